@@ -98,7 +98,7 @@ class KeyScreen(SteadyScreen[None]):
 
     def tell_error(self, error: Exception) -> None:
         """Say that something has failed."""
-        self.head.tell(said_by(error), "$error", lasts=True)
+        self.head.tell(said_by(error), "$error")
 
     def begin(self) -> None:
         """Show where the work begins."""

@@ -11,7 +11,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from scripts.pictures import still
+from scripts.at_rest import still
 from searchapp.tui.dialogs import Choose
 from searchapp.tui.drawing import SteadyScreen
 from searchapp.tui.judge.screen import JudgeScreen

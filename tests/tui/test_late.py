@@ -23,7 +23,8 @@ from textual import screen as textual_screen
 from textual.strip import Strip
 from textual.worker import Worker
 
-from scripts.pictures import SPLITS, Bench, Clock, still
+from scripts.at_rest import still
+from scripts.pictures import SPLITS, Bench, Clock
 from searchapp.judging import events
 from searchapp.tui import background
 from searchapp.tui.background import Background

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from scripts.pictures import SPLITS, Bench, Picture, drawn, still
+from scripts.at_rest import still
+from scripts.pictures import SPLITS, Bench, Picture, drawn
 from searchapp.judging import events
 from searchapp.judging.session import SeenDocument
 from searchapp.tui.compare.screen import CompareScreen

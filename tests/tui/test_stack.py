@@ -11,7 +11,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from scripts.pictures import still
+from scripts.at_rest import still
 from searchapp.config.sources import resolution
 from searchapp.judging.disputes import Adjudication
 from searchapp.judging.events import Action, Author

@@ -159,11 +159,11 @@ class Grading:
     def _tell_outcome(self, outcome: Outcome, what: str) -> None:
         """Say that a grade is saved, or that it waits to be."""
         if outcome.is_saved:
-            self._screen.head.tell(f"✓ saved  {what}", "$success", lasts=True)
+            self._screen.head.tell(f"✓ saved  {what}", "$success")
         else:
             session = self._judging.session
             waiting = 1 if session is None else session.waiting
-            self._screen.head.tell(unsaved(waiting, str(outcome.not_saved)), "bold $error", lasts=True)
+            self._screen.head.tell(unsaved(waiting, str(outcome.not_saved)), "bold $error")
             self._screen.set_timer(RETRY_SECONDS, self._save_waiting)
 
     def _save_waiting(self) -> None:

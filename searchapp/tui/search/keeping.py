@@ -115,7 +115,7 @@ class Keeping:
         else:
             opens = self._screen.keys.shown("saved")
             words = f"saved as {shortened(name, NAME_CELLS)}: {opens} opens it"
-            self._screen.head.tell(words, "$success", lasts=True)
+            self._screen.head.tell(words, "$success")
 
     def open(self) -> None:
         """Offer the saved searches."""

@@ -369,7 +369,7 @@ class SearchScreen(KeyScreen):
         self.reading.notation = self.reading.notation.next
         self.hits.show_in(self.reading.notation)
         self.show_document()
-        self.head.tell(self.reading.notation.about, lasts=True)
+        self.head.tell(self.reading.notation.about)
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from scripts.pictures import still
+from scripts.at_rest import still
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import drive
 from tests.tui.pictures import pinned, require_same
