@@ -5,11 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 STAMP := $(VENV)/.installed
-LOCK := $(VENV)/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
-  --custom-compile-command 'make lock' pyproject.toml -
+UV := $(VENV)/lock/bin/uv
+LOWEST := $(VENV)/lowest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-full test-cluster check format pictures curves elasticsearch lock clean
+.PHONY: help venv demo test test-full test-cluster test-lowest test-beside check format pictures curves elasticsearch lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,8 +22,8 @@ venv: $(STAMP) ## Create .venv with searchapp and the development tools
 # them again where PYTHONDONTWRITEBYTECODE is set, as containers often do. So would each process of the tests.
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib searchapp || true
 
-EMBEDDED := searchapp/engines/embedded
-$(RUNS): pyproject.toml requirements.txt hatch_build.py $(wildcard $(EMBEDDED)/*.[ch]) $(EMBEDDED)/compiling.py
+NATIVE := searchapp/lucene/native
+$(RUNS): pyproject.toml requirements.txt hatch_build.py $(wildcard $(NATIVE)/*.[ch]) $(NATIVE)/compilation.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "searchapp needs Python 3.11 or newer and $(PYTHON) is older: make PYTHON=python3.12" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -56,10 +56,27 @@ test-full: $(STAMP) ## Run all tests, with the long search for counterexamples
 test-cluster: $(STAMP) ## Run the tests on three Elasticsearch nodes, with every kill
 	SEARCHAPP_TEST_PROFILE=full PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -v -n 0 tests/cluster
 
-check: $(STAMP) ## Check format, lint, types, the length of modules and the direction of imports
+# Python 3.11 has wheels of all of these versions. Old packages use what newer Pythons and packages call deprecated.
+LOWEST_TESTS := tests/test_requirements.py tests/analysis/test_recorded.py tests/analysis/test_time_limit.py \
+  tests/engines/embedded/test_recorded.py tests/engines/test_elasticsearch_clients.py tests/evaluation tests/formats tests/serving \
+  tests/tui/test_terminal.py tests/cli/test_demo.py tests/cli/test_doctor.py tests/cli/test_main.py tests/cli/test_train.py
+
+test-lowest: $(LOWEST)/.installed ## Run recorded answers and a part of the other tests with the lowest versions
+	SEARCHAPP_TEST_PROFILE=short SEARCHAPP_TEST_VERSIONS=lowest PYTHONDONTWRITEBYTECODE= $(LOWEST)/bin/python -m pytest \
+	  -n $(WORKERS) --dist loadfile -m 'not data' -W ignore::DeprecationWarning $(LOWEST_TESTS)
+
+$(LOWEST)/.installed: pyproject.toml requirements-lowest.txt | $(UV)
+	$(UV) venv --quiet --clear --python 3.11 $(LOWEST)
+	$(UV) pip install --quiet --python $(LOWEST) --compile-bytecode --require-hashes -r requirements-lowest.txt
+	$(UV) pip install --quiet --python $(LOWEST) --no-deps --no-build-isolation -e .
+	touch $@
+
+test-beside: $(UV) ## Install the wheel beside NumPy < 2.3, pandas and PyTerrier, and rank with it
+	scripts/test_beside.sh $(UV) $(VENV)/beside
+
+check: $(STAMP) ## Check format, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/python scripts/module_lengths.py
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
 	$(BIN)/lint-imports
@@ -78,11 +95,20 @@ curves: $(STAMP) ## Draw the learning curves in docs/images/curves again, from t
 elasticsearch: $(STAMP) ## Start an Elasticsearch to work with, until Ctrl-C
 	$(BIN)/python -m tests.server
 
-lock: ## Write the requirements files after a version in pyproject.toml has changed
+# Pins stay as they are while the ranges in pyproject.toml allow: UPGRADE=--upgrade takes the newest of everything,
+# UPGRADE='--upgrade-package numpy' of one package. The lowest versions always follow pyproject.toml.
+COMPILE_PINS := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+  --custom-compile-command 'make lock' pyproject.toml -
+lock: $(UV) ## Write the requirements files after a range in pyproject.toml has changed
+	printf 'hatchling\neditables\n' | $(COMPILE_PINS) $(UPGRADE) -o requirements.txt
+	printf 'editables\n' | $(COMPILE_PINS) $(UPGRADE) --constraints requirements.txt --extra dev -o requirements-dev.txt
+	printf 'editables==0.5\n' | $(COMPILE_PINS) --upgrade --resolution lowest-direct \
+	  --extra cwl-eval --extra learn --extra parquet --extra test -o requirements-lowest.txt
+	$(PYTHON) scripts/tested_versions.py
+
+$(UV):
 	$(PYTHON) -m venv $(VENV)/lock
 	$(VENV)/lock/bin/python -m pip install --quiet uv==0.13.9
-	printf 'hatchling==1.33.0\neditables==0.5\n' | $(LOCK) -o requirements.txt
-	printf 'editables==0.5\n' | $(LOCK) --extra dev -o requirements-dev.txt
 
 clean: ## Remove .venv and all that the tools leave
 	rm -rf $(VENV) $(EMBEDDED)/kernels.native.so* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -15,7 +15,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FOLDER = "searchapp/engines/embedded"
+FOLDER = "searchapp/lucene/native"
 
 
 class CompilingHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -28,7 +28,7 @@ class CompilingHook(BuildHookInterface):  # type: ignore[type-arg]
         wanted = os.environ.get("COMPILE_KERNELS", "")
         if self.target_name != "wheel":
             return
-        compiling = _module(Path(self.root) / FOLDER / "compiling.py")
+        compiling = _module(Path(self.root) / FOLDER / "compilation.py")
         if wanted == "no":
             if version == "editable":
                 compiling.remove(compiling.LIBRARY)

@@ -31,12 +31,11 @@ from growth import MAPPING, Generator
 from single_queries import body
 from usage import work
 
+from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.storage.layout import MANIFEST
-from searchapp.engines.embedded.storage.verified import STAMP
+from searchapp.lucene.index.layout import MANIFEST, STAMP
 from searchapp.model import Document, Hits
-from searchapp.settings import Settings
 
 CHANGED, WHOLE, MERGED, SEARCHED = "changed", "whole", "merged", "searched"
 

@@ -20,10 +20,10 @@ from searchapp.runs.directory import read_manifest
 
 PARTS = {
     "reading the runs": ("directory.py", "read"),
-    "scoring them": ("scored_runs.py", "scored_run"),
+    "scoring them": ("comparison.py", "scored_run"),
     "significance": ("significance.py", "pair_tests"),
     "overlap": ("overlap.py", "overlap"),
-    "topics": ("compare_where.py", "topic_differences"),
+    "topics": ("compare.py", "topic_differences"),
 }
 """The function of each part, whose time is that of all that it calls."""
 

@@ -33,12 +33,12 @@ from typing import Any, Protocol
 from usage import work as work_so_far
 
 from searchapp import resources
-from searchapp.digests import digest_json
+from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine, IndexSpec
+from searchapp.files import digest_json
 from searchapp.model import Document, Topic
 from searchapp.ranking import recipes
 from searchapp.ranking.templates import Template
-from searchapp.settings import Settings
 
 DEPTH = 500
 NUMPY = "embedded-numpy"
@@ -76,7 +76,7 @@ class Searchapp:
 
     def rank(self, topics: Sequence[Topic]) -> int:
         """Rank as `searchapp rank` does, opening the index first."""
-        from searchapp.engines.embedded import native
+        from searchapp.lucene import native
 
         index = self.engine.open(self.name)
         if self.stored_ids:

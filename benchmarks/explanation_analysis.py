@@ -18,11 +18,11 @@ from typing import Any
 
 from searchapp import resources
 from searchapp.engines.base import IndexSpec
-from searchapp.engines.embedded.engine import EmbeddedEngine
-from searchapp.evaluation import explanation_2019
+from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.formats.problems import Problems
-from searchapp.formats.worldtree import Question, read_questions
-from searchapp.tasks.explanation_2019 import TASK
+from searchapp.tasks.explanation import scorer_2019
+from searchapp.tasks.explanation.task import TASK_2019
+from searchapp.tasks.explanation.worldtree import Question, read_questions
 
 Mapping = dict[str, Any]
 Change = Callable[[Mapping], None]
@@ -72,8 +72,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     data = parser.parse_args().data
-    documents = list(TASK.collection(data).documents.read(Problems()))
-    path = TASK.collection(data).split_files("train")[0]
+    documents = list(TASK_2019.collection(data).documents.read(Problems()))
+    path = TASK_2019.collection(data).split_files("train")[0]
     known = {document.id for document in documents}
     questions = [each for each in read_questions(path, Problems(), known, solved=True) if each.gold]
     gold = {each.id.lower(): {fact.lower(): roles for fact, roles in each.gold.items()} for each in questions}
@@ -89,7 +89,7 @@ def main() -> None:
                 each.id: [fact.lower() for fact in found.document_ids]
                 for each, found in zip(questions, hits, strict=True)
             }
-            print(f"| {name} | {explanation_2019.score(rankings, gold).value:.4f} |", flush=True)
+            print(f"| {name} | {scorer_2019.score(rankings, gold).value:.4f} |", flush=True)
 
 
 def _body(question: Question, answer: float, options: float) -> dict[str, Any]:

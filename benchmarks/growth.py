@@ -36,10 +36,10 @@ import numpy as np
 from numpy.typing import NDArray
 from usage import peak, peak_of, work
 
+from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
 from searchapp.model import Document
 from searchapp.processes import cores
-from searchapp.settings import Settings
 
 SEED = 20260101
 QUERIES = 200

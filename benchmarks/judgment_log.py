@@ -33,7 +33,7 @@ ANNOTATORS = ("ann", "ben", "cem", "dan", "eve")
 OPEN = """
 import sys
 from pathlib import Path
-from searchapp.judging.judging_session import JudgingSession
+from searchapp.judging.session import JudgingSession
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session

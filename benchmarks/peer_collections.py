@@ -104,7 +104,8 @@ def prepared(folder: Path, data: Path, size: str) -> Collection:
 
 def _key(data: Path) -> str:
     """What documents and queries are made of: the task's files, the analysis, and this module."""
-    from searchapp import analysis, resources
+    from searchapp import resources
+    from searchapp.lucene import analysis
 
     digest = hashlib.sha256(json.dumps(resources.index_mapping("premises"), sort_keys=True).encode())
     sources = sorted(Path(analysis.__file__).parent.rglob("*.py"))
@@ -116,7 +117,7 @@ def _key(data: Path) -> str:
 def _real(collection: Collection, data: Path) -> dict[str, Any]:
     """The knowledge base and the topics, analyzed as the field `text` of the shipped mapping is."""
     from searchapp import resources
-    from searchapp.analysis import AnalysisRegistry
+    from searchapp.lucene.analysis import AnalysisRegistry
 
     registry = AnalysisRegistry(resources.index_mapping("premises")["settings"]["analysis"])
     texts = _texts(data)
@@ -141,7 +142,7 @@ def _real(collection: Collection, data: Path) -> dict[str, Any]:
 
 
 def _synthetic(collection: Collection, data: Path, size: int) -> dict[str, Any]:
-    from searchapp.analysis import AnalysisRegistry
+    from searchapp.lucene.analysis import AnalysisRegistry
 
     english = AnalysisRegistry({}).analyzer("english")
     documents = [[term for term, _ in english.terms(text)] for text in _texts(data)]

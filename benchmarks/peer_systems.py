@@ -44,7 +44,7 @@ class Embedded(System):
     """The embedded engine; a batch is shared out among processes."""
 
     package = "searchapp"
-    modules = ("searchapp.analysis", "searchapp.engines.embedded", "searchapp.settings")
+    modules = ("searchapp.lucene.analysis", "searchapp.engines.embedded", "searchapp.config.settings")
 
     def build(self, collection: Collection) -> None:
         from searchapp.engines.base import IndexSpec
@@ -70,8 +70,8 @@ class Embedded(System):
         return sorted(file for file in searchapp.rglob("*") if file.suffix in (".py", ".c", ".h"))
 
     def _engine(self) -> Any:
+        from searchapp.config.settings import Settings
         from searchapp.engines.embedded import EmbeddedEngine
-        from searchapp.settings import Settings
 
         return EmbeddedEngine.at(Settings(home=self.folder))
 

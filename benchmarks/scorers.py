@@ -14,9 +14,9 @@ import statistics
 import time
 from collections.abc import Callable
 
-from searchapp.evaluation import explanation_2019, explanation_2021
 from searchapp.model import Hits, Ranking, Run
-from searchapp.tasks.explanation_2019 import TASK as TASK_2019
+from searchapp.tasks.explanation import scorer_2019, scorer_2021
+from searchapp.tasks.explanation.task import TASK_2019
 
 ROLES = ("CENTRAL", "GROUNDING", "LEXGLUE")
 RATINGS = (6, 4, 2)
@@ -47,8 +47,8 @@ def main() -> None:
         return time.perf_counter() - started
 
     rows: dict[str, Callable[[], object]] = {
-        "explanation-2019: score": lambda: explanation_2019.score(rankings, roles),
-        "explanation-2021: score": lambda: explanation_2021.score(rankings, ratings),
+        "explanation-2019: score": lambda: scorer_2019.score(rankings, roles),
+        "explanation-2021: score": lambda: scorer_2021.score(rankings, ratings),
         "both: a run's rankings as the official file would be read": lambda: (
             TASK_2019.official.scorer.predictions(run)
         ),

@@ -39,10 +39,10 @@ from growth import Generator
 from terminal import Terminal
 
 from searchapp.app.search import Searcher, SearchRequest
-from searchapp.config.files import USER_FILE
+from searchapp.config.resolution import USER_FILE
+from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.progress import Silent
-from searchapp.settings import Settings
 from searchapp.tasks import load
 
 SEARCHAPP = str(Path(sys.executable).with_name("searchapp"))

@@ -32,13 +32,13 @@ from typing import Any
 
 from growth import MAPPING, NAME, PREFIX, SEED, Generator
 
+from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.embedded import EmbeddedEngine, native
-from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
+from searchapp.lucene import native
 from searchapp.model import Hits, float32
 from searchapp.processes import cores
-from searchapp.settings import Settings
 
 DEPTHS = (10, 1000)
 SEARCH_TYPES = ("query_then_fetch", "dfs_query_then_fetch")

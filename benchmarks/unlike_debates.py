@@ -51,7 +51,7 @@ def groups(data: Path, by: str) -> dict[str, list[str]]:
 
 def voices(debate: Path) -> str:
     """Whether one voice or several have three quarters of what is said, as the official breakdown tells."""
-    from searchapp.evaluation.checkthat import ONE_VOICE, REACTIONS
+    from searchapp.tasks.checkthat.scorer import ONE_VOICE, REACTIONS
 
     spoken: defaultdict[str, int] = defaultdict(int)
     for line in debate.read_text(encoding="utf-8").splitlines():

@@ -12,9 +12,9 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from searchapp.tui.compare.screen import CompareScreen
-from searchapp.tui.drawing import SteadyScreen
 from searchapp.tui.home.screen import HomeScreen
-from searchapp.tui.screen import KeyScreen
+from searchapp.tui.kit.dialogs import SteadyScreen
+from searchapp.tui.kit.screen import KeyScreen
 from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.topics.screen import TopicsScreen
 

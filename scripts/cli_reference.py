@@ -15,7 +15,7 @@ from typing import Any
 import typer.main
 
 from searchapp.cli import app
-from searchapp.cli.common import GLOBAL_OPTIONS
+from searchapp.cli.commands import GLOBAL_OPTIONS
 
 TARGET = Path(__file__).parents[1] / "docs" / "cli.md"
 HEAD = """# Command line

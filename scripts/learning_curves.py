@@ -45,7 +45,8 @@ CURVES = (
     ),
     Curve(
         "explanation-2019",
-        "--split dev --recipe neighbours --alone --points 0,5,10,20,40,53 --repetitions 5 --depth 1000",
+        "--split dev --recipe neighbours --alone --points 0,5,10,20,40,53 --repetitions 5 --depth 1000 "
+        "--set window=1000",
     ),
     Curve(
         "smart-types-dbpedia",

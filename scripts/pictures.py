@@ -28,50 +28,38 @@ import searchapp
 from scripts.at_rest import still
 from searchapp.app import overview
 from searchapp.app.compare import CompareRequest
-from searchapp.app.comparing import open_comparing
 from searchapp.app.evaluate import GoldSource
-from searchapp.app.index_sources import LocalFirst
-from searchapp.app.open_topics import TopicsRequest, open_topics
+from searchapp.app.inspection.pages import LocalFirst, RunPages
+from searchapp.app.inspection.topic_comparison import open_comparing
+from searchapp.app.inspection.topics import TopicsRequest, open_topics
 from searchapp.app.rank import RunRequest, make_run
-from searchapp.app.run_pages import RunPages
 from searchapp.app.search import Searcher
 from searchapp.app.sessions import judged_by_now
-from searchapp.config.sources import resolution
+from searchapp.config.resolution import resolution
+from searchapp.config.settings import INDEXES, THEMES, Settings
 from searchapp.engines import open_engine
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging import events
-from searchapp.judging.disputes import Adjudication
+from searchapp.judging.adjudication import Adjudication
 from searchapp.judging.events import Action, Author, Kind
-from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import SeenDocument, Session
+from searchapp.judging.session import JudgingSession, SeenDocument, Session
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
-from searchapp.settings import INDEXES, THEMES, Settings
 from searchapp.tasks import load
-from searchapp.tui import keys
-from searchapp.tui.adjudicate.app import AdjudicateApp
-from searchapp.tui.adjudicate.screen import AdjudicateScreen
-from searchapp.tui.compare.app import CompareApp
-from searchapp.tui.compare.opening import compare_screen
-from searchapp.tui.compare.screen import CompareScreen
-from searchapp.tui.config.app import ConfigApp
-from searchapp.tui.config.screen import ConfigScreen
-from searchapp.tui.home import watching
-from searchapp.tui.home.app import HomeApp
-from searchapp.tui.home.screen import HomeScreen
-from searchapp.tui.judge.app import JudgeApp
-from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.screen import KeyApp, KeyScreen
+from searchapp.tui.adjudicate.screen import AdjudicateApp, AdjudicateScreen
+from searchapp.tui.compare.screen import CompareApp, CompareScreen, compare_screen
+from searchapp.tui.config.screen import ConfigApp, ConfigScreen
+from searchapp.tui.home import overview as watching
+from searchapp.tui.home.screen import HomeApp, HomeScreen
+from searchapp.tui.judge.screen import JudgeApp, JudgeScreen
+from searchapp.tui.kit import keys
+from searchapp.tui.kit.screen import KeyApp, KeyScreen
+from searchapp.tui.kit.themes import next_theme
 from searchapp.tui.search import actions
-from searchapp.tui.search.app import SearchApp
-from searchapp.tui.search.opening import Opened
-from searchapp.tui.search.screen import SearchScreen
-from searchapp.tui.search.searching import Sought
-from searchapp.tui.themes import next_theme
-from searchapp.tui.topics.app import TopicsApp
-from searchapp.tui.topics.opening import topics_screen
-from searchapp.tui.topics.screen import TopicsScreen
+from searchapp.tui.search.requests import Sought
+from searchapp.tui.search.screen import Opened, SearchApp, SearchScreen
+from searchapp.tui.topics.screen import TopicsApp, TopicsScreen, topics_screen
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from searchapp.config.declared import DECLARED, Declared
+from searchapp.config.settings import DECLARED, Declared
 
 TARGET = Path(__file__).parents[1] / "docs" / "settings.md"
 BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"

@@ -26,7 +26,7 @@ import grimp
 import searchapp
 from scripts.architecture import layers
 from searchapp.cli import main
-from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded import EmbeddedIndex
 from searchapp.tasks import load
 
 PACKAGE = "searchapp"

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from searchapp.visible import visible
+from searchapp.text import visible
 
 
 class HarmlessConsole(Console):

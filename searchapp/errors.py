@@ -2,6 +2,7 @@
 
     SearchappError                 1  something failed
     ├── UsageError                 2  the request itself makes no sense
+    │   └── OtherDocuments         2    an index would be replaced by other documents
     ├── EngineError                3  the engine is unreachable or refused
     │   ├── EngineUnreachable      3    no answer: wrong address, not running, TLS, timeouts
     │   └── EngineRefused          3    an answer that says no: credentials, version, mapping, load
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,61 @@ class SearchappError(Exception):
         # Python would call the class with the message alone, whatever its __init__ takes: an error that a worker
         # raised would then be another one here, or none that can be read.
         return _restored, (type(self), self.args, self.__dict__)
+
+
+MOST_GATHERED = 40
+"""How many problems of one document are reported."""
+
+
+class Gathering:
+    """Collects the errors of independent parts of one JSON document, so that all of them are reported at once.
+
+    problems = Gathering()
+    for name, field in fields.items():
+        with problems.at(f"mappings.properties.{name}"):
+            read(field)
+    problems.raise_if_any()
+    """
+
+    def __init__(self) -> None:
+        self._first: SearchappError | None = None
+        self._lines: list[str] = []
+
+    def at(self, path: str = "") -> _Place:
+        """Record an error of the body with its JSON path; an error that was gathered has its own paths already."""
+        return _Place(self, path)
+
+    def add(self, error: SearchappError, path: str) -> None:
+        """Record an error with its JSON path."""
+        self._first = self._first or error
+        lines = [f"{path}: {line}" if path else line for line in error.lines]
+        self._lines += [line for line in lines if line not in self._lines]
+
+    def raise_if_any(self) -> None:
+        """Raise the first error, with the lines of all of them."""
+        if self._first is not None:
+            more = len(self._lines) - MOST_GATHERED
+            shown = self._lines[:MOST_GATHERED] + ([f"and {more:,} more"] if more > 0 else [])
+            self._first.lines = tuple(shown)
+            self._first.args = ("\n".join(shown),)
+            raise self._first
+
+
+class _Place:
+    """Suppresses a `SearchappError` and records it; a generator would hide from mypy that it suppresses."""
+
+    def __init__(self, problems: Gathering, path: str) -> None:
+        self._problems = problems
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        if not isinstance(error, SearchappError):
+            return False
+        self._problems.add(error, self._path)
+        return True
 
 
 def _restored(
@@ -65,6 +121,14 @@ class UsageError(SearchappError):
     exit_code = 2
 
 
+class OtherDocuments(UsageError):
+    """Indexing would replace most documents of an index; `finding` says which, `advice` what to do."""
+
+    def __init__(self, finding: str, advice: str) -> None:
+        super().__init__(f"{finding}: {advice}")
+        self.finding = finding
+
+
 class EngineError(SearchappError):
     """The search engine is unreachable or refused."""
 
@@ -82,9 +146,15 @@ class EngineRefused(EngineError):
 class QueryRefused(EngineRefused):
     """The engine refused one query of a batch: the one at `place`, counted from 0."""
 
-    def __init__(self, message: str, place: int) -> None:
+    def __init__(self, message: str, place: int, further: Sequence[str] = ()) -> None:
         self.place = place
-        super().__init__(message)
+        super().__init__(message, *further)
+
+    @classmethod
+    def of(cls, error: EngineRefused, place: int, what: str = "") -> QueryRefused:
+        """Return the refusal of the query at a place of a batch, with all lines of an error, the first after `what`."""
+        first, *further = error.lines
+        return cls(f"{what}{first}", place, further)
 
 
 class BeingBuilt(EngineRefused):
@@ -126,12 +196,14 @@ class Problem:
 
     `kind` is a short constant phrase ("duplicate id") by which problems are counted, `where` the place inside
     the file ("statement 4465", "line 12", or "" for the file as a whole), `detail` the rest of the sentence.
+    `key` is what an object lacks: a message has the first object of a file that lacks it, and their number.
     """
 
     file: str
     kind: str
     where: str = ""
     detail: str = ""
+    key: str = ""
 
     def __str__(self) -> str:
         place = f"{self.file}: {self.where}" if self.where else self.file
@@ -163,17 +235,30 @@ class InvalidFiles(DataError):
         return dict(Counter(problem.kind for problem in self.problems).most_common())
 
     def _lines(self) -> list[str]:
-        if len(self.problems) == 1:
-            lines = [str(self.problems[0])]
+        groups = list(self._groups())
+        shown = [_in_one_line(group) for group in groups[: self.SHOWN]]
+        if len(groups) == 1:
+            lines = shown
         else:
             by_kind = ", ".join(f"{kind} ({count})" for kind, count in self.counts().items())
-            lines = [f"{len(self.problems)} problems: {by_kind}"]
-            lines += [f"  {problem}" for problem in self.problems[: self.SHOWN]]
-            if len(self.problems) > self.SHOWN:
-                lines.append(f"  and {len(self.problems) - self.SHOWN} more")
+            lines = [f"{len(self.problems)} problems: {by_kind}", *(f"  {line}" for line in shown)]
+            if left := sum(map(len, groups[self.SHOWN :])):
+                lines.append(f"  and {left} more")
         if self.advice:
-            lines[-1 if len(self.problems) == 1 else 0] += f"; {self.advice}"
+            lines[0] += f"; {self.advice}"
         return lines
+
+    def _groups(self) -> Iterable[Sequence[Problem]]:
+        """The problems, those of entries of one file that lack the same key together."""
+        groups: dict[object, list[Problem]] = {}
+        for place, problem in enumerate(self.problems):
+            alike = (problem.file, problem.kind, problem.key) if problem.key else place
+            groups.setdefault(alike, []).append(problem)
+        return groups.values()
+
+
+def _in_one_line(group: Sequence[Problem]) -> str:
+    return str(group[0]) + (f"; {len(group):,} objects lack it, this is the first" if len(group) > 1 else "")
 
 
 class NotScorable(DataError):

@@ -1,24 +1,223 @@
-"""Files and folders that are written whole or not at all.
+"""Read what others have written, write files and folders whole or not at all, and identify them by SHA-256.
 
-What is being written has a hidden name beside its own, `.NAME.searchapp-<16 digits>.tmp`, and a lock, which the system
-gives back however the process ends: the next one that writes there removes what nobody holds any more.
+Reading: a named file may be a pipe or a device; JSON and TOML may be nested until Python's stack ends, and JSON may
+hold numbers beyond all numbers and lone surrogates. All of that is one kind of error here.
+
+Writing: what is being written has a hidden name beside its own, `.NAME.searchapp-<16 digits>.tmp`, and a lock, which
+the system releases however the process ends. The next writer there removes what no process holds any more.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
+import io
+import json
+import math
 import os
 import re
 import secrets
 import shutil
+import stat
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from searchapp.errors import DataError, SearchappError, UsageError
+from searchapp.model import Document
+from searchapp.text import visible
+
+MOST_LEVELS = 100
+"""How deep lists and objects may be nested in each other."""
+
+_HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+"""How the names begin of what is open already, such as the pipe of the shell's `<(command)`."""
+
+_SUSPECT = re.compile(r"\\u[dD][89a-fA-F]|[0-9]{300}|[eE]\+?[0-9]{3}")
+"""What a text has that may hold half a character, or a number beyond all numbers."""
+
+_HALF = re.compile(
+    r"(?<!\\)(?:\\\\)*(?:(\\u[dD][89abAB]..)(?!\\u[dD][c-fC-F])|"
+    r"(?:\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|(\\u[dD][c-fC-F]..))"
+)
+
+
+class NotAFile(OSError):
+    """What is named as a file is a device, a pipe or no name at all."""
+
+
+def open_file(path: Path) -> BufferedReader:
+    """A file to read from; a pipe only if it is open already, as that of `<(command)` is.
+
+    Raises:
+        NotAFile: it is no file.
+        OSError: it can't be opened.
+    """
+    try:
+        return open(path, "rb", opener=_open)  # Path.open takes no opener
+    except ValueError as error:  # NUL, or half a character
+        raise NotAFile(errno.EINVAL, "that is no name that a file can have", str(path)) from error
+
+
+def _open(path: str, flags: int) -> int:
+    # Without waiting for somebody to write, if it is a pipe; what reads from it afterwards waits as usual.
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    mode = os.fstat(descriptor).st_mode
+    is_pipe = stat.S_ISFIFO(mode)
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or (is_pipe and path.startswith(_HANDED_OVER)):
+        os.set_blocking(descriptor, True)
+        return descriptor
+    os.close(descriptor)
+    raise NotAFile(errno.EINVAL, f"it is a {'pipe' if is_pipe else 'device'}, not a file", path)
+
+
+def read_bytes(path: Path) -> bytes:
+    """All that is in a file.
+
+    Raises:
+        OSError: it can't be read, or is no file.
+    """
+    with open_file(path) as file:
+        return file.read()
+
+
+def read_text(path: Path, encoding: str = "utf-8") -> str:
+    r"""The text in a file; CR and CRLF are read as LF.
+
+    Raises:
+        OSError: it can't be read, or is no file.
+        UnicodeDecodeError: it is not in that encoding.
+    """
+    with io.TextIOWrapper(open_file(path), encoding=encoding) as file:
+        return file.read()
+
+
+def parse_json(text: str, *, file_names: bool = False) -> Any:
+    """The value of a JSON text: its texts can be written in UTF-8, its numbers are finite, its levels not too many.
+
+    With `file_names` its texts may be names of files, whose bytes need not be UTF-8.
+
+    Raises:
+        json.JSONDecodeError: it is not JSON, or has what only Python takes for it.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError as error:
+        raise json.JSONDecodeError(_TOO_DEEP, text, 0) from error
+    except ValueError as error:
+        raise json.JSONDecodeError(
+            str(error) if isinstance(error, _Constant) else _DIGITS, text, 0
+        ) from error
+    # The text is looked at first, which is quick: most have nothing to look for in the value.
+    problem = None
+    if _SUSPECT.search(text):
+        problem = _problem(value, "surrogateescape" if file_names else "strict")
+    elif text.count("[") + text.count("{") > MOST_LEVELS and _is_too_deep(value):
+        problem = _TOO_DEEP
+    if problem:
+        half = _half(text) if problem == _HALVED else None
+        raise json.JSONDecodeError(problem, text, half or 0)
+    return value
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text, nested in no more than `MOST_LEVELS`.
+
+    Raises:
+        tomllib.TOMLDecodeError: it is not TOML, or nested too deeply.
+    """
+    try:
+        value = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError as error:
+        raise tomllib.TOMLDecodeError(_TOO_DEEP) from error
+    except ValueError as error:
+        raise tomllib.TOMLDecodeError(_DIGITS) from error
+    if _is_too_deep(value):
+        raise tomllib.TOMLDecodeError(_TOO_DEEP)
+    return value
+
+
+_TOO_DEEP = f"lists and objects are nested more than {MOST_LEVELS} deep"
+_HALVED = "an escape is half of a character"
+_INFINITE = "a number is too large"
+_DIGITS = "a number has too many digits"
+
+
+class _Constant(ValueError):
+    """NaN or an infinity, which Python reads although JSON has none."""
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _Constant(f"there is no {name} in JSON")
+
+
+def _levels(value: object) -> Iterator[list[object]]:
+    """A value, all that is in it, all that is in that, and so on: without recursion, at whatever depth."""
+    level = [value]
+    while level:
+        yield level
+        level = [inner for one in level for inner in _held(one)]
+
+
+def _is_too_deep(value: object) -> bool:
+    return any(depth > MOST_LEVELS for depth, _level in enumerate(_levels(value)))
+
+
+def _held(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _problem(value: object, halves: str) -> str | None:
+    """What is the matter with a JSON value, None if nothing; `halves` is how halves of characters are encoded."""
+    for depth, level in enumerate(_levels(value)):
+        if depth > MOST_LEVELS:
+            return _TOO_DEEP
+        for one in level:
+            if isinstance(one, float | int) and not _is_finite(one):
+                return _INFINITE
+            if isinstance(one, str | dict) and not _encodable(
+                (one,) if isinstance(one, str) else one, halves
+            ):
+                return _HALVED
+    return None
+
+
+def _is_finite(number: float) -> bool:
+    """Whether a number is one that a float can be near to."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
+
+
+def _encodable(texts: Iterable[str], halves: str) -> bool:
+    try:
+        for text in texts:
+            text.encode("utf-8", halves)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _half(text: str) -> int | None:
+    """Where the first escape of half a character stands in a JSON text."""
+    return next((match.start(match.lastindex) for match in _HALF.finditer(text) if match.lastindex), None)
+
+
+STDOUT = Path("-")
+"""The name that stands for stdout where a file is named."""
 
 ABANDONED_SECONDS = 3600.0
 """The age from which on a thing is taken for left over where nothing can be locked, or was not by an older version."""
@@ -40,10 +239,15 @@ def first_there(folder: Path, names: Sequence[str]) -> Path:
 def whole_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
     """A binary file to write to that appears under its name only once it is complete and on disk.
 
+    `STDOUT` also gets its content once it is complete.
+
     Raises:
         UsageError: the file exists and may not be replaced, or its folder does not exist.
         SearchappError: the disk is full, or the folder may not be written to.
     """
+    if path == STDOUT:
+        yield from _written_to_stdout()
+        return
     path = path.resolve()  # where a link leads to is what is replaced, not the link
     require_place(path, replace=replace)
     if path.exists() and not path.is_file():
@@ -73,6 +277,8 @@ def require_place(path: Path, *, replace: bool) -> None:
     Raises:
         UsageError: the file exists and may not be replaced, or its folder does not exist.
     """
+    if path == STDOUT:
+        return
     path = path.resolve()
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name a file")
@@ -80,6 +286,27 @@ def require_place(path: Path, *, replace: bool) -> None:
         raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {path.parent}: make it, or choose another place")
+
+
+def require_folder(path: Path) -> None:
+    """Reject `STDOUT` as the name of a folder to write.
+
+    Raises:
+        UsageError: it is the name.
+    """
+    if path == STDOUT:
+        raise UsageError("several files are written, and stdout takes one: name a folder with --out")
+
+
+def _written_to_stdout() -> Iterator[BinaryIO]:
+    with io.BytesIO() as file:
+        yield file
+        if sys.stdout.isatty():
+            sys.stdout.write(visible(file.getvalue().decode("utf-8", "replace")))
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(file.getvalue())
+        sys.stdout.flush()
 
 
 def _written_directly(path: Path) -> Iterator[BinaryIO]:
@@ -98,6 +325,7 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         UsageError: the folder exists and may not be replaced.
         SearchappError: the disk is full, or the parent may not be written to.
     """
+    require_folder(path)
     path = path.resolve()  # where a link leads to is what is replaced, not the link
     _remove_abandoned(path)
     if path.exists() and not replace:
@@ -108,7 +336,10 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary, descriptor = _begun(path, folder=True)
         yield temporary
-        for file in temporary.iterdir():
+        for file in temporary.rglob("*"):
+            if file.is_dir():
+                sync_folder(file)
+                continue
             with file.open("rb") as opened:
                 os.fsync(opened.fileno())
         sync_folder(temporary)
@@ -339,3 +570,83 @@ def unreadable(path: Path, error: OSError) -> DataError:
 
 def _failed(path: Path, error: OSError) -> str:
     return f"{path} could not be written: {reason(error)}; nothing was left behind"
+
+
+NESTED_TOO_DEEP = "has objects or lists nested more than some 900 deep: flatten them"
+
+
+def digest_json(value: Any) -> str:
+    """The digest of a JSON value, whatever the order of its keys and its spacing."""
+    return hashlib.sha256(_canonical(value)).hexdigest()
+
+
+def digest_text(text: str) -> str:
+    """The first 16 hexadecimal digits of a text's SHA-256."""
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def digest_file(path: Path) -> str:
+    """The digest of a file's bytes, read in pieces.
+
+    Raises:
+        DataError: the file can't be read.
+    """
+    try:
+        with open_file(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def data_digests(data: Path, files: Iterable[Path]) -> dict[str, str]:
+    """The digests of files by their paths inside a folder, see `data_name`.
+
+    Raises:
+        DataError: one can't be read.
+    """
+    return {data_name(data, file): digest_file(file) for file in files}
+
+
+def data_name(data: Path, file: Path) -> str:
+    """The path of a file inside a folder, with slashes; for a file outside of it, its whole path."""
+    return (file.relative_to(data) if file.is_relative_to(data) else file.resolve()).as_posix()
+
+
+class DocumentsDigest:
+    """Counts and digests documents as they pass by, in their order.
+
+    >>> seen = DocumentsDigest()
+    >>> documents = list(seen.watch([Document("1", "Every field is a ring.")]))
+    >>> seen.count
+    1
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._hash = hashlib.sha256()
+
+    def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Yield the same documents, each one counted and digested before.
+
+        Raises:
+            DataError: a document has a value that is nested too deep to be written as JSON.
+        """
+        for document in documents:
+            self.count += 1
+            try:
+                self._hash.update(_canonical(document.source()))
+            except RecursionError as error:
+                raise DataError(f"the document {document.id} {NESTED_TOO_DEEP}") from error
+            self._hash.update(b"\n")
+            yield document
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _canonical(value: Any) -> bytes:
+    text = _JSON.encode(value)
+    return text.encode("utf-8", "backslashreplace")  # half a character as JSON's escape of it

@@ -177,3 +177,65 @@ class AnalysisStep:
     name: str
     text: str | None = None
     tokens: tuple[Token, ...] = ()
+
+
+Body = Mapping[str, Any]
+
+
+BEYOND_FLOAT32 = (
+    "this query gives a score that is infinite or not a number: give its parts smaller boosts and weights"
+)
+"""What an engine says in the place of scores that order nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """An index as it stands: `version` names the one build of `name` that serves."""
+
+    name: str
+    version: str
+    documents: int
+    digest: str
+    mapping_digest: str
+    shards: int
+    created: str
+    documents_digest: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a score came about: a value, what it is, and the values it was computed from."""
+
+    value: float
+    description: str
+    details: tuple[Explanation, ...] = ()
+
+    @classmethod
+    def from_json(cls, node: Mapping[str, Any]) -> Explanation:
+        """From the `_explanation` object of a search response."""
+        details = tuple(cls.from_json(child) for child in node.get("details", ()))
+        return cls(_number(node["value"]), node["description"], details)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "value": self.value,
+            "description": self.description,
+            "details": [child.to_json() for child in self.details],
+        }
+
+
+def _number(value: Any) -> float:
+    """A value of an explanation; what JSON has no number for comes as text."""
+    return float(value) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many documents match a query and, for some fields, how many of them have each value.
+
+    `values` has for each field its commonest values, equal counts by the bytes of the value; a document counts once for
+    each of its values."""
+
+    total: int
+    values: Mapping[str, Sequence[tuple[str, int]]]

@@ -7,21 +7,76 @@ root, so that they can be edited and tried without building anything.
 from __future__ import annotations
 
 import json
+import platform
+import re
+import shlex
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, UsageError
-from searchapp.files import unreadable
-from searchapp.inputs import parse_json, parse_toml, read_text
+from searchapp.files import parse_json, parse_toml, read_text, unreadable
 
 _PACKAGE = Path(__file__).parent
 
 SAMPLES = _PACKAGE / "samples"
 """The sample collections that ship with searchapp, each in a folder of its task's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Untested:
+    """An installed version outside the tested range, both ends of which were tested."""
+
+    package: str
+    version: str
+    lowest: str
+    highest: str
+
+
+@cache
+def untested_versions() -> tuple[Untested, ...]:
+    """Return Python and the packages that searchapp imports whose installed version is outside the tested range.
+
+    The ranges are in `tested_versions.json`, which `scripts/tested_versions.py` writes. Packages of extras that are not
+    installed are left out.
+    """
+    found = []
+    for package, (lowest, highest) in read_json(_PACKAGE / "tested_versions.json").items():
+        if package == "python":
+            installed = ".".join(platform.python_version_tuple()[:2])
+        else:
+            try:
+                installed = version(package)
+            except PackageNotFoundError:
+                continue
+        if not _release(lowest) <= _release(installed) <= _release(highest):
+            found.append(Untested(package, installed, lowest, highest))
+    return tuple(found)
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs the packages of an extra of searchapp into the running environment."""
+    try:
+        required = [one.partition(";") for one in requires("searchapp") or ()]
+    except PackageNotFoundError:
+        required = []
+    marker = re.compile(rf"extra == ['\"]{extra}['\"]")
+    packages = [package.strip() for package, _, condition in required if marker.search(condition)]
+    return shlex.join([sys.executable, "-m", "pip", "install", *(packages or [f".[{extra}]"])])
+
+
+def _release(text: str) -> tuple[int, ...]:
+    """Return the release number at the beginning of a version, (2, 4) of "2.4.0rc1": such as compare in order."""
+    match = re.match(r"\d+(?:\.\d+)*", text)
+    numbers = [int(part) for part in match[0].split(".")] if match else []
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 @cache
@@ -55,12 +110,14 @@ class RecipeBook:
     """The recipes of a task as they are written, by name, and the search bodies that they refer to.
 
     `task` is the task's name, `file` where the recipes are to be corrected; `template` gives a body by its name.
+    `depth` is the task's own depth, the window of signals that name none.
     """
 
     task: str
     file: Path
     recipes: Mapping[str, Mapping[str, Any]]
     template: Callable[[str], dict[str, Any]]
+    depth: int = 100
 
 
 def recipe_book(task: str) -> RecipeBook:

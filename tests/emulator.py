@@ -15,6 +15,9 @@ from pyte import modes
 from pyte.screens import Char, wcwidth
 
 LOOK = re.compile(r"\x1b\[([0-9;]*)m")
+UNREAD = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]")
+"""Sequences of which pyte takes what follows the sign for text: to be left out."""
+
 LARGEST = 9999
 """What pyte makes of larger parameters."""
 

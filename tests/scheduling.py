@@ -43,6 +43,8 @@ LONGEST = (
     "tests/tui/search/test_troubles.py",
     "tests/cli/test_bench.py",
     "tests/engines/test_elasticsearch_faults.py",
+    "tests/engines/test_elasticsearch_campaign.py",
+    "tests/engines/test_elasticsearch_late.py",
     "tests/tui/test_screen.py",
     "tests/tui/test_redraw.py",
     "tests/tui/test_team.py",

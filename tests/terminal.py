@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from tests.emulator import Screen, Stream
+from tests.emulator import UNREAD, Screen, Stream
 from tests.forkserver import fork_server
 from tests.profile import FULL
 
@@ -141,6 +141,5 @@ class Terminal:
                 return False
             self.raw += written
             self._text = None
-            # pyte takes what follows `<` or `>` in these for text.
-            self._stream.feed(re.sub(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]", b"", written))
+            self._stream.feed(UNREAD.sub(b"", written))
         return True

@@ -12,23 +12,24 @@ from pathlib import Path
 import pytest
 
 import searchapp
-from searchapp.analysis.errors import NotSupported
-from searchapp.engines.elasticsearch.failures import NotYet
+from searchapp.engines.elasticsearch.connection import NotYet
 from searchapp.engines.elasticsearch.versions import Split
-from searchapp.engines.embedded.storage.fields import NotIndexable
 from searchapp.errors import (
     BeingBuilt,
     Damaged,
     EngineRefused,
     InvalidFiles,
     NotScorable,
+    OtherDocuments,
     Problem,
     QueryRefused,
     Replaced,
     SearchappError,
 )
 from searchapp.fetching.download import _Passing
-from searchapp.ranking.language import BrokenQuery
+from searchapp.lucene.errors import NotSupported, Undefined
+from searchapp.lucene.index.writer import NotIndexable
+from searchapp.ranking.query_language import BrokenQuery
 
 MADE: dict[type[BaseException], Callable[[], BaseException]] = {
     BeingBuilt: lambda: BeingBuilt("the index in indexes/nlps", "4711"),
@@ -37,9 +38,11 @@ MADE: dict[type[BaseException], Callable[[], BaseException]] = {
     NotScorable: lambda: NotScorable("a.txt: topic 7 is missing", "KeyError: '7'"),
     NotSupported: lambda: NotSupported("the token filter `kstem`"),
     NotYet: lambda: NotYet(EngineRefused("2 of 3 shards answered")),
+    OtherDocuments: lambda: OtherDocuments("2 documents change", "say so"),
     QueryRefused: lambda: QueryRefused("an unknown field", 3),
     Replaced: lambda: Replaced("searchapp-nlps-000001"),
     SearchappError: lambda: SearchappError("what is wrong:", "a first line", "a second one"),
+    Undefined: lambda: Undefined("filter", "lowrcase", ["lowercase"]),
     BrokenQuery: lambda: BrokenQuery("this is not closed", 3),
     Split: lambda: Split("http://localhost:9200", "searchapp-nlps", ["searchapp-nlps-000001"], "nlps"),
     NotIndexable: lambda: NotIndexable(3, "year 1910.5 is no whole number"),

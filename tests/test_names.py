@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from searchapp.names import meant, nearest, refused
+from searchapp.text import meant, nearest, refused
 
 TASKS = ["nlps", "explanation-2019", "explanation-2021", "checkthat"]
 

@@ -15,7 +15,8 @@ import hypothesis
 import psutil
 import pytest
 
-from searchapp import forked, processes
+from searchapp import processes
+from searchapp import processes as forked
 from searchapp.errors import Damaged, EngineRefused, SearchappError
 
 pytestmark = pytest.mark.timeout(120)

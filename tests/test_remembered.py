@@ -5,32 +5,33 @@ from pathlib import Path
 
 import pytest
 
-from searchapp import remembered, tasks
+from searchapp import tasks
 from searchapp.errors import DataError, SearchappError
-from searchapp.remembered import FILE, folders, remember
-from searchapp.tasks.folders import data_folder
+from searchapp.tasks import folders as remembered
+from searchapp.tasks.folders import FOLDERS_FILE, data_folder, remembered_folders
 from searchapp.tasks.folders import remember as remember_folder
+from searchapp.tasks.folders import remember_folder as remember
 from tests.programs import Program
 
 
 def test_a_folder_is_remembered_until_another_one_is(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    assert folders(home) == {}
+    assert remembered_folders(home) == {}
     assert remember(home, "nlps", tmp_path / "a")
     assert not remember(home, "nlps", tmp_path / "a")
     assert remember(home, "checkthat", tmp_path / "b")
-    assert folders(home) == {"nlps": tmp_path / "a", "checkthat": tmp_path / "b"}
+    assert remembered_folders(home) == {"nlps": tmp_path / "a", "checkthat": tmp_path / "b"}
     assert remember(home, "nlps", tmp_path / "c")
     assert remember(home, "checkthat", None)
     assert not remember(home, "checkthat", None)
-    assert folders(home) == {"nlps": tmp_path / "c"}
-    assert sorted(path.name for path in home.iterdir()) == [FILE, f"{FILE}.lock"]
+    assert remembered_folders(home) == {"nlps": tmp_path / "c"}
+    assert sorted(path.name for path in home.iterdir()) == [FOLDERS_FILE, f"{FOLDERS_FILE}.lock"]
 
 
 @pytest.mark.parametrize("name", ["a b", "ä\nö", "x\udcff", '"', "\\"])
 def test_whatever_a_folder_is_called_it_comes_back(tmp_path: Path, name: str) -> None:
     remember(tmp_path, "nlps", Path("/data") / name)
-    assert folders(tmp_path) == {"nlps": Path("/data") / name}
+    assert remembered_folders(tmp_path) == {"nlps": Path("/data") / name}
 
 
 DAMAGED = [
@@ -50,20 +51,20 @@ DAMAGED = [
 
 @pytest.mark.parametrize("content", DAMAGED)
 def test_a_damaged_file_is_told_and_replaced_by_the_next_folder(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / FILE).write_bytes(content)
+    (tmp_path / FOLDERS_FILE).write_bytes(content)
     with pytest.raises(DataError, match=r"folders\.json, which says .*, is damaged: remove it, and name"):
-        folders(tmp_path)
+        remembered_folders(tmp_path)
     assert remember(tmp_path, "nlps", Path("/data"))
-    assert folders(tmp_path) == {"nlps": Path("/data")}
+    assert remembered_folders(tmp_path) == {"nlps": Path("/data")}
 
 
 def test_the_file_of_a_newer_searchapp_is_not_written_over(tmp_path: Path) -> None:
     content = json.dumps({"format": 2, "folders": {}})
-    (tmp_path / FILE).write_text(content)
-    for use in (lambda: folders(tmp_path), lambda: remember(tmp_path, "nlps", Path("/data"))):
+    (tmp_path / FOLDERS_FILE).write_text(content)
+    for use in (lambda: remembered_folders(tmp_path), lambda: remember(tmp_path, "nlps", Path("/data"))):
         with pytest.raises(DataError, match="newer searchapp"):
             use()
-    assert (tmp_path / FILE).read_text() == content
+    assert (tmp_path / FOLDERS_FILE).read_text() == content
 
 
 def test_a_folder_that_can_not_be_written_to_is_named(tmp_path: Path) -> None:
@@ -74,16 +75,17 @@ def test_a_folder_that_can_not_be_written_to_is_named(tmp_path: Path) -> None:
 
 def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from searchapp.remembered import folders, remember\n"
+        "import sys; from pathlib import Path\n"
+        "from searchapp.tasks.folders import remember_folder, remembered_folders\n"
         "for n in range(60):\n"
-        "    remember(Path(sys.argv[1]), f'{sys.argv[2]}-{n}', Path('/data'))\n"
-        "    assert f'{sys.argv[2]}-{n}' in folders(Path(sys.argv[1]))\n"
+        "    remember_folder(Path(sys.argv[1]), f'{sys.argv[2]}-{n}', Path('/data'))\n"
+        "    assert f'{sys.argv[2]}-{n}' in remembered_folders(Path(sys.argv[1]))\n"
     )
     writers = [Program(code, tmp_path, name) for name in "abc"]
     for writer in writers:
         with writer:
             assert writer.wait() == 0
-    assert set(folders(tmp_path)) == {f"{name}-{n}" for name in "abc" for n in range(60)}
+    assert set(remembered_folders(tmp_path)) == {f"{name}-{n}" for name in "abc" for n in range(60)}
 
 
 def test_what_is_given_comes_before_what_is_remembered_and_that_before_what_was_fetched(
@@ -99,7 +101,7 @@ def test_what_is_given_comes_before_what_is_remembered_and_that_before_what_was_
     assert data_folder(task, home, given) == given
     assert data_folder(tasks.load("checkthat"), home) == home / "data" / "checkthat"
     assert remember_folder(task, home, fetched)  # back to where they are anyway: nothing to remember
-    assert remembered.folders(home) == {}
+    assert remembered.remembered_folders(home) == {}
 
 
 def test_own_tasks_of_one_name_are_told_apart_by_their_files(tmp_path: Path) -> None:

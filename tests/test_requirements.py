@@ -1,83 +1,152 @@
-"""Whoever installs searchapp, with pip or with make, gets the versions that it is tested with."""
+"""The ranges in pyproject.toml, the requirements files and the installed packages agree."""
 
 from __future__ import annotations
 
+import ast
+import importlib.metadata
+import json
+import os
 import re
+import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from scripts import tested_versions
+from searchapp import resources
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-BUILT_WITH = {"hatchling", "editables", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers"}
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+BUILT_WITH = {"hatchling", "editables"}
 """What building searchapp takes, which make does without fetching anything."""
 
+INSTALLED = {"": "requirements-dev.txt", "lowest": "requirements-lowest.txt"}
+"""The requirements file that the running environment was made from, by SEARCHAPP_TEST_VERSIONS."""
 
-def canonical(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def pins(requirements: list[str]) -> dict[str, str]:
-    """The one version of each requirement, by its name."""
-    found = {}
-    for text in requirements:
-        requirement = Requirement(text)
-        (only,) = requirement.specifier
-        assert only.operator == "==" and "*" not in only.version, text
-        found[canonical(requirement.name)] = only.version
-    return found
+FILES = ("requirements.txt", "requirements-dev.txt", "requirements-lowest.txt")
 
 
-RUNS = pins(PROJECT["project"]["dependencies"])
+def requirements(*extras: str) -> list[Requirement]:
+    """The requirements of searchapp in pyproject.toml, or those of extras."""
+    texts = (
+        [one for extra in extras for one in EXTRAS[extra]] if extras else PROJECT["project"]["dependencies"]
+    )
+    return [Requirement(one) for one in texts]
 
 
-def locked(name: str) -> dict[str, str]:
-    """The versions in a requirements file, each of which has hashes."""
-    entries = (ROOT / name).read_text("utf-8").replace("\\\n", " ").splitlines()
-    entries = [entry for entry in entries if not entry.startswith("#")]
-    assert all("--hash=sha256:" in entry for entry in entries)
-    return pins([entry.partition(" --hash")[0] for entry in entries])
+def imported_packages() -> set[str]:
+    """The distributions that provide what the modules of searchapp import."""
+    names = set()
+    for file in (ROOT / "searchapp").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                names.add(node.module.partition(".")[0])
+    providers = importlib.metadata.packages_distributions()
+    others = {name for name in names if name not in sys.stdlib_module_names} - {"searchapp"}
+    return {canonicalize_name(provider) for name in others for provider in providers[name]}
 
 
-def test_make_installs_what_pip_installs() -> None:
-    made = locked("requirements.txt")
-    assert {name: version for name, version in made.items() if name not in BUILT_WITH} == RUNS
-    assert made.keys() - RUNS.keys() <= BUILT_WITH
-    (build,) = pins(PROJECT["build-system"]["requires"]).items()
-    assert build in made.items()
+def test_what_searchapp_imports_is_required_directly_and_nothing_else() -> None:
+    required = {canonicalize_name(one.name) for one in [*requirements(), *requirements("learn", "parquet")]}
+    assert imported_packages() == required
 
 
-def test_the_development_tools_are_pinned_and_change_no_other_version() -> None:
-    developed, made = locked("requirements-dev.txt"), locked("requirements.txt")
-    extras = PROJECT["project"]["optional-dependencies"]
-    assert made.items() <= developed.items()
-    assert pins(extras["dev"]).items() <= developed.items()
-    assert pins(extras["learn"]).items() <= developed.items()
-    assert pins(extras["bench"])
-
-
-def test_whatever_is_needed_is_pinned() -> None:
-    """Also what is needed by what is needed: else pip would take the newest of it."""
-    seen: set[str] = set()
-    waiting = list(PROJECT["project"]["dependencies"])
-    while waiting:
-        requirement = Requirement(waiting.pop())
-        applies = requirement.marker is None or any(
-            requirement.marker.evaluate({"extra": extra}) for extra in ("", *requirement.extras)
-        )
-        name = canonical(requirement.name)
-        if not applies or name in seen:
+@pytest.mark.parametrize("extra", ["", *EXTRAS])
+def test_a_requirement_has_a_lower_bound_and_at_most_a_major_version_as_upper_bound(extra: str) -> None:
+    for one in requirements(*([extra] if extra else [])):
+        if one.name == "searchapp":
+            assert one.extras <= EXTRAS.keys()
             continue
-        seen.add(name)
-        assert name in RUNS, f"{name} is needed and has no version in pyproject.toml"
-        try:
-            found = distribution(name)
-        except PackageNotFoundError:
-            pytest.fail(f"{name} is not installed")
-        assert found.version == RUNS[name]
-        assert requirement.specifier.contains(found.version)
-        waiting += found.requires or []
-    assert len(seen) > len(PROJECT["project"]["dependencies"]) / 2
+        operators = {part.operator: part.version for part in one.specifier}
+        assert operators.keys() in ({">="}, {">=", "<"}), one
+        assert operators.get("<", "0").isdigit(), one
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_requirements_file_has_one_hashed_version_in_each_range(file: str) -> None:
+    entries = (ROOT / file).read_text("utf-8").replace("\\\n", " ").splitlines()
+    assert all("--hash=sha256:" in one for one in entries if not one.startswith("#"))
+    pins = tested_versions.pins(file)
+    extras = {"requirements.txt": [], "requirements-dev.txt": [*EXTRAS.keys() - {"bench"}]}
+    chosen = extras.get(file, [*tested_versions.EXTRAS, "test"])
+    wanted = [*requirements(), *(requirements(*chosen) if chosen else [])]
+    for one in wanted:
+        if one.name != "searchapp":
+            assert one.specifier.contains(pins[canonicalize_name(one.name)]), one
+    assert pins.keys() >= BUILT_WITH
+    (build,) = (Requirement(one) for one in PROJECT["build-system"]["requires"])
+    assert build.specifier.contains(pins[build.name])
+
+
+def test_the_development_tools_change_no_other_version() -> None:
+    assert (
+        tested_versions.pins("requirements.txt").items()
+        <= tested_versions.pins("requirements-dev.txt").items()
+    )
+
+
+def test_each_lower_bound_is_a_version_that_test_lowest_installs() -> None:
+    pins = tested_versions.pins("requirements-lowest.txt")
+    for one in map(Requirement, tested_versions.dependencies()):
+        (lowest,) = (part.version for part in one.specifier if part.operator == ">=")
+        assert Version(pins[canonicalize_name(one.name)]) == Version(lowest), one
+
+
+def test_the_page_on_installing_has_the_lower_bounds() -> None:
+    page = (ROOT / "docs" / "installing.md").read_text("utf-8")
+    rows = re.findall(r"^\| ([\w-]+) \| (\d[\d.]*) \|", page, re.MULTILINE)
+    lowest = {
+        canonicalize_name(name): ends[0] for name, ends in json.loads(tested_versions.as_text()).items()
+    }
+    assert len(rows) == 8
+    assert all(Version(lowest[canonicalize_name(name)]) == Version(bound) for name, bound in rows)
+
+
+def test_the_environment_of_the_tests_is_that_of_its_requirements_file() -> None:
+    pins = tested_versions.pins(INSTALLED[os.environ.get("SEARCHAPP_TEST_VERSIONS", "")])
+    for one in map(Requirement, tested_versions.dependencies()):
+        assert importlib.metadata.version(one.name) == pins[canonicalize_name(one.name)]
+
+
+def test_the_tested_versions_are_those_of_the_requirements_files() -> None:
+    written = tested_versions.FILE.read_text("utf-8")
+    assert written == tested_versions.as_text(), "run python scripts/tested_versions.py"
+    assert json.loads(written)["python"][0] == re.sub(r"^>=", "", PROJECT["project"]["requires-python"])
+
+
+def test_the_environment_of_the_tests_is_in_the_tested_range() -> None:
+    assert resources.untested_versions() == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("1.25.2", ["numpy"]),
+        ("1.26.0rc1", []),  # the number decides, so that a comparison needs no further package
+        ("1.26", []),
+        ("2.4.6", []),
+        ("2.4.6.post1", []),
+        ("2.4.7", ["numpy"]),
+        ("2.10.0", ["numpy"]),
+        ("unknown", ["numpy"]),
+    ],
+)
+def test_versions_outside_the_tested_range_are_found(
+    monkeypatch: pytest.MonkeyPatch, version: str, expected: list[str]
+) -> None:
+    def installed(package: str) -> str:
+        if package == "numpy":
+            return version
+        raise importlib.metadata.PackageNotFoundError(package)
+
+    monkeypatch.setattr(resources, "version", installed)
+    found = resources.untested_versions.__wrapped__()
+    assert [one.package for one in found] == expected
+    assert all((one.version, one.lowest, one.highest) == (version, "1.26.0", "2.4.6") for one in found)

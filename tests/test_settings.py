@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.config.sources import resolve
+from searchapp.config.resolution import resolve
+from searchapp.config.settings import DEFAULT_URL
 from searchapp.errors import UsageError
-from searchapp.settings import DEFAULT_URL
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.visible import escaped, visible, visible_line, visible_spans
+from searchapp.text import escaped, visible, visible_line, visible_spans
 
 HOSTILE = (
     "\x1b]52;c;cHduZWQ=\x07 \x1b[2J \x9b2J \u202egnp\u2069 a\u200bb \U000e0041 \ufeff \u3164 \u2028 \x7f"

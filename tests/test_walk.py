@@ -12,7 +12,7 @@ def test_a_rank_request_enters_few_modules_and_never_goes_up(task: str, recipe: 
     seen = walk(task, recipe)
     assert seen.ways
     for way in seen.ways:
-        assert (way[0].module, way[-1].module) == ("searchapp.cli", "searchapp.engines.embedded.index")
+        assert (way[0].module, way[-1].module) == ("searchapp.cli", "searchapp.engines.embedded")
         assert len({step.module for step in way}) <= MOST_MODULES
     assert not seen.rises()
     assert seen.ups, "bodies are drawn by the engine, and made by the signals"
@@ -25,5 +25,5 @@ def test_a_call_that_goes_up_is_seen() -> None:
     seen = Walk([(app, engine, app)], {(engine, app)})
     assert seen.rises() == [(engine, app)]
     assert "calls on these ways that go up: 1" in report(seen)
-    imported = (Step("searchapp.app.rank", "make_run"), Step("searchapp.ranking.rank", "Ranker.rank"))
+    imported = (Step("searchapp.app.rank", "make_run"), Step("searchapp.ranking.ranker", "Ranker.rank"))
     assert Walk([], {imported}).not_handed_down() == [imported]

@@ -1,4 +1,4 @@
-"""What analyzers make of texts, step by step."""
+"""Show what analyzers make of texts, step by step."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from typing import Any
 from searchapp.engines.base import Index
 from searchapp.errors import UsageError
 from searchapp.model import AnalysisStep, Token
-from searchapp.names import refused
-from searchapp.ranking.marking import search_analyzer
-from searchapp.ranking.search import text_fields
+from searchapp.ranking.highlighting import search_analyzer
+from searchapp.ranking.search_results import text_fields
 from searchapp.tasks.base import Task
+from searchapp.text import refused
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What the analyzer of a field, or a named one, makes of a text: `kind` is "field" or "analyzer"."""
+    """What an analyzer makes of a text.
+
+    `kind` is "field" for the analyzer that indexes a field, "search" for the one that analyzes queries on it, and
+    "analyzer" for one that is named.
+    """
 
     kind: str
     name: str
@@ -63,6 +67,8 @@ def analyze(
 ) -> list[Analysis]:
     """What becomes of a text in a field, in a named analyzer of the mapping or, with neither, in every text field.
 
+    A field whose queries have another analyzer comes twice.
+
     Raises:
         UsageError: the task has no such field or analyzer, or both are given.
         EngineError: the engine failed, or refused the text.
@@ -71,7 +77,13 @@ def analyze(
     if analyzer:
         return [Analysis("analyzer", analyzer, index.analyze(text, analyzer=analyzer))]
     names = [field] if field else fields_of(task)
-    return [Analysis("field", name, index.analyze(text, field=name)) for name in names]
+    mapping = task.index_mapping()
+    found = []
+    for name in names:
+        found.append(Analysis("field", name, index.analyze(text, field=name)))
+        if searching := _searching(mapping, name):
+            found.append(Analysis("search", name, index.analyze(text, analyzer=searching)))
+    return found
 
 
 def require(task: Task, field: str | None, analyzer: str | None) -> None:
@@ -99,13 +111,20 @@ def side_by_side(task: Task, index: Index, field: str, text: str, query: str) ->
     """
     require(task, field, None)
     mapping = task.index_mapping()
-    described = _described(mapping, field)
     of_text = index.analyze(text, field=field)
-    if described.get("search_analyzer", described.get("analyzer")) == described.get("analyzer"):
-        of_query = index.analyze(query, field=field)
+    if searching := _searching(mapping, field):
+        of_query = index.analyze(query, analyzer=searching)
     else:
-        of_query = index.analyze(query, analyzer=search_analyzer(mapping, described))
+        of_query = index.analyze(query, field=field)
     return SideBySide(field, list(_paired(of_text, of_query)))
+
+
+def _searching(mapping: Mapping[str, Any], field: str) -> str | None:
+    """Return the analyzer of queries on a field; None if it is the one that indexes the field."""
+    described = _described(mapping, field)
+    if described.get("search_analyzer", described.get("analyzer")) == described.get("analyzer"):
+        return None
+    return search_analyzer(mapping, described)
 
 
 def _paired(of_text: Sequence[AnalysisStep], of_query: Sequence[AnalysisStep]) -> Iterator[StepPair]:

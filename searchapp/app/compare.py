@@ -1,41 +1,297 @@
-"""Compares runs: whether a difference can be told from chance, and where it is.
+"""Compare runs: significance of differences, the topics they come from, and whether unjudged documents explain them.
 
-Nothing is measured here: the figures, and the tests of their differences, are those of `scored_runs`.
+Runs are comparable if they rank the same topics over the same documents and have learned from the same
+judgments.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from searchapp.app.comparable import require_comparable
-from searchapp.app.compare_unjudged import doubts
-from searchapp.app.compare_where import compared_breakdowns, difficulty, topic_differences
-from searchapp.app.comparison import Alike, ComparedRun, Comparison, Doubt, Measured
-from searchapp.app.evaluate import GoldSource, of_run
-from searchapp.app.judged import JUDGED, Judgments
-from searchapp.app.scored_runs import (
+from searchapp.app.comparison import (
+    Alike,
+    ComparedBreakdown,
+    ComparedRow,
+    ComparedRun,
+    Comparison,
+    Difficulty,
+    Doubt,
+    Measured,
+    Move,
     ScoredRun,
     Scoring,
     Testing,
+    TopicDifference,
+    TopicDifferences,
+    Values,
     measure_names,
     measured,
     pairs_of,
     scored_run,
     spread_if_large,
 )
-from searchapp.errors import UsageError
+from searchapp.app.evaluate import JUDGED, GoldSource, Judgments, Subject, evaluate_judged, of_run
+from searchapp.errors import DataError, UsageError
+from searchapp.evaluation.base import Breakdown, Row
 from searchapp.evaluation.measures import require_measures
 from searchapp.evaluation.overlap import overlap
-from searchapp.evaluation.significance import PERMUTATIONS, SEED
-from searchapp.judging.treatment import Unjudged
+from searchapp.evaluation.significance import PERMUTATIONS, SEED, mean, paired, solved_by
+from searchapp.formats.problems import some
+from searchapp.judging.judgments import Unjudged
 from searchapp.model import Run
 from searchapp.progress import Progress, Silent
 from searchapp.runs import directory
-from searchapp.runs.directory import StoredRun
-from searchapp.tasks.base import Task
+from searchapp.runs.directory import Manifest, StoredRun
+from searchapp.tasks.base import Grades, Task
+from searchapp.text import counted
+
+
+def require_comparable(runs: Sequence[StoredRun], *, anyway: bool) -> tuple[str, ...]:
+    """What the runs do not share with the first of them, in clauses; nothing where they can be compared.
+
+    Raises:
+        DataError: there is something, and nobody wants them to be compared anyway; or they are of several tasks, which
+            nothing can be compared of.
+    """
+    first, *others = runs
+    for other in others:
+        if (other.manifest.task, not other.manifest.task_file) != (
+            first.manifest.task,
+            not first.manifest.task_file,
+        ):
+            raise DataError(
+                f"{other.path} is a run of {other.manifest.task} and {first.path} one of {first.manifest.task}: name "
+                "runs of one task"
+            )
+    found = tuple(
+        f"{one} ({other.path}, {first.path})" for other in others for one in _differing(first, other)
+    )
+    if found and not anyway:
+        more = f", and {len(found) - 1} more of the kind" if len(found) > 1 else ""
+        raise DataError(
+            f"the runs can't be compared, for {found[0]}{more}: rank again what is out of date, or "
+            "compare with --anyway"
+        )
+    return found
+
+
+def _differing(first: StoredRun, other: StoredRun) -> Iterator[str]:
+    """What differs between two runs of a task, in clauses."""
+    one, two = first.manifest, other.manifest
+    if one.split != two.split:
+        yield f"their splits differ: {two.split} and {one.split}"
+    for key in sorted(one.layout.keys() & two.layout.keys()):
+        if one.layout[key] != two.layout[key]:
+            yield f"{key} in {Path(two.task_file).name} has changed between them"
+    changed = sorted(
+        name
+        for name in one.data_digests.keys() & two.data_digests.keys()
+        if one.data_digests[name] != two.data_digests[name]
+    )
+    if changed:
+        yield f"the data has changed between them: {some(changed)}"
+    if one.variant or two.variant:
+        pass  # a variant exists to rank with different mappings
+    elif one.mapping_digest != two.mapping_digest:
+        yield "the index mapping has changed between them, and with it the terms of the documents"
+    elif one.index_digest != two.index_digest and not changed:
+        yield "the documents that were indexed differ"
+    yield from _topics(first, other)
+    yield from _judgments(one, two)
+
+
+def _topics(first: StoredRun, other: StoredRun) -> Iterator[str]:
+    topics, others = (
+        dict.fromkeys((*(ranking.topic_id for ranking in run.run), *run.manifest.empty))
+        for run in (first, other)
+    )
+    for lacking, there in ((others, topics), (topics, others)):
+        without = [topic for topic in there if topic not in lacking]
+        if without:
+            path = other.path if lacking is others else first.path
+            topics_ = "topic" if len(without) == 1 else "topics"
+            yield f"{path} has no ranking of {len(without):,} {topics_} of the other: {some(without)}"
+
+
+def _judgments(one: Manifest, two: Manifest) -> Iterator[str]:
+    """What people had judged is known to a run that was made with it: its figures are those of another experiment."""
+    known, others = directory.judgments_digest(one), directory.judgments_digest(two)
+    if known == others:
+        return
+    if known and others:
+        yield "they have learned from different judgments"
+    else:
+        yield "one of them has learned from judgments (rank --with-judgments)"
+
+
+TopicRankings = Mapping[str, Sequence[str]]
+
+
+def topic_differences(
+    numbers: tuple[int, int],
+    values: tuple[Values, Values],
+    rankings: tuple[TopicRankings, TopicRankings],
+    grades: Grades,
+    depth: int,
+) -> TopicDifferences:
+    """The topics that two runs both have a value for, the greatest gain of the second first."""
+    both = paired(*values)
+    topics = []
+    for topic, first, second in zip(both.topics, both.first.tolist(), both.second.tolist(), strict=True):
+        ranked, ranked_too = (one.get(topic, ()) for one in rankings)
+        relevant = tuple(moves(grades.get(topic, {}), ranked, ranked_too))
+        topics.append(TopicDifference(topic, first, second, relevant, depth))
+    topics.sort(key=lambda one: -one.difference)
+    return TopicDifferences(*numbers, tuple(topics))
+
+
+def moves(grades: Mapping[str, int], first: Sequence[str], second: Sequence[str]) -> Iterator[Move]:
+    """The relevant documents and their ranks in two rankings.
+
+    >>> [(one.document_id, one.first, one.second) for one in moves({"a": 1, "b": 2, "c": 0}, ["a", "b"], ["b", "c"])]
+    [('a', 1, None), ('b', 2, 1)]
+    """
+    for document, grade in grades.items():
+        if grade > 0:
+            yield Move(document, grade, _rank(first, document), _rank(second, document))
+
+
+def _rank(ranking: Sequence[str], document: str) -> int | None:
+    return ranking.index(document) + 1 if document in ranking else None
+
+
+def difficulty(values: Sequence[Values], solved_from: float) -> tuple[Difficulty, ...]:
+    """Topics by how many runs solve them, those that none does first; in a group the least mean first."""
+    solved = solved_by(values, solved_from)
+
+    def over_runs(topic: str) -> float:
+        return mean([one.get(topic) or 0.0 for one in values])
+
+    groups = []
+    for count in range(len(values) + 1):
+        topics = sorted((topic for topic, by in solved.items() if by == count), key=over_runs)
+        means = (mean([value for topic in topics if (value := one.get(topic)) is not None]) for one in values)
+        groups.append(Difficulty(count, tuple(topics), tuple(means)))
+    return tuple(groups)
+
+
+def compared_breakdowns(runs: Sequence[Sequence[Breakdown]]) -> tuple[ComparedBreakdown, ...]:
+    """The breakdowns of all runs beside each other; a group that a run lacks has no figure there."""
+    found = []
+    for number, breakdown in enumerate(runs[0]):
+        rows: list[dict[str, Row]] = [{row.group: row for row in one[number].rows} for one in runs]
+        groups = dict.fromkeys(group for one in rows for group in one)
+        compared = []
+        for group in groups:
+            there = [one.get(group) for one in rows]
+            figures = dict.fromkeys(name for row in there if row is not None for name in row.values)
+            count = next(row.count for row in there if row is not None)
+            held = {
+                name: tuple(None if row is None else row.values.get(name) for row in there)
+                for name in figures
+            }
+            compared.append(ComparedRow(group, count, held))
+        found.append(ComparedBreakdown(breakdown.name, breakdown.title, breakdown.counted, tuple(compared)))
+    return tuple(found)
+
+
+DocumentRanks = Mapping[str, Mapping[str, int]]
+"""The rank of each document of each topic."""
+
+
+def doubts(
+    runs: Sequence[StoredRun], judgments: Judgments, source: GoldSource, pairs: Sequence[tuple[int, int]]
+) -> dict[tuple[str, tuple[int, int]], Doubt]:
+    """What unjudged documents can have to do with the difference of each pair under each measure of the source."""
+    subjects = [Subject.stored(run, source) for run in runs]
+    bounds = [_bounds(one, judgments, source) for one in subjects]
+    seen = [_values(one, judgments, source) for one in subjects]
+    ranks = [
+        {
+            one.topic_id: {document: rank for rank, document in enumerate(one.document_ids(), 1)}
+            for one in run.run
+        }
+        for run in runs
+    ]
+    best = max((_best(one, judgments.grades) for one in subjects), default=1)
+    found = {}
+    for first, second in pairs:
+        # What would favour either run: which one is behind depends on the measure.
+        favouring = {
+            winner: replace(judgments, grades=_favouring(judgments.grades, ranks[winner], ranks[loser], best))
+            for winner, loser in ((first, second), (second, first))
+        }
+        favoured = {
+            winner: [_values(subjects[number], labelled, source) for number in (first, second)]
+            for winner, labelled in favouring.items()
+        }
+        for name in source.measures:
+            difference = _difference(seen[first][name], seen[second][name])
+            behind = first if difference > 0 else second
+            turned = _difference(*(one[name] for one in favoured[behind]))
+            low = bounds[second][name][0] - bounds[first][name][1]
+            high = bounds[second][name][1] - bounds[first][name][0]
+            due = _due(difference, low, high, turned)
+            found[name, (first, second)] = Doubt(
+                (bounds[first][name], bounds[second][name]), low, high, turned, due
+            )
+    return found
+
+
+def _due(difference: float, low: float, high: float, turned: float) -> str:
+    """Whether a difference can be due to unjudged documents alone; "none" where there is none."""
+    if difference == 0 or math.isnan(difference):
+        return "none"
+    if turned == 0 or (turned > 0) != (difference > 0):
+        return "yes"
+    return "no" if low > 0 or high < 0 else "unknown"
+
+
+def _bounds(subject: Subject, judgments: Judgments, source: GoldSource) -> dict[str, tuple[float, float]]:
+    found = evaluate_judged(
+        subject, replace(judgments, unjudged=Unjudged.bounds), _with_judged(source), official_too=False
+    ).measures.values
+    return {name: (found[f"{name} lower"], found[f"{name} upper"]) for name in source.measures}
+
+
+def _with_judged(source: GoldSource) -> GoldSource:
+    from searchapp.app.evaluate import JUDGED
+
+    return replace(source, measures=(*source.measures, *JUDGED))
+
+
+def _values(subject: Subject, judgments: Judgments, source: GoldSource) -> Mapping[str, Mapping[str, float]]:
+    return evaluate_judged(subject, judgments, source, official_too=False).measures.per_topic
+
+
+def _difference(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+    return mean(paired(first, second).differences)
+
+
+def _best(subject: Subject, grades: Grades) -> int:
+    """The best grade that a document can have."""
+    if subject.task is not None:
+        return len(subject.task.info.grades) - 1
+    return max((grade for of_topic in grades.values() for grade in of_topic.values()), default=1)
+
+
+def _favouring(grades: Grades, winner: DocumentRanks, loser: DocumentRanks, best: int) -> Grades:
+    """The grades with those unjudged documents relevant that the one run ranks higher than the other, or alone."""
+    found = {}
+    for topic, known in grades.items():
+        here, there = winner.get(topic, {}), loser.get(topic, {})
+        higher = {
+            document: best
+            for document, rank in here.items()
+            if document not in known and rank < there.get(document, math.inf)
+        }
+        found[topic] = {**known, **higher}
+    return found
+
 
 USUAL_DEPTH = 10
 """How deep gained and lost documents are looked for under a measure without a cut-off."""
@@ -274,7 +530,8 @@ def _notes(measures: Sequence[Measured], pairs: Sequence[tuple[int, int]], basel
     for one in measures:
         if not one.complete:
             notes.append(
-                f"{one.name}: the means here are over the {one.topics:,} topics that every run has a value for, not "
+                f"{one.name}: the means here are over the {counted(one.topics, 'topic')} that every run has a value "
+                "for, not "
                 "those that `searchapp evaluate` prints"
             )
     if len(pairs) > 1:

@@ -1,8 +1,4 @@
-"""The story that `searchapp demo` shows, on the sample collections that ship with searchapp.
-
-Everything is computed when it is shown: index, search, rank and score every sample; then a script plays an
-annotator who judges half of the topics, and the other half is ranked again with what it said.
-"""
+"""Run the story of `searchapp demo` on the sample collections that ship with searchapp."""
 
 from __future__ import annotations
 
@@ -12,20 +8,19 @@ from pathlib import Path
 
 from searchapp import tasks
 from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
-from searchapp.app.index import index_task, open_index
+from searchapp.app.index import index_task, open_index, read_examples
 from searchapp.app.rank import RunRequest, make_run
 from searchapp.app.search import Searcher, SearchRequest
-from searchapp.app.solved_index import read_examples
 from searchapp.engines.base import Engine
-from searchapp.evaluation import nlps
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.model import Example, Topic
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
-from searchapp.ranking.search import SearchResult
-from searchapp.resources import SAMPLES as SAMPLES
+from searchapp.ranking.search_results import SearchResult
+from searchapp.resources import SAMPLES
 from searchapp.tasks.base import Collection, Task
+from searchapp.tasks.nlps import scorer
 
 PLAIN = "bm25"
 """The recipe that every task has, which uses the engine alone."""
@@ -134,7 +129,7 @@ def learned(sample: Sample, engine: Engine, folder: Path) -> Learned:
         folder: where runs may be written
     """
     (gold_file,) = sample.collection.gold_files(sample.split)
-    gold = nlps.honest_qrels(nlps.read_gold(gold_file))
+    gold = scorer.honest_qrels(scorer.read_gold(gold_file))
     topics = sample.collection.topics(sample.split, Problems())
     judged = tuple(topics[::2])
     examples = tuple(sample.collection.judged_example(topic, gold[topic.id]) for topic in judged)

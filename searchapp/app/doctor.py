@@ -1,4 +1,4 @@
-"""Finds out whether searchapp can work here: versions, folder, disk, engine, and whether the engines agree."""
+"""Check whether searchapp can work here: versions, folder, disk, engine, privileges, and whether the engines agree."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from enum import StrEnum
 
 import searchapp
 from searchapp import tasks
-from searchapp.app import rights
-from searchapp.app.index import index_task
-from searchapp.app.indexes import remedy, versions
+from searchapp.app.index import index_task, remedy, stored_versions
+from searchapp.config.settings import Settings
 from searchapp.engines import lacks_compiled, open_engine, open_on_disk, open_server
 from searchapp.engines.base import Engine, OnDisk, ShardedIndex, State, Survey
 from searchapp.errors import Damaged, EngineError, SearchappError
@@ -27,11 +26,51 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Ranking
 from searchapp.progress import Progress, Silent
 from searchapp.ranking import recipes
-from searchapp.ranking.rank import Ranker
+from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.signals.base import Inputs
-from searchapp.resources import SAMPLES
-from searchapp.settings import Settings
+from searchapp.resources import SAMPLES, untested_versions
 from searchapp.tasks.base import Task
+from searchapp.text import counted
+
+NEEDED = "reading"
+"""The use without which nothing works."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrivilegeFinding:
+    """What was found of the rights for one use; `enough` is None where it could not be found out."""
+
+    name: str
+    enough: bool | None
+    needed: bool
+    sentence: str
+
+
+def privilege_findings(settings: Settings) -> Iterator[PrivilegeFinding]:
+    """What the settings' user may do on the server, for each use of it."""
+    try:
+        with closing(open_server(settings)) as server:
+            uses = server.rights()
+    except SearchappError as error:
+        yield PrivilegeFinding("rights", None, False, f"not looked at: {error}")
+        return
+    if uses is None:
+        yield PrivilegeFinding(
+            "rights", True, False, "the server's security is off: everybody may do everything there"
+        )
+        return
+    for one in uses:
+        if one.missing:
+            sentence = (
+                f"missing: {'; '.join(one.missing)}; needed for {one.use}: `searchapp doctor --roles` "
+                "prints a role that has it"
+            )
+        else:
+            sentence = f"all that it takes for {one.use}"
+        yield PrivilegeFinding(
+            f"rights for {one.use_name}", not one.missing, one.use_name == NEEDED, sentence
+        )
+
 
 SILENT = Silent()
 LEAST_FREE_BYTES = 1 << 30
@@ -61,6 +100,7 @@ def examine(settings: Settings, progress: Progress = SILENT) -> Iterator[Check]:
     To verify the embedded indexes reads all of their bytes: `progress` shows how far that is.
     """
     yield _versions()
+    yield _tested_versions()
     yield _compiled()
     yield _folder(settings)
     yield _disk(settings)
@@ -79,6 +119,18 @@ def _versions() -> Check:
     python = f"Python {platform.python_version()} on {platform.system()}"
     finding = f"searchapp {searchapp.__version__}, {python}; {libraries}"
     return Check("versions", Verdict.ok if sys.version_info >= (3, 11) else Verdict.failed, finding)
+
+
+def _tested_versions() -> Check:
+    """Warn of installed versions that searchapp was not tested with."""
+    untested = untested_versions()
+    if not untested:
+        return Check("tested versions", Verdict.ok, "Python and all packages are in the tested range")
+    named = ", ".join(
+        f"{one.package} {one.version} (tested: {one.lowest} to {one.highest})" for one in untested
+    )
+    finding = f"outside the tested range: {named}. If something fails, install a tested version"
+    return Check("tested versions", Verdict.warning, finding)
 
 
 def _compiled() -> Check:
@@ -127,7 +179,7 @@ def _reachable(settings: Settings) -> Check:
 
 def _rights(settings: Settings) -> Iterator[Check]:
     """What this user may do on the server: who may not even read can do nothing there."""
-    for one in rights.findings(settings):
+    for one in privilege_findings(settings):
         lacking = Verdict.failed if one.needed else Verdict.warning
         yield Check(one.name, Verdict.ok if one.enough else lacking, one.sentence)
 
@@ -172,8 +224,8 @@ def _spread(name: str, index: ShardedIndex) -> Check:
     """How an index is spread, and which of its shards are slow."""
     check = f"shards of {name}"
     parts = [
-        _number(index.shards, "shard"),
-        _number(index.replicas, "replica"),
+        counted(index.shards, "shard"),
+        counted(index.replicas, "replica"),
         f"{index.size / 2**20:,.1f} MiB",
     ]
     if index.milliseconds:
@@ -185,10 +237,6 @@ def _spread(name: str, index: ShardedIndex) -> Check:
     if index.slow:
         return Check(check, Verdict.warning, f"{finding}; slow: {'; '.join(index.slow)}")
     return Check(check, Verdict.ok, finding)
-
-
-def _number(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _indexes(settings: Settings) -> Iterator[Check]:
@@ -213,7 +261,7 @@ def _index(engine: Engine, name: str) -> Check:
         return Check(f"index {name}", Verdict.warning, "none that can be used, see its files below")
     if info is None:
         return Check(f"index {name}", Verdict.ok, f"none yet: `searchapp index {name} --data DIR` makes one")
-    return Check(f"index {name}", Verdict.ok, f"{info.documents:,} documents, built {info.created}")
+    return Check(f"index {name}", Verdict.ok, f"{counted(info.documents, 'document')}, built {info.created}")
 
 
 def _should_serve(engine: Engine, name: str) -> bool:
@@ -223,7 +271,9 @@ def _should_serve(engine: Engine, name: str) -> bool:
 
 def _other_indexes(engine: Engine) -> Iterator[Check]:
     """What is wrong with indexes of solved topics, of some splits, and of the user's own tasks."""
-    owners = {one.name: one.info.owner for one in versions(engine) if one.info and one.state is State.serves}
+    owners = {
+        one.name: one.info.owner for one in stored_versions(engine) if one.info and one.state is State.serves
+    }
     for name in sorted(owners.keys() - set(tasks.names())):
         try:
             flaw = engine.flaw(name)

@@ -1,9 +1,4 @@
-"""Makes a run directory of a run that another tool wrote, so that it is judged, compared and exported like any other.
-
-What its file says is looked at line by line: topics and documents that the task does not have, documents that stand
-twice, numbers that are none. A ranking is by descending score, as every evaluator takes it, and among equal scores by
-ascending id, as searchapp's own rankings are; ranks that say otherwise are told.
-"""
+"""Import a run that another tool wrote as a run directory, to be judged, compared and exported like any other."""
 
 from __future__ import annotations
 
@@ -14,19 +9,23 @@ from pathlib import Path
 
 from searchapp.app.index import index_digest
 from searchapp.app.manifests import finished, manifest_of
-from searchapp.digests import DocumentsDigest, digest_file, digest_json
 from searchapp.errors import DataError, UsageError
-from searchapp.formats import run_rows
+from searchapp.files import DocumentsDigest, digest_file, digest_json, digest_text
+from searchapp.formats import run_files, trec
 from searchapp.formats.problems import Problems, shown
-from searchapp.formats.run_rows import Row
+from searchapp.formats.run_files import Row
 from searchapp.model import Hits, Ranking, Run
 from searchapp.progress import Progress
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest
 from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, Task, Writer
+from searchapp.text import counted
 
 TAG = "imported"
 """The tag of a run whose file has none."""
+
+MOST_PROBLEMS = 1_000_000
+"""A small compressed file can have a line again and again without end."""
 
 ADVICE = "mend the file, or leave out what is wrong with --lenient"
 
@@ -90,12 +89,12 @@ def import_run(
     with progress.stage("reading documents") as advance:
         source = collection.indexes[collection.index_of(split)]
         seen, of_documents = DocumentsDigest(), Problems(lenient=True)
-        documents = {document.id for document in seen.watch(source.read(of_documents))}
+        documents = {one.id: digest_text(one.text) for one in seen.watch(source.read(of_documents))}
         of_documents.raise_if_any()
         advance(len(documents))
     digest = digest_file(request.file)
     try:
-        format_ = request.format or run_rows.format_of(request.file)
+        format_ = request.format or run_files.format_of(request.file)
     except OSError as error:
         problems.add_unopened(request.file, error)
         problems.raise_if_any()
@@ -141,7 +140,8 @@ def import_run(
             "left_out": len(problems),
         },
     )
-    written = directory.write(out, finished(manifest, run), run, official, overwrite=overwrite)
+    ranked = {document: documents[document] for ranking in run for document in ranking.hits.document_ids}
+    written = directory.write(out, finished(manifest, run), run, official, ranked, overwrite=overwrite)
     return ImportedRun(written, problems, sum(map(len, ordered.values())), shortfall)
 
 
@@ -152,8 +152,13 @@ def _read(
     found: dict[str, _Topic] = {}
     tags: dict[str, None] = {}
     lines = 0
-    for row in run_rows.read_rows(file, format_, problems):
+    for row in run_files.read_rows(file, format_, problems):
         lines += 1
+        if len(problems) > MOST_PROBLEMS:
+            raise DataError(
+                f"{file}: {row.where}: the file has more than {MOST_PROBLEMS:,} problems, the limit; the first is "
+                f"{next(iter(problems))}"
+            )
         if row.topic not in topics:
             problems.add(file, "unknown topic", row.where, shown(row.topic))
             continue
@@ -187,12 +192,14 @@ def _note_topics(
 ) -> None:
     missing = [topic for topic in known if topic not in read]
     if missing:
+        have, they = ("has", "it counts as 0") if len(missing) == 1 else ("have", "they count as 0")
         some = ", ".join(map(shown, missing[:3])) + (", ..." if len(missing) > 3 else "")
         problems.note(
             file,
             "missing topics",
-            detail=f"{len(missing):,} of the {len(known):,} topics of {task.name} {split} have no ranking ({some}): "
-            "they count as 0, or the official scorer refuses the run",
+            detail=f"{len(missing):,} of the {counted(len(known), 'topic')} of {task.name} {split} {have} no "
+            f"ranking ({some}): "
+            f"{they}, or the official scorer refuses the run",
         )
 
 
@@ -221,7 +228,7 @@ def _tag(request: ImportRequest, tags: Mapping[str, None], problems: Problems) -
 def _ordered(file: Path, topic_id: str, topic: _Topic, problems: Problems) -> Hits:
     """The documents of a topic, best first; where the file's ranks say otherwise, that is noted."""
     scores = topic.scores
-    documents = sorted(scores, key=lambda document: (-scores[document], document))
+    documents = trec.by_score(scores)
     by_rank = list(_by_rank(topic))
     if len(by_rank) == len(documents) and by_rank != documents:
         told = next(
@@ -246,7 +253,7 @@ def _ordered(file: Path, topic_id: str, topic: _Topic, problems: Problems) -> Hi
             problems.note(file, kind, where, detail)
         else:
             place = next(place for place, document in enumerate(documents) if document != by_rank[place])
-            detail = f"topic {shown(topic_id)} has documents of one score, which are ordered by ascending id"
+            detail = f"topic {shown(topic_id)} has documents of one score, which are ordered by descending id"
             problems.note(file, "equal scores", topic.places[by_rank[place]], detail)
     return Hits(documents, [scores[document] for document in documents])
 

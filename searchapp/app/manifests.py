@@ -1,16 +1,21 @@
-"""What every manifest says of a run, however the run came about: its task, its split, and the data it is of."""
+"""Manifests of runs: task, split, data, engine and recipe; the same in the schema `ir_metadata`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import searchapp
-from searchapp.digests import data_digests, digest_file
-from searchapp.model import Run
+from searchapp.files import data_digests
+from searchapp.model import Example, Run
+from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.templates import WINDOW
+from searchapp.resources import untested_versions
+from searchapp.runs import directory
 from searchapp.runs.directory import Manifest
 from searchapp.tasks.base import Collection, Task
 
@@ -22,21 +27,24 @@ def manifest_of(
     files: Iterable[Path],
     digests: tuple[str, str],
     engine: Mapping[str, str] | None = None,
+    *,
+    learns: bool = False,
 ) -> Manifest:
     """The manifest of a run of a split that is made from `files`; `digests` are those of the mapping and of the index.
 
-    It has no recipe and no rankings yet.
+    It has no recipe and no rankings yet; `learns` tells whether the recipe will learn from solved topics.
 
     Raises:
         DataError: a file can't be read.
     """
-    file = task.info.file
+    file, variant = task.info.file, task.info.variant
     mapping_digest, index_digest = digests
     return Manifest(
         searchapp=searchapp.__version__,
         task=task.name,
-        task_file={} if file is None else {"path": str(file.resolve()), "digest": digest_file(file)},
-        variant=_variant(task),
+        task_file="" if file is None else str(file.resolve()),
+        variant="" if variant is None else str(variant.resolve()),
+        layout=collection.layout(split, solved=learns),
         split=split,
         recipe={},
         depth=0,
@@ -53,14 +61,33 @@ def manifest_of(
     )
 
 
-def _variant(task: Task) -> dict[str, Any]:
-    """The TOML file of a variant and the JSON files that it names, with their digests; nothing for other tasks."""
-    path = task.info.variant
-    if path is None:
-        return {}
-    files = {name: path.parent / name for name in task.info.variant_files}
-    digests = {name: digest_file(file) for name, file in files.items() if file.is_file()}
-    return {"path": str(path.resolve()), "digest": digest_file(path), "files": digests}
+RECIPE, TEMPLATES, MAPPING = "recipe.json", "templates.json", "mapping.json"
+EXAMPLES_MAPPING, JUDGED = "examples_mapping.json", "judged.json"
+"""The files in the folder `inputs` of a run directory."""
+
+
+def copies(task: Task, recipe: Recipe, judged: Iterable[Example]) -> dict[str, Any]:
+    """Return what a run directory keeps of the inputs that are no files of the data, by the names of the copies.
+
+    They are the recipe with the values that were set, its templates and the mappings by name, and the gold of `judged`
+    topics in its order.
+    """
+    book = task.recipe_book()
+    names = sorted({query.template.name.removeprefix(f"{book.task}/") for query in recipe.queries})
+    # A window that is left out is the task's own depth, which may change.
+    signals = [
+        {**table, **({WINDOW: signal.window} if signal.window else {})}
+        for table, signal in zip(recipe.written["signals"], recipe.signals, strict=True)
+    ]
+    found: dict[str, Any] = {
+        RECIPE: {recipe.name: {**recipe.written, "signals": signals}},
+        TEMPLATES: {name: book.template(name) for name in names},
+        MAPPING: task.index_mapping(),
+    }
+    examples = task.examples_index_mapping() if recipe.learns else None
+    found |= {} if examples is None else {EXAMPLES_MAPPING: examples}
+    grades = {one.topic.id: dict(one.gold) for one in judged}
+    return found | ({JUDGED: grades} if grades else {})
 
 
 def finished(manifest: Manifest, run: Run) -> Manifest:
@@ -71,4 +98,110 @@ def finished(manifest: Manifest, run: Run) -> Manifest:
         hits=sum(len(ranking.hits) for ranking in run),
         empty=[ranking.topic_id for ranking in run if not len(ranking.hits)],
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        untested={one.package: one.version for one in untested_versions()},
     )
+
+
+TIES = "by descending score, equal scores by {} document id"
+
+
+def run_metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The parts of the schema, as far as the manifest and the project's [team] know them.
+
+    What nobody has recorded, such as the processor, is left out; nothing is looked up on the machine that exports.
+    """
+    imported = manifest.imported
+    toolkit = [str(imported.get("tool") or "")] if imported else [f"searchapp=={manifest.searchapp}"]
+    engine = manifest.engine
+    if engine and engine.get("name") != "embedded":
+        toolkit.append(f"{engine.get('name')}=={engine.get('version')}")
+    info = task.info
+    return {
+        "platform": {"software": {"retrieval toolkit": toolkit}},
+        "research goal": {"evaluation": {"reported measures": [info.official_measure, *info.measures]}},
+        "implementation": {
+            "executable": {"cmd": "" if imported else command(manifest)},
+            "source": {
+                "lang": [] if imported else ["python"],
+                "repository": team.get("repository", ""),
+            },
+        },
+        "method": {
+            # Of a run that another tool made nobody has said it.
+            "automatic": None if imported else directory.judgments_digest(manifest) is None,
+            "score ties": TIES.format("descending" if imported else "ascending"),
+            "retrieval": _retrieval(manifest.recipe),
+        },
+        "actor": {name: value for name, value in team.items() if name != "repository"},
+        "data": _data(task, manifest),
+    }
+
+
+def command(manifest: Manifest, *, portable: bool = False) -> str:
+    """The command that makes the same run of the same data; nothing for a run that no command makes.
+
+    These are those of other tools, and pools. With `portable` it names no folder of the machine where it was made:
+    the data is in a folder DATA, a task file in the working folder.
+    """
+    name = manifest.recipe.get("name")
+    if manifest.imported or "signals" not in manifest.recipe:
+        return ""
+    task = manifest.task_reference
+    data = "DATA" if portable else manifest.data
+    words = ["searchapp", "rank", Path(task).name if portable else task]
+    words += ["--data", data, "--split", manifest.split, "--recipe", str(name)]
+    words += ["--depth", str(manifest.depth), "--tag", manifest.tag]
+    for parameter, value in (manifest.recipe.get("set") or {}).items():
+        words += ["--set", f"{parameter}={value}"]
+    words += [word for split in directory.chosen_splits(manifest) for word in ("--examples", split)]
+    words += ["--with-judgments"] if directory.judgments_digest(manifest) else []
+    return shlex.join([*words, "--out", "DIR"])
+
+
+def _retrieval(recipe: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The stages: a signal each, and the fusion that adds them."""
+    signals: Sequence[Mapping[str, Any]] = recipe.get("signals") or []
+    stages = [
+        {
+            "name": one.get("name"),
+            "method": one.get("signal"),
+            **{key: value for key, value in one.items() if key not in ("name", "signal")},
+        }
+        for one in signals
+    ]
+    fusion = recipe.get("fusion")
+    if isinstance(fusion, Mapping):
+        stages.append({"name": "fusion", **fusion, "interpolates": [one.get("name") for one in signals]})
+    return stages
+
+
+def _data(task: Task, manifest: Manifest) -> dict[str, Any]:
+    """The files that the run was made from, each with its digest, by what they are."""
+    collection = task.collection(Path(manifest.data))
+    gold = _names(collection, collection.gold_files(manifest.split))
+    topics = _names(collection, collection.split_files(manifest.split))
+    documents = _names(collection, collection.indexes[collection.index_of(manifest.split)].files)
+    others = [name for name in manifest.data_digests if name not in {*gold, *topics, *documents}]
+
+    def described(names: Sequence[str]) -> list[dict[str, str]]:
+        return [
+            {"name": name, "sha256": manifest.data_digests[name]}
+            for name in names
+            if name in manifest.data_digests
+        ]
+
+    return {
+        "test collection": {
+            "name": f"{task.info.title}: {manifest.split}",
+            "topics": ", ".join(topics),
+            "qrels": ", ".join(gold),
+        },
+        "training data": described(others),
+        "other": described([*dict.fromkeys((*documents, *topics))]),
+    }
+
+
+def _names(collection: Collection, files: Sequence[Path]) -> list[str]:
+    from searchapp.files import data_name
+
+    return [data_name(collection.folder, file) for file in files]

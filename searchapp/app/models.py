@@ -1,35 +1,87 @@
-"""The models of trained signals and learned fusions, kept in the home folder.
+"""Train and store the models of trained signals and learned fusions, and provide what signals may ask for.
 
-One is trained where there is none of the same solved topics yet.
-
-A model's key is the digest of all that it depends on: solved topics with their gold, what the training reads of the
-signal, and which documents there are. Whoever ranks with the same key ranks with the same model.
+Models are in the home folder. A learned fusion is trained on cross-fitted answers: the signals rank each
+solved topic without its own votes. `signal_inputs` provides solved topics, their labels and the texts of all
+documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from searchapp.app import crossfitting
-from searchapp.app.index import lenient_advice
-from searchapp.app.solved_index import read_examples
-from searchapp.digests import DocumentsDigest, data_digests, digest_json
+from searchapp.app.index import index_examples, lenient_advice, read_examples
+from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, SearchappError, UsageError
+from searchapp.files import DocumentsDigest, digest_json
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
-from searchapp.ranking.fusion import FUSION
-from searchapp.ranking.learned import Learned
-from searchapp.ranking.learning import files, fitting
-from searchapp.ranking.learning.files import Stored
-from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Inputs
-from searchapp.ranking.signals.trained import Trained
+from searchapp.ranking.fusion import FUSION, REACH, Asking, Learned
+from searchapp.ranking.learning import linear, model_files
+from searchapp.ranking.learning.model_files import Stored
+from searchapp.ranking.ranker import Ranker
+from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.signals.base import Answer, Inputs, Labels, Solved, Trained, gold_of
+from searchapp.ranking.signals.terms import TermSpace, terms_of
 from searchapp.tasks.base import Collection, Task
+from searchapp.text import counted
+
+
+def crossfitted_answers(
+    recipe: Recipe,
+    inputs: Inputs,
+    examples: Sequence[Example],
+    documents: Sequence[Document],
+    progress: Progress,
+) -> Asking:
+    """Asks the signals of a recipe about some of the examples, without the votes of those that are withheld.
+
+    Trained signals are trained on the others each time.
+    """
+    assert isinstance(recipe.fusion, Learned)
+    plain = replace(recipe, fusion=recipe.fusion.unlearned)
+
+    def asked(
+        some: Sequence[Example], withheld: frozenset[str]
+    ) -> Iterator[tuple[Example, Sequence[Answer]]]:
+        ranker = Ranker(plain, _without(withheld, inputs, examples, documents))
+        with progress.stage("asking about solved topics", len(some)) as advance:
+            yield from zip(some, ranker.answers([one.topic for one in some], REACH, advance), strict=True)
+
+    return asked
+
+
+def _without(
+    withheld: frozenset[str], inputs: Inputs, examples: Sequence[Example], documents: Sequence[Document]
+) -> Inputs:
+    """The inputs of signals, as they would be had some topics not been solved."""
+    others = [one for one in examples if one.topic.id not in withheld]
+
+    @cache  # several signals ask the same
+    def solved() -> Solved:
+        return inputs.examples().without(withheld)
+
+    def labels() -> Labels:
+        known = inputs.labels()
+        gold = {topic: answers for topic, answers in known.gold.items() if topic not in withheld}
+        return Labels(known.documents, gold)
+
+    def model(signal: Trained, ranked: str = "") -> Stored:  # noqa: ARG001  # it is among those withheld
+        return Stored.of(*signal.train(others, documents, 1))
+
+    return replace(
+        inputs,
+        examples=solved,
+        labels=labels,
+        terms=cache(lambda: inputs.terms().without(withheld)),
+        model=model,
+    )
+
 
 FOLDER = "models"
 """Where models are kept in the home folder."""
@@ -58,12 +110,14 @@ class MadeModel:
 class _Learner(NamedTuple):
     """What a model is for: its name in the recipe, its kind, and what it depends on beside the solved topics.
 
-    `left_out` is a solved topic that it must not see, `most_kept` how many of its kind are kept.
+    `withheld` are the solved topics that it must not see, `left_out` names the one where there is a model for each
+    topic. `most_kept` is how many of its kind are kept.
     """
 
     name: str
     kind: str
     training: Mapping[str, Any]
+    withheld: frozenset[str]
     left_out: str = ""
     most_kept: int = KEPT
 
@@ -118,7 +172,8 @@ class Models:
             return signal.train(examples, documents, workers)
 
         left_out = ranked if signal.leaves_out and self._is_solved(ranked) else ""
-        learner = _Learner(signal.name, signal.kind, signal.training(), left_out, signal.most_kept)
+        withheld = frozenset([left_out] if left_out else []) if signal.leaves_out else self._withheld
+        learner = _Learner(signal.name, signal.kind, signal.training(), withheld, left_out, signal.most_kept)
         return self._of(learner, made, rebuild=rebuild)
 
     def ranked(self) -> list[str]:
@@ -131,6 +186,16 @@ class Models:
         topics = self._collection.topics(self._split, problems)
         problems.raise_if_any(lenient_advice(problems))
         return sorted({topic.id if self._is_solved(topic.id) else "" for topic in topics})
+
+    @cached_property
+    def _withheld(self) -> frozenset[str]:
+        """The solved topics that the split ranks too, although it is not a split of solved topics itself."""
+        if self._split in self._collection.solved_splits(self._split):
+            return frozenset()
+        examples, _documents, _digest = self._inputs()
+        judged = {one.topic.id for one in self._judged}
+        ranked = {topic.id for topic in self._collection.topics(self._split, Problems(lenient=True))}
+        return frozenset(one.topic.id for one in examples if one.topic.id in ranked - judged)
 
     def _is_solved(self, topic_id: str) -> bool:
         examples, _documents, _digest = self._inputs()
@@ -149,18 +214,18 @@ class Models:
         assert isinstance(learned, Learned)  # the caller has asked `recipe.is_learned`
 
         def made(examples: Sequence[Example], documents: Sequence[Document]) -> Model:
-            asking = crossfitting.asking(recipe, inputs, examples, documents, self._progress)
+            asking = crossfitted_answers(recipe, inputs, examples, documents, self._progress)
             return learned.train([(one.name, one.weight) for one in recipe.signals], examples, asking)
 
-        task = self._task
-        mappings = [digest_json(one) for one in (task.index_mapping(), task.examples_index_mapping())]
         training = {
             "fusion": learned.manifest(),
             "signals": [signal.manifest() for signal in recipe.signals],
             "parameters": dict(recipe.parameters),
-            "mappings": mappings,
+            "index": inputs.index.info.digest,
+            "examples_mapping": self._task.examples_index_mapping(),
+            "topics_are_documents": inputs.topics_are_documents,
         }
-        return self._of(_Learner(FUSION, Learned.kind, training), made, rebuild=rebuild)
+        return self._of(_Learner(FUSION, Learned.kind, training, self._withheld), made, rebuild=rebuild)
 
     def _of(self, learner: _Learner, made: Making, *, rebuild: bool) -> MadeModel:
         if self._folder is not None:
@@ -174,24 +239,36 @@ class Models:
 
     def _found(self, learner: _Learner, made: Making, *, rebuild: bool) -> MadeModel:
         examples, documents, digest = self._inputs()
-        examples = [one for one in examples if not learner.left_out or one.topic.id != learner.left_out]
-        key = self._key(learner.training, examples, digest)
+        solved = [one for one in examples if one.topic.id not in learner.withheld]
+        if not solved:
+            raise DataError(
+                f"every solved topic of {self._task.reference} is also a topic of {self._split}, so that "
+                f"{learner.name} has nothing to learn from: choose another recipe"
+            )
+        # A fusion is not trained on these either, but they vote for others while it is trained.
+        also_ranked = (
+            [] if learner.left_out else [one for one in examples if one.topic.id in learner.withheld]
+        )
+        versions = linear.versions()
+        key = self._key(learner.training, solved, digest, also_ranked, versions)
         path = self._path(learner.kind, key)
         if path is not None and path.exists() and not rebuild:
-            stored = files.read(path)
+            stored = model_files.read(path)
             if stored.header.get("key") != key:
                 raise DataError(f"{path} is the model of other solved topics: remove it")
             return MadeModel(learner.name, learner.left_out, stored, path, False)
-        fitting.require_learn()
-        with self._progress.stage(f"training {learner.name} on {len(examples):,} solved topics"):
-            header, arrays = made(examples, documents)
-        stored = Stored.of({**self._about(key, examples), **header}, arrays)
+        linear.require_learn()
+        with self._progress.stage(f"training {learner.name} on {counted(len(solved), 'solved topic')}"):
+            header, arrays = made(solved, documents)
+        about = self._about(key, versions, solved)
+        about |= {"withheld": sorted(one.topic.id for one in also_ranked)} if also_ranked else {}
+        stored = Stored.of({**about, **header}, arrays)
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise SearchappError(f"{path.parent} can't be made: {error.strerror}") from error
-            files.write(path, stored)
+            model_files.write(path, stored)
             self._forget_old(learner, path)
         return MadeModel(learner.name, learner.left_out, stored, path, True)
 
@@ -206,30 +283,36 @@ class Models:
             self._read = examples, documents, seen.hexdigest()
         return self._read
 
-    def _key(self, training: Mapping[str, Any], examples: Iterable[Example], documents: str) -> str:
-        solved = [[one.topic.id, one.topic.text, dict(one.gold)] for one in examples]
+    def _key(
+        self,
+        training: Mapping[str, Any],
+        solved: Iterable[Example],
+        documents: str,
+        withheld: Iterable[Example],
+        versions: Mapping[str, str],
+    ) -> str:
         return digest_json(
             {
-                "format": files.FORMAT,
+                "format": model_files.FORMAT,
+                "versions": versions,
                 "training": training,
-                "solved": digest_json(solved),
+                "solved": _digest(solved),
                 "judged": sorted(one.topic.id for one in self._judged),
                 "documents": documents,
+                "withheld": _digest(withheld),
             }
         )
 
-    def _about(self, key: str, examples: Sequence[Example]) -> dict[str, Any]:
+    def _about(self, key: str, versions: Mapping[str, str], examples: Sequence[Example]) -> dict[str, Any]:
         """What a model's header says of where it comes from."""
         judged = {one.topic.id for one in self._judged}
-        collection = self._collection
         return {
             "key": key,
             "task": self._task.name,
-            "learner": fitting.learner(),
+            "versions": versions,
             "solved": len(examples),
             # A judged topic is ranked all the same: the run says what it learned from, and who scores is told.
             "topics": sorted(one.topic.id for one in examples if one.topic.id not in judged),
-            "data_digests": data_digests(collection.folder, collection.example_files(self._split)),
         }
 
     def _path(self, kind: str, key: str) -> Path | None:
@@ -241,6 +324,11 @@ class Models:
             kept = sorted(found, key=lambda one: (one == path, one.stat().st_mtime_ns))
             for old in kept[: -learner.most_kept]:
                 old.unlink(missing_ok=True)
+
+
+def _digest(examples: Iterable[Example]) -> str:
+    # The gold as a list: its order decides which of several answers a signal takes for the best.
+    return digest_json([[one.topic.variables(), list(one.gold.items())] for one in examples])
 
 
 def train(
@@ -272,6 +360,16 @@ def train(
     return made + ([models.of_fusion(recipe, inputs(), rebuild=rebuild)] if recipe.is_learned else [])
 
 
+def withheld_warnings(counts: Iterable[int], split: str) -> list[str]:
+    """A sentence about the solved topics that models were trained without because the split ranks them."""
+    return [
+        f"1 solved topic is also a topic of {split}: the models were trained without it"
+        if count == 1
+        else f"{count:,} solved topics are also topics of {split}: the models were trained without them"
+        for count in sorted(set(counts))
+    ]
+
+
 def described(made: MadeModel) -> Mapping[str, Any]:
     """What `train --json` prints of a model."""
     header = made.stored.header
@@ -283,8 +381,93 @@ def described(made: MadeModel) -> Mapping[str, Any]:
         "digest": made.stored.digest,
         "key": header["key"],
         "solved": header["solved"],
+        **({"withheld": len(header["withheld"])} if "withheld" in header else {}),
         "labels": len(header["labels"]),
         "features": len(header["features"]),
-        "learner": header["learner"],
-        "data_digests": dict(header["data_digests"]),
+        "versions": dict(header["versions"]),
     }
+
+
+def signal_inputs(
+    task: Task,
+    engine: Engine,
+    index: Index,
+    split_of: Callable[[], tuple[Collection, str]],
+    progress: Progress,
+    problems: Problems,
+    judged: Sequence[Example] = (),
+    home: Path | None = None,
+) -> Inputs:
+    """The inputs of signals over an index; each is read, or indexed, when a signal asks for it.
+
+    `split_of` gives the collection and the split whose topics are ranked. `problems` takes those of the solved topics,
+    before whose gold the `judged` topics go. Models are kept in `home`, see `app.models`.
+    """
+
+    def documents() -> Iterable[Document]:
+        collection, _ = split_of()
+        return collection.documents.read(Problems(lenient=True))
+
+    @cache  # several signals ask the same index
+    def examples() -> Solved:
+        solved, found = index_examples(task, engine, *split_of(), progress, judged, problems)
+        return Solved(solved, gold_of(found))
+
+    def labels() -> Labels:
+        found = read_examples(task, *split_of(), progress, judged, problems)
+        return Labels({document.id: document for document in documents()}, gold_of(found))
+
+    @cache  # several signals ask in the same space
+    def terms() -> TermSpace:
+        collection, split = split_of()
+        has_solved = judged or collection.example_files(split)
+        found = read_examples(task, collection, split, progress, judged, problems) if has_solved else []
+        return TermSpace(list(documents()), found, terms_of(task.index_mapping()))
+
+    @cache
+    def models() -> Models:
+        return Models(task, *split_of(), progress, home, judged, problems)
+
+    def model(signal: Trained, ranked: str = "") -> Stored:
+        return models().of(signal, ranked).stored
+
+    def fusion(recipe: Recipe) -> Stored:
+        return models().of_fusion(recipe, inputs).stored
+
+    inputs = Inputs(index, task.info.topics_are_documents, examples, labels, documents, terms, model, fusion)
+    return inputs
+
+
+def typed_inputs(
+    task: Task,
+    engine: Engine,
+    index: Index,
+    opened: Callable[[], Collection],
+    progress: Progress,
+    home: Path | None = None,
+) -> Inputs:
+    """The inputs for what a person types: the solved topics are those that the task's last split is ranked by.
+
+    `opened` gives the task's files when a signal needs them; what can't be read in them is left out. Models are kept in
+    `home`.
+    """
+
+    @cache
+    def split_of() -> tuple[Collection, str]:
+        collection = opened()
+        return collection, last_solved(task, collection)
+
+    return signal_inputs(task, engine, index, split_of, progress, Problems(lenient=True), home=home)
+
+
+def last_solved(task: Task, collection: Collection) -> str:
+    """Return the last split whose solved topics are all there; of a task without solved topics the last split.
+
+    Raises:
+        DataError: the files of all solved topics are missing.
+    """
+    found = {split: collection.example_files(split) for split in reversed(task.info.splits)}
+    for split, files in found.items():
+        if all(file.exists() for file in files) and (files or not any(found.values())):
+            return split
+    raise DataError(f"{collection.folder} has no solved topics for {task.reference}: choose another recipe")

@@ -1,8 +1,4 @@
-"""What there is to work on: the engine, the tasks and what is indexed of them, the runs.
-
-Looking takes no longer than asking the engine for its indexes: the files of a task are read by `look_into`, and runs
-are scored by `figures`, when somebody wants to know.
-"""
+"""Collect what the home screen shows: the engine, the tasks with their indexes, the runs."""
 
 from __future__ import annotations
 
@@ -12,20 +8,23 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from searchapp import remembered, tasks
-from searchapp.app import indexes
-from searchapp.app.known_runs import KnownRun, recent
-from searchapp.digests import DocumentsDigest
+from searchapp import tasks
+from searchapp.app import index as indexes
+from searchapp.app.runs import KnownRun, recent_runs
+from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.engines.base import Engine, EngineInfo, IndexInfo
+from searchapp.engines.base import Engine, EngineInfo
 from searchapp.errors import DataError, EngineError, SearchappError
-from searchapp.fetching.folder import has_data
+from searchapp.fetching.sources import has_data
+from searchapp.files import DocumentsDigest
 from searchapp.formats.problems import Problems
-from searchapp.judging.statistics import judged_in
+from searchapp.judging.agreement import judged_in
+from searchapp.model import IndexInfo
 from searchapp.resources import SAMPLES
-from searchapp.settings import Settings
 from searchapp.tasks import folders
+from searchapp.tasks import folders as remembered
 from searchapp.tasks.base import Task
+from searchapp.tasks.catalogue import sample_names
 
 ATTEMPTS = 1
 TIMEOUT_SECONDS = 5.0
@@ -114,14 +113,16 @@ def look(settings: Settings, folder: Path) -> Overview:
     try:
         with closing(open_engine(settings, attempts=ATTEMPTS, timeout=TIMEOUT_SECONDS)) as engine:
             info = engine.info()
-            found = {name: _serving(engine, tasks.load(name)) for name in tasks.names()}
-            own_files = [one.file for one in indexes.own_tasks(indexes.versions(engine))]
+            every = [*tasks.names(), *sample_names()]
+            found = {name: _serving(engine, tasks.load(name)) for name in every}
+            own_files = [one.file for one in indexes.own_tasks(indexes.stored_versions(engine))]
             own = _own(looking, own_files, engine)
     except (EngineError, DataError) as error:
         info, trouble = None, str(error)
         own = _own(looking, own_files, None)
-    shipped = [looking.state(tasks.load(name), found.get(name)) for name in tasks.names()]
-    runs = recent(settings.home, folder)
+    names = [*tasks.names(), *(name for name in sample_names() if found.get(name) is not None)]
+    shipped = [looking.state(tasks.load(name), found.get(name)) for name in names]
+    runs = recent_runs(settings.home, folder)
     return Overview(info, trouble, (*shipped, *own), tuple(runs), tuple(looking.notes))
 
 
@@ -138,7 +139,11 @@ def _own(looking: _Looking, indexed: list[Path], engine: Engine | None) -> list[
     """The tasks of the user's own: those that are indexed, and those whose folder is remembered."""
     known: list[Path] = []
     try:
-        known = [Path(name) for name in remembered.folders(looking.settings.home) if name.endswith(".toml")]
+        known = [
+            Path(name)
+            for name in remembered.remembered_folders(looking.settings.home)
+            if name.endswith(".toml")
+        ]
     except DataError as error:
         looking.notes.append(str(error))
     states = []
@@ -154,8 +159,8 @@ def _own(looking: _Looking, indexed: list[Path], engine: Engine | None) -> list[
 
 def _sample(task: Task) -> Path | None:
     """The folder of the sample of a task that ships with searchapp."""
-    folder = SAMPLES / task.name
-    return folder if task.info.file is None and folder.is_dir() else None
+    is_shipped = task.info.file is None and task.info.folder is None
+    return SAMPLES / task.name if is_shipped else None
 
 
 _digests: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A pool of several runs, as a run directory of its own."""
+"""Pool several runs into a run directory of its own, for judging."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from searchapp.app.manifests import finished, manifest_of
 from searchapp.engines.base import Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import Problems
-from searchapp.judging.pool import pool
+from searchapp.judging.assignment import pool
 from searchapp.model import Hits, Ranking, Run
-from searchapp.runs import directory, given
-from searchapp.runs.directory import Manifest
-from searchapp.runs.given import GivenRun
-from searchapp.runs.known import LookUp, look_up_documents
+from searchapp.runs import directory
+from searchapp.runs import directory as given
+from searchapp.runs.directory import GivenRun, Manifest
+from searchapp.runs.lookup import LookUp, look_up_documents
 from searchapp.tasks.base import Task
+from searchapp.text import counted
 
 TAG = "pool"
 
@@ -85,7 +86,7 @@ def write_pool(
     """
     directory.require_writable(out, overwrite=overwrite)
     started = time.perf_counter()
-    read = [given.read(path) for path in runs]
+    read = [given.read_given(path) for path in runs]
     scope = _scope(read, scope)
     notes = [one.note for one in read if one.note]
     kept = []
@@ -94,7 +95,7 @@ def write_pool(
         if left := len(one.run) - len(run):
             are = "is" if left == 1 else "are"
             notes.append(
-                f"{one.path}: {left:,} of {len(one.run):,} topics {are} not of {scope.name}, and left out"
+                f"{one.path}: {left:,} of {counted(len(one.run), 'topic')} {are} not of {scope.name}, and left out"
             )
         kept.append(run)
     pooled = pool(kept, depth)
@@ -126,7 +127,14 @@ def write_pool(
         files={},
         digest="",
     )
-    return Pool(directory.write(out, finished(manifest, run), run, {}, overwrite=overwrite), tuple(notes))
+    known: dict[str, str] = {}
+    for one in read:
+        if one.manifest is not None:
+            known |= directory.read_digests(one.path, one.manifest)
+    pooled_documents = {one for documents in pooled.values() for one in documents}
+    digests = {document: known[document] for document in pooled_documents & known.keys()}
+    written = directory.write(out, finished(manifest, run), run, {}, digests, overwrite=overwrite)
+    return Pool(written, tuple(notes))
 
 
 def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:

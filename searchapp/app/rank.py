@@ -1,26 +1,46 @@
-"""Makes a run: reads a split's topics, ranks them, and writes the run directory."""
+"""Make a run: read a split's topics, rank them, write the run directory; and make a run again from its own copies.
+
+`verify_run` compares a run with its inputs as they are now; `rerun` ranks again and reports whether both runs
+are equal.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from searchapp.app.index import lenient_advice, open_index, require_documents
-from searchapp.app.manifests import finished, manifest_of
-from searchapp.app.signal_inputs import signal_inputs
-from searchapp.engines.base import Engine, EngineInfo, IndexInfo
-from searchapp.errors import DataError, UsageError
-from searchapp.formats.problems import Problems
-from searchapp.model import Example
+from searchapp import tasks
+from searchapp.app.index import index_task, lenient_advice, open_index, require_documents
+from searchapp.app.manifests import (
+    EXAMPLES_MAPPING,
+    JUDGED,
+    MAPPING,
+    RECIPE,
+    TEMPLATES,
+    copies,
+    finished,
+    manifest_of,
+)
+from searchapp.app.models import signal_inputs, withheld_warnings
+from searchapp.engines.base import Engine, EngineInfo
+from searchapp.errors import DataError, SearchappError, UsageError
+from searchapp.files import data_name, digest_json, digest_text
+from searchapp.formats.problems import Problems, some
+from searchapp.model import Example, IndexInfo
 from searchapp.progress import Progress
-from searchapp.ranking import shards
-from searchapp.ranking.rank import Ranker
-from searchapp.ranking.recipe import Recipe
-from searchapp.runs import directory, learned
-from searchapp.runs.directory import Manifest
+from searchapp.ranking import recipes
+from searchapp.ranking.ranker import Ranker
+from searchapp.ranking.recipes import Recipe
+from searchapp.resources import RecipeBook
+from searchapp.runs import directory
+from searchapp.runs import directory as learned
+from searchapp.runs.directory import INPUTS, MANIFEST, Manifest, Verification
 from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, Task, Writer
+from searchapp.tasks.own import variant
+from searchapp.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +82,8 @@ class MadeRun:
     """A run that was written; `shortfall` says why it has no official file, if it has none.
 
     `problems` are those of the topics, `solved_problems` those of the solved ones that the recipe learnt from;
-    `warnings` say why the same run on another index may rank otherwise.
+    `warnings` say why the same run on another index may rank otherwise, and which solved topics models were not
+    trained on.
     """
 
     manifest: Manifest
@@ -79,20 +100,29 @@ def planned(task: Task, engine: EngineInfo, index: IndexInfo, request: RunReques
         DataError: a file that the run is made from can't be read.
     """
     collection, split = request.learning, request.split
-    used = [*collection.indexes[index.name].files, *collection.split_files(split)]
-    if request.recipe.learns:
-        used += collection.example_files(split)
+    used = used_files(collection, split, learns=request.recipe.learns)
     solved = {}
     if request.recipe.learns:
-        solved = learned.solved_by(collection.solved_splits(split), chosen=bool(request.examples))
+        solved = learned.solved_by(
+            collection.solved_splits(split), task.examples_index_mapping(), chosen=bool(request.examples)
+        )
     engine_info = {key: value for key, value in asdict(engine).items() if key != "location"}
     digests = index.mapping_digest, index.digest
     return replace(
-        manifest_of(task, collection, split, used, digests, engine_info),
-        recipe=request.recipe.manifest() | solved | learned.described(request.judged),
+        manifest_of(task, collection, split, used, digests, engine_info, learns=request.recipe.learns),
+        recipe=request.recipe.reaching(request.depth).manifest()
+        | solved
+        | learned.described_judgments(request.judged),
         depth=request.depth,
         tag=request.tag,
     )
+
+
+def used_files(collection: Collection, split: str, *, learns: bool) -> list[Path]:
+    """Return the files that a run of a split is made from: documents, topics, gold and, if it learns, solved topics."""
+    documents = collection.indexes[collection.index_of(split)].files
+    solved = collection.example_files(split) if learns else []
+    return list(dict.fromkeys((*documents, *collection.split_files(split), *solved)))
 
 
 def make_run(
@@ -150,6 +180,255 @@ def make_run(
             official = task.official.files(Submission(run, Part(collection, request.split)))
         except NoOfficialFile as error:
             shortfall = str(error)
-    written = directory.write(out, finished(manifest, run), run, official, overwrite=overwrite)
-    warnings = shards.warnings(request.recipe, index.info.shards)
-    return MadeRun(written, problems, solved_problems, shortfall, tuple(warnings))
+    ranked = {document for ranking in run for document in ranking.hits.document_ids}
+    source = collection.indexes[index.info.name]
+    documents = {
+        one.id: digest_text(one.text) for one in source.read(Problems(lenient=True)) if one.id in ranked
+    }
+    kept = copies(task, request.recipe, request.judged)
+    written = directory.write(
+        out, finished(manifest, run), run, official, documents, kept, overwrite=overwrite
+    )
+    counts = [model["withheld"] for model in models.values() if "withheld" in model]
+    warnings = (
+        *request.recipe.raised(request.depth),
+        *recipes.shard_warnings(request.recipe, index.info.shards),
+        *withheld_warnings(counts, request.split),
+    )
+    return MadeRun(written, problems, solved_problems, shortfall, warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """A run that was made again; `differences` has a sentence for each file that is not equal to the first run's.
+
+    `notes` says which inputs have changed since.
+    """
+
+    made: MadeRun
+    differences: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def verify_run(path: Path) -> Verification:
+    """Compare a run directory with its manifest, and the inputs of the run with what they are now.
+
+    The inputs are the recipe with its templates, the mappings, the files of the data and how they are read. Whatever
+    else a task file has may change.
+
+    Raises:
+        DataError: the manifest can't be read.
+    """
+    found, manifest = directory.verify(path), directory.read_manifest(path)
+    if "signals" not in manifest.recipe or manifest.digest != manifest.own_digest():
+        return found  # an imported run or a pool, which no recipe has ranked; or a manifest that does not say how
+    problems, notes = list(found.problems), list(found.notes)
+    file = manifest.variant or manifest.task_file
+    if file and not Path(file).is_file():
+        notes.append(f"{file}: gone, so not compared")
+        return Verification(tuple(problems), tuple(notes))
+    try:
+        task = tasks.load(manifest.task_reference)
+    except SearchappError as error:
+        return Verification((*problems, f"the task can't be compared: {error}"), tuple(notes))
+    for what, changes in (
+        ("recipe", _recipe_changes),
+        ("mapping", _mapping_changes),
+        ("layout", _layout_changes),
+    ):
+        try:
+            problems += changes(task, manifest)
+        except SearchappError as error:
+            problems.append(f"the {what} can't be compared: {error}")
+    try:
+        problems += _new_files(task, manifest)
+    except SearchappError as error:
+        notes.append(f"the files in {manifest.data} can't be listed: {error}")
+    return Verification(tuple(problems), tuple(notes))
+
+
+def _recipe_changes(task: Task, manifest: Manifest) -> Iterator[str]:
+    then = manifest.recipe
+    recipe = recipes.load(task.recipe_book(), str(then.get("name")), then.get("set") or {})
+    now = recipe.reaching(manifest.depth).manifest()
+    templates, before = _templates(now), _templates(then)
+    for name in sorted(templates.keys() & before.keys()):
+        if templates[name] != before[name]:
+            yield f"{task.reference}: the template {name} changed since the run was made"
+    changed = [
+        key
+        for key in ("template", "parameters", "signals", "fusion")
+        if digest_json(_without_digests(now.get(key))) != digest_json(_without_digests(then.get(key)))
+    ]
+    if changed:
+        yield f"{task.reference}: the recipe {now['name']} changed since the run was made ({', '.join(changed)})"
+
+
+def _mapping_changes(task: Task, manifest: Manifest) -> Iterator[str]:
+    if digest_json(task.index_mapping()) != manifest.mapping_digest:
+        yield f"{task.reference}: the mapping {task.info.mapping} changed since the run was made"
+    before = learned.mapping_digest(manifest)
+    mapping = None if before is None else task.examples_index_mapping()
+    if before is not None and (mapping is None or digest_json(mapping) != before):
+        yield f"{task.reference}: the mapping of solved topics changed since the run was made"
+
+
+def _layout_changes(task: Task, manifest: Manifest) -> Iterator[str]:
+    learns = directory.EXAMPLES in manifest.recipe
+    layout = task.collection(Path(manifest.data)).layout(manifest.split, solved=learns)
+    for key in _changed(layout, manifest.layout):
+        yield f"{task.info.file}: {key} changed since the run was made"
+
+
+def _new_files(task: Task, manifest: Manifest) -> Iterator[str]:
+    """Yield a sentence for each file that ranking would read now besides those of the run."""
+    collection = _collection(task, manifest, Path(manifest.data))
+    for file in used_files(collection, manifest.split, learns=directory.EXAMPLES in manifest.recipe):
+        if file.is_file() and data_name(collection.folder, file) not in manifest.data_digests:
+            yield f"{file}: not part of the data that the run was made from"
+
+
+def _templates(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the digests of the templates of a recipe in a manifest, by name."""
+    return {
+        one["template"]: one["template_digest"] for one in (recipe, *recipe["signals"]) if "template" in one
+    }
+
+
+def _without_digests(value: Any) -> Any:
+    if isinstance(value, list):
+        return [{key: of for key, of in one.items() if key != "template_digest"} for one in value]
+    return value
+
+
+def _collection(task: Task, manifest: Manifest, data: Path) -> Collection:
+    """Return the collection of a run, whose solved topics are those of the splits that the run learned from."""
+    collection, solved = task.collection(data), learned.solved_splits(manifest)
+    return collection.solved_by(solved) if solved else collection
+
+
+def rerun(
+    path: Path,
+    engine: Engine,
+    out: Path,
+    progress: Progress,
+    *,
+    data: Path | None = None,
+    home: Path | None = None,
+    overwrite: bool = False,
+) -> Rerun:
+    """Make a run again with its copies of recipe, templates and mappings, and compare both.
+
+    The documents and topics are those in the folder `data`, by default that of the run. Where the copies of the
+    mappings are not those of the task any more, an index of its own is made for them, as for a variant.
+
+    Raises:
+        UsageError: no recipe has ranked the run, or its task file is gone.
+        DataError: a copy was changed.
+        as `make_run` does.
+    """
+    manifest = directory.read_manifest(path)
+    if manifest.digest != manifest.own_digest():
+        raise DataError(f"{path / MANIFEST}: changed since it was written: rank again with `searchapp rank`")
+    written = directory.read_input(path, manifest, RECIPE)
+    templates = directory.read_input(path, manifest, TEMPLATES)
+    mapping = directory.read_input(path, manifest, MAPPING)
+    if written is None or templates is None or mapping is None:
+        raise UsageError(f"{path} has no copy of a recipe: only a run of `searchapp rank` can be made again")
+    task_file = manifest.task_file
+    if task_file and not Path(task_file).is_file():
+        raise UsageError(f"{path} was made with the task file {task_file}, which is gone: put it back there")
+    task = tasks.load(task_file or manifest.task)
+    try:
+        book = RecipeBook(task.name, path / INPUTS / RECIPE, written, templates.__getitem__)
+        recipe = recipes.load(book, str(manifest.recipe.get("name")))
+    except KeyError as error:
+        raise DataError(f"{path / INPUTS / TEMPLATES}: lacks the template {error}") from error
+    recipe = replace(recipe, overrides=manifest.recipe.get("set") or {})
+    again = _with_copies(task, book, mapping, directory.read_input(path, manifest, EXAMPLES_MAPPING))
+    collection = _collection(again, manifest, Path(manifest.data) if data is None else data)
+    name = collection.index_of(manifest.split)
+    if again.info.indexes != task.info.indexes or engine.index_info(name) is None:
+        index_task(again, engine, collection, progress, lenient=True)
+    request = RunRequest(
+        collection=collection,
+        split=manifest.split,
+        recipe=recipe,
+        depth=manifest.depth,
+        tag=manifest.tag,
+        lenient=True,
+        judged=_judged(path, manifest, collection),
+        home=home,
+        examples=learned.chosen_splits(manifest),
+    )
+    made = make_run(again, engine, request, out, progress, overwrite=overwrite)
+    return Rerun(
+        made, tuple(_differences(path, manifest, out, made.manifest)), tuple(_notes(manifest, made.manifest))
+    )
+
+
+def _with_copies(
+    task: Task, book: RecipeBook, mapping: dict[str, Any], examples: dict[str, Any] | None
+) -> Task:
+    """Return a task with the recipe and the mappings of a run."""
+    of_task = task.examples_index_mapping()
+    examples = of_task if examples is None else examples
+    again = replace(task, recipe_book=lambda: book)
+    if mapping == task.index_mapping() and examples == of_task:
+        return again
+    return variant.with_mappings(task, again, lambda: mapping, lambda: examples)
+
+
+def _judged(path: Path, manifest: Manifest, collection: Collection) -> tuple[Example, ...]:
+    """Return the judged topics that a run has learned from."""
+    grades = directory.read_input(path, manifest, JUDGED) or {}
+    if not grades:
+        return ()
+    topics = {topic.id: topic for topic in collection.topics(manifest.split, Problems(lenient=True))}
+    if missing := sorted(grades.keys() - topics.keys()):
+        raise DataError(
+            f"{collection.folder} lacks judged topics that {path} has learned from ({some(missing)}): "
+            "name the folder that has them with --data"
+        )
+    return tuple(Example(topics[topic], gold) for topic, gold in grades.items())
+
+
+def _differences(path: Path, first: Manifest, out: Path, second: Manifest) -> Iterator[str]:
+    for name in sorted(first.files.keys() | second.files.keys()):
+        if name not in second.files:
+            yield f"{out / name}: missing"
+        elif name not in first.files:
+            yield f"{out / name}: not part of {path}"
+        elif first.files[name] != second.files[name]:
+            topics = f" ({_topics_that_differ(path, out)})" if name == first.rankings else ""
+            yield f"{out / name}: not equal to that of {path}{topics}"
+    if list(first.empty) != list(second.empty):
+        yield f"{out / MANIFEST}: names other topics of which no document was found"
+
+
+def _changed(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """Return the keys, in order, whose values differ or that only one of both has."""
+    return [key for key in sorted(first.keys() | second.keys()) if first.get(key) != second.get(key)]
+
+
+def _topics_that_differ(path: Path, out: Path) -> str:
+    one, two = (
+        {ranking.topic_id: ranking.hits for ranking in directory.read(run).run} for run in (path, out)
+    )
+    differing = [topic for topic in dict.fromkeys((*one, *two)) if one.get(topic) != two.get(topic)]
+    return f"the rankings of {len(differing):,} of {counted(len(one.keys() | two.keys()), 'topic')}: {some(differing)}"
+
+
+def _notes(first: Manifest, second: Manifest) -> Iterator[str]:
+    """Return a sentence for each input of a run that was not the same when it was made again."""
+    for name in _changed(first.data_digests, second.data_digests):
+        yield f"{name}: changed since the run was made"
+    for key in _changed(first.layout, second.layout):
+        yield f"{second.task_file}: {key} changed since the run was made"
+    made_by = (f"searchapp {one.searchapp} on {' '.join(one.engine.values())}" for one in (first, second))
+    before, now = made_by
+    if before != now:
+        yield f"the run was made by {before}, and again by {now}"
+    models = first.recipe.get(directory.MODELS, {}), second.recipe.get(directory.MODELS, {})
+    if models[0] != models[1]:
+        yield "the models that were trained are not the same"

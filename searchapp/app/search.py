@@ -1,37 +1,113 @@
-"""Searches a task's documents for what a person types.
+"""Search a task's documents for typed words: hits, facets, and the solved topics whose answers the hits are.
 
-A recipe ranks the words as the text of a topic; the query language (`searchapp.ranking.language`) and filters choose
-among what it finds. Recipes of one query are asked as such, whose hits come page by page to any depth. Of recipes that
-fuse several signals, or learn from solved topics, the first `FUSED_DEPTH` are ranked, see `fused`; where there are no
-words to rank by, phrases, values and filters are asked for as a query of their own.
+A recipe of several signals ranks the first `FUSED_DEPTH` documents once; pages and explanations are read from
+that ranking until the words, the recipe or the filters change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from searchapp.app.fused import FusedRankings
 from searchapp.app.index import open_index
-from searchapp.app.signal_inputs import typed_inputs
-from searchapp.engines.base import Counts, Engine, Explanation, Index
-from searchapp.errors import DataError, Replaced
-from searchapp.model import Hit, Hits, Topic
+from searchapp.app.models import typed_inputs
+from searchapp.engines.base import BEST_FIRST, Engine, Index, at_leisure
+from searchapp.errors import DataError, Replaced, SearchappError
+from searchapp.formats.problems import Problems
+from searchapp.model import Counts, Explanation, Hit, Hits, Topic
 from searchapp.progress import Progress
-from searchapp.ranking import paging, recipes, search, shards
-from searchapp.ranking.analyzed import Analyzed
-from searchapp.ranking.language import Compiler, Fields, Filter, parsed, require_text, without_signs
-from searchapp.ranking.language.compiled import Compiled
-from searchapp.ranking.language.syntax import Clause, Group, Occur, Word
-from searchapp.ranking.marking import Marker
-from searchapp.ranking.rank import Share
-from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.search import Page, SearchResult
+from searchapp.ranking import paging, recipes, search_results
+from searchapp.ranking import recipes as shards
+from searchapp.ranking.highlighting import Analyzed, Marker
+from searchapp.ranking.query_language import (
+    Clause,
+    Compiled,
+    Compiler,
+    Fields,
+    Filter,
+    Group,
+    Occur,
+    Word,
+    parsed,
+    require_text,
+    without_signs,
+)
+from searchapp.ranking.ranker import RankedTopic, Ranker, Share
+from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.search_results import Page, SearchResult
 from searchapp.ranking.signals.base import Inputs, one_document
-from searchapp.tasks.base import Collection, Task
+from searchapp.tasks.base import Collection, Part, Task
 from searchapp.tasks.folders import data_folder
+
+FUSED_DEPTH = 1000
+"""How many documents are ranked where several signals are fused."""
+
+
+class FusedRankings:
+    """What recipes rank on one version of an index; `inputs` gives what their signals need, when one is asked first.
+
+    Every method raises `EngineError` where the engine failed, and `DataError` where what a signal needs is missing.
+    """
+
+    def __init__(self, index: Index, inputs: Callable[[], Inputs]) -> None:
+        self._index = index
+        self._inputs = inputs
+        self._rankers: dict[str, Ranker] = {}
+        self._ranked: tuple[tuple[str, str], RankedTopic, Hits] | None = None
+        self._chosen: tuple[tuple[str, Compiled], Hits] | None = None
+
+    def hits(self, recipe: Recipe, compiled: Compiled) -> Hits:
+        """The documents that a recipe ranks for words, without those that the rest of the query leaves out."""
+        key = recipe.name, compiled
+        if self._chosen is None or self._chosen[0] != key:
+            hits, chosen = self._all(recipe, compiled), compiled.choosing()
+            if chosen is not None and hits:
+                only = {"bool": {"filter": [chosen, {"ids": {"values": hits.document_ids}}]}}
+                body = {"query": only, "size": len(hits), "sort": BEST_FIRST, "_source": False}
+                (left,) = self._index.search([body])
+                kept = set(left.document_ids)
+                hits = Hits.of(*(hit for hit in hits if hit.document_id in kept))
+            self._chosen = key, hits
+        return self._chosen[1]
+
+    def is_cut(self, recipe: Recipe, compiled: Compiled) -> bool:
+        """Whether documents with the words may be behind those that the recipe ranks."""
+        return len(self._all(recipe, compiled)) == FUSED_DEPTH
+
+    def shares(self, recipe: Recipe, compiled: Compiled, document_id: str) -> list[Share]:
+        """What each signal gives to a document's score; nothing where it is not ranked."""
+        if document_id not in self.hits(recipe, compiled).document_ids:
+            return []
+        return self._ranker(recipe).shares(self._kept(recipe, compiled)[0], document_id)
+
+    def explain(self, recipe: Recipe, compiled: Compiled, document_id: str) -> Explanation | None:
+        """Why a document has its score; None where it is not ranked."""
+        if document_id not in self.hits(recipe, compiled).document_ids:
+            return None
+        return self._ranker(recipe).explain(self._kept(recipe, compiled)[0], document_id)
+
+    def _all(self, recipe: Recipe, compiled: Compiled) -> Hits:
+        """The documents that a recipe ranks for words, whatever else was typed."""
+        return self._kept(recipe, compiled)[1]
+
+    def _kept(self, recipe: Recipe, compiled: Compiled) -> tuple[RankedTopic, Hits]:
+        """What a recipe ranks for words, and those of its hits that have a score."""
+        key = recipe.name, compiled.words
+        if self._ranked is None or self._ranked[0] != key:
+            found = self._ranker(recipe).rank_topic(recipe.typed(compiled.words), FUSED_DEPTH)
+            self._ranked = key, found, Hits.of(*(hit for hit in found.hits if hit.score > 0))
+        return self._ranked[1:]
+
+    def _ranker(self, recipe: Recipe) -> Ranker:
+        if recipe.name not in self._rankers:
+            with at_leisure():  # prepared once for all that is typed
+                self._rankers[recipe.name] = Ranker(recipe, self._inputs())
+        return self._rankers[recipe.name]
+
 
 VALUES = 50
 """How many values of a field are counted."""
@@ -189,7 +265,7 @@ class Searcher:
 
     def warnings(self, recipe: str | None = None) -> tuple[str, ...]:
         """Why the hits may be others on another number of shards."""
-        return tuple(shards.warnings(self.recipe(recipe), self.index.info.shards))
+        return tuple(shards.shard_warnings(self.recipe(recipe), self.index.info.shards))
 
     def search(self, request: SearchRequest) -> list[SearchResult]:
         """The hits of a request, best first, with what matches in them.
@@ -202,7 +278,11 @@ class Searcher:
         asked = self._read(request)
         if asked.is_one_query:
             placed = paging.from_rank(self.index, self._body(asked), request.first, request.size)
-            return search.find(self.index, self._marker, placed, request.first) if placed is not None else []
+            return (
+                search_results.find(self.index, self._marker, placed, request.first)
+                if placed is not None
+                else []
+            )
         hits = self._fused.hits(asked.recipe, asked.compiled)[request.first : request.first + request.size]
         return self._shown(asked, hits)
 
@@ -214,7 +294,7 @@ class Searcher:
         """
         asked = self._read(request)
         if asked.is_one_query:
-            return search.page(self.index, self._marker, self._body(asked))
+            return search_results.page(self.index, self._marker, self._body(asked))
         hits = self._fused.hits(asked.recipe, asked.compiled)
         results = self._shown(asked, hits[: request.size])
         # Solved topics may vote for documents that the index no longer has.
@@ -242,7 +322,7 @@ class Searcher:
         """
         asked = self._read(request)
         query = self._body(asked)["query"]
-        return search.seen_by(self.index, self._marker, [document_id], query).get(document_id)
+        return search_results.seen_by(self.index, self._marker, [document_id], query).get(document_id)
 
     def ranking(self, request: SearchRequest) -> Iterator[Hit]:
         """Every hit of a request, best first, whatever part of them it asks for.
@@ -329,7 +409,7 @@ class Searcher:
         if not hits:
             return []
         query = asked.recipe.body(asked.topic, 1)["query"]
-        seen = search.seen_by(self.index, self._marker, hits.document_ids, query)
+        seen = search_results.seen_by(self.index, self._marker, hits.document_ids, query)
         explained = {
             hit.document_id: self._fused.explain(asked.recipe, asked.compiled, hit.document_id)
             for hit in (hits if asked.request.explain else ())
@@ -358,3 +438,101 @@ class Searcher:
                 f"the recipe learns from the files of {self.task.reference}, which are not at hand"
             )
         return typed_inputs(self.task, self._engine, self.index, self._collection, self._progress, self._home)
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A field and its commonest values among the hits, each with their number, and the values that are chosen."""
+
+    field: str
+    values: Sequence[tuple[str, int]]
+    chosen: frozenset[str] = frozenset()
+
+
+def facets(searcher: Searcher, request: SearchRequest) -> list[Facet]:
+    """The fields that a request can be filtered by.
+
+    Of several values of a field any will do, so the values of a field are counted without the filters on it: the
+    numbers say what a further value would bring. A value that is chosen is among them even if it brings nothing.
+
+    Raises:
+        as `Searcher.search` does.
+    """
+    chosen: dict[str, set[str]] = {}
+    for one in request.filters:
+        chosen.setdefault(one.field, set()).add(one.value)
+    with_all = searcher.counts(request).values
+    found = []
+    for field, values in with_all.items():
+        if field in chosen:
+            others = tuple(one for one in request.filters if one.field != field)
+            values = searcher.counts(replace(request, filters=others)).values[field]
+        counted = {value for value, _count in values}
+        left = [(value, 0) for value in sorted(chosen.get(field, set()) - counted)]
+        found.append(Facet(field, [*left, *values], frozenset(chosen.get(field, ()))))
+    return found
+
+
+def toggled(filters: Sequence[Filter], one: Filter) -> tuple[Filter, ...]:
+    """The filters with one more, or without it if it is among them.
+
+    >>> toggled((Filter("label", "1"),), Filter("label", "1"))
+    ()
+    """
+    left = tuple(other for other in filters if other != one)
+    return left if len(left) < len(filters) else (*filters, one)
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedTopic:
+    """A topic of a split, with the grade of each document that its gold has."""
+
+    topic: Topic
+    split: str
+    gold: Mapping[str, float]
+
+    @property
+    def answers(self) -> list[tuple[str, float]]:
+        """The documents that are relevant, the best grades first."""
+        relevant = [(document, grade) for document, grade in self.gold.items() if grade > 0]
+        return sorted(relevant, key=lambda one: -one[1])
+
+
+class SolvedTopics:
+    """Solved topics, each once, in the order in which they are given."""
+
+    def __init__(self, solved: Iterable[SolvedTopic] = ()) -> None:
+        self._topics: dict[str, SolvedTopic] = {}
+        self._citing: defaultdict[str, list[tuple[float, SolvedTopic]]] = defaultdict(list)
+        for one in solved:
+            if one.topic.id not in self._topics:
+                self._topics[one.topic.id] = one
+                for document, grade in one.answers:
+                    self._citing[document].append((grade, one))
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    def topic(self, topic_id: str) -> SolvedTopic | None:
+        """A topic; None if it is not solved."""
+        return self._topics.get(topic_id)
+
+    def citing(self, document_id: str) -> Sequence[SolvedTopic]:
+        """The topics that a document is an answer to, those first for which it has the best grade."""
+        found = self._citing.get(document_id, [])
+        return [one for _grade, one in sorted(found, key=lambda each: -each[0])]
+
+
+def solved_topics(task: Task, collection: Collection) -> SolvedTopics:
+    """The topics of all splits whose gold is at hand; what can't be read is left out."""
+    return SolvedTopics(_solved(task, collection))
+
+
+def _solved(task: Task, collection: Collection) -> Iterable[SolvedTopic]:
+    for split in task.info.splits:
+        with suppress(SearchappError):
+            grades = task.official.grades(collection.gold_files(split), Part(collection, split))
+            topics = {one.id: one for one in collection.topics(split, Problems(lenient=True))}
+            for topic_id, gold in grades.items():
+                topic = topics.get(topic_id, Topic(topic_id, ""))
+                yield SolvedTopic(topic, split, {name: float(grade) for name, grade in gold.items()})

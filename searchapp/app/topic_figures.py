@@ -1,4 +1,4 @@
-"""How topics do, and in which order they are gone through."""
+"""Figures of single topics, and the orders in which topics are listed. Imports nothing else of searchapp."""
 
 from __future__ import annotations
 

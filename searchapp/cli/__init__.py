@@ -1,4 +1,11 @@
-"""The command line: one file a command, each a thin layer over functions that the interface calls as well."""
+"""The command line: one module per group of commands, each a thin layer over `searchapp.app`.
+
+commands             how a command is declared, and options that many commands have
+judgment_options     options on judgments, annotators and what runs are scored against
+complete             what the Tab key offers
+output, tables       everything that is printed
+experiment_tables    comparisons, benches, ablations and learning curves as tables
+"""
 
 from __future__ import annotations
 
@@ -7,25 +14,26 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Iterator as Iterator
+from collections.abc import Sequence as Sequence
+from contextlib import contextmanager as contextmanager
+from pathlib import Path as Path
+from typing import Annotated as Annotated
 
 import typer
 
-from searchapp.cli import complete
-from searchapp.cli.commands import Program
-from searchapp.cli.common import (
-    EngineOption,
-    HomeOption,
-    InsecureOption,
-    QuietOption,
-    UrlOption,
-    VerboseOption,
-)
-from searchapp.cli.output import complain, show, take_over
-from searchapp.names import meant
+from searchapp.cli import complete as complete
+from searchapp.cli.commands import EngineOption as EngineOption
+from searchapp.cli.commands import HomeOption as HomeOption
+from searchapp.cli.commands import InsecureOption as InsecureOption
+from searchapp.cli.commands import Program as Program
+from searchapp.cli.commands import QuietOption as QuietOption
+from searchapp.cli.commands import UrlOption as UrlOption
+from searchapp.cli.commands import VerboseOption as VerboseOption
+from searchapp.cli.output import complain as complain
+from searchapp.cli.output import show as show
+from searchapp.cli.output import take_over as take_over
+from searchapp.text import meant as meant
 
 app = typer.Typer(
     name="searchapp",

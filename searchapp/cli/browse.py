@@ -1,18 +1,29 @@
-"""`searchapp browse`: the home of the terminal interface."""
+"""`searchapp browse` and `serve`: the home screen in a terminal, and the screens in a browser."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import command
-from searchapp.cli.terminal import has_screen
-from searchapp.config.sources import Resolution
+from searchapp.cli import complete
+from searchapp.cli.commands import DataOption, command
+from searchapp.cli.judgment_options import AnnotatorOption
+from searchapp.cli.output import DRIVER, IN_BROWSER, has_screen, remark, warn
+from searchapp.config.resolution import Resolution
 from searchapp.errors import UsageError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
-def register(app: typer.Typer) -> None:
+    from searchapp.config.settings import Settings
+    from searchapp.serving.guard import Guard, Listening
+
+
+def register_browse(app: typer.Typer) -> None:
     """Add the command."""
 
     @command(app, with_sources=True)
@@ -26,7 +37,7 @@ def register(app: typer.Typer) -> None:
             raise UsageError(
                 "the home screen needs a terminal: `searchapp tasks` lists the tasks without one"
             )
-        from searchapp.tui.home.app import HomeApp
+        from searchapp.tui.home.screen import HomeApp
 
         app = HomeApp(resolution, Path.cwd())
         try:
@@ -35,3 +46,171 @@ def register(app: typer.Typer) -> None:
             app.home.opener.close()
         if app.return_code:
             raise typer.Exit(app.return_code)
+
+
+HOME = "browse"
+"""The command whose screen is served when no task is named."""
+
+
+def register_serve(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app, with_sources=True)
+    def serve(
+        resolution: Resolution,
+        task: Annotated[
+            str | None,
+            typer.Argument(
+                help="A task to search or judge: see `searchapp tasks`; a task of your own by its TOML file, once "
+                "indexed also by its name. Without it the home screen is served.",
+                show_default=False,
+                autocompletion=complete.tasks,
+            ),
+        ] = None,
+        run: Annotated[
+            Path | None,
+            typer.Option(
+                help="Judge this run directory or TREC run, as `searchapp judge` does, instead of searching.",
+                show_default=False,
+                autocompletion=complete.runs,
+            ),
+        ] = None,
+        recipe: Annotated[
+            str | None,
+            typer.Option(
+                help="Recipe to search with: see `searchapp tasks show TASK`.",
+                show_default=False,
+                autocompletion=complete.recipes,
+            ),
+        ] = None,
+        blind: Annotated[
+            bool, typer.Option("--blind", help="Judge as with `searchapp judge --blind`.")
+        ] = False,
+        data: DataOption = None,
+        annotator: AnnotatorOption = None,
+        host: Annotated[
+            str,
+            typer.Option(
+                help="Address to listen at; any but a loopback address lets other machines connect."
+            ),
+        ] = "127.0.0.1",
+        port: Annotated[
+            int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes any that is free.")
+        ] = 8000,
+        public_url: Annotated[
+            str | None,
+            typer.Option(
+                metavar="URL",
+                help="Address of a reverse proxy before the server, such as https://search.example.org.",
+                show_default=False,
+            ),
+        ] = None,
+    ) -> None:
+        """Serve the home screen, the search screen of a task, or the judging screen of a run, to browsers.
+
+        The address to open, with its token, goes to stderr; whoever has it can do there what you can do here. Each
+        window runs a process of its own, which ends with the window. Ctrl-C ends the server and all of them.
+        """
+        import asyncio
+
+        from searchapp.serving.guard import Guard, listen
+        from searchapp.serving.guard import public_url as checked
+        from searchapp.serving.server import Program, ScreenServer
+
+        if blind and run is None:
+            raise UsageError("--blind is for judging: name a run with --run, or leave it out")
+        if recipe is not None and run is not None:
+            raise UsageError("--recipe is for searching and --run for judging: choose one of them")
+        settings = resolution.settings
+        url = None if public_url is None else checked(public_url)
+        options = {"--run": run, "--recipe": recipe, "--data": data, "--annotator": annotator}
+        given = [f"{option}={value}" for option, value in options.items() if value is not None]
+        if task is None:
+            if given:
+                raise UsageError(
+                    f"{given[0].partition('=')[0]} is for the screen of a task: name the task, too"
+                )
+            name, arguments = "searchapp", [HOME]
+        else:
+            name = _require_ready(settings, task, run, recipe, data)
+            blindly = ["--blind"] if blind else []
+            arguments = ["search" if run is None else "judge", *given, *blindly, "--", task]
+        program = Program(
+            (sys.executable, "-P", "-m", "searchapp", *_flags(resolution), *arguments),
+            {DRIVER: IN_BROWSER, "TERM": "xterm-256color", **_environment(resolution)},
+        )
+        listening = listen(host, port)
+        with listening.socket:
+            guard = Guard(listening, url)
+            server = ScreenServer(program, guard, name, _tell)
+            asyncio.run(server.run(listening, lambda: _introduce(name, listening, guard, url)))
+
+
+def _introduce(name: str, listening: Listening, guard: Guard, public_url: str | None) -> None:
+    """Say where to go with a browser."""
+    _tell(f"{name} is served until Ctrl-C: open {guard.address}")
+    if not listening.is_loopback and not (public_url or "").startswith("https:"):
+        warn(
+            "other machines can connect, and nothing on the way is encrypted, the token neither: put a proxy with TLS "
+            "before the server, or connect through ssh"
+        )
+
+
+def _tell(line: str) -> None:
+    """A line on stderr, also with --quiet: nobody could use the server without its address."""
+    with suppress(OSError):  # its reader, `head` for instance, has seen enough; the server goes on
+        remark(line)
+
+
+def _require_ready(
+    settings: Settings, task: str, run: Path | None, recipe: str | None, data: Path | None
+) -> str:
+    """Find out here what would keep every window from opening; returns the task's name.
+
+    Raises:
+        SearchappError: there is no such task, run or recipe, or no index.
+    """
+    from searchapp.app.search import Searcher
+    from searchapp.engines import open_engine
+    from searchapp.progress import Silent
+    from searchapp.ranking import recipes
+    from searchapp.tasks import load
+
+    loaded = load(task)
+    if run is not None:
+        if not run.exists():
+            raise UsageError(f"{run} does not exist: name a run directory, or a TREC run, with --run")
+        return loaded.name
+    book = loaded.recipe_book()
+    recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
+    with closing(open_engine(settings)) as engine:
+        Searcher.open(loaded, engine, Silent(), settings.home, data)
+    return loaded.name
+
+
+def _flags(resolution: Resolution) -> Iterator[str]:
+    """The global options for a window's program: what the environment and the files say, it finds there itself."""
+    from searchapp.config.resolution import Origin
+
+    found = resolution.found
+    if found["home"].source.origin is Origin.flag:
+        yield f"--home={resolution.settings.home}"
+    if found["engine"].source.origin is Origin.flag:
+        yield f"--engine={resolution.settings.engine}"
+    for name in ("insecure", "verbose"):
+        if found[name].source.origin is Origin.flag:
+            yield found[name].setting.flag
+
+
+def _environment(resolution: Resolution) -> Mapping[str, str]:
+    """The engine's address, if an option has named it: it may hold a password, and everybody sees command lines."""
+    from searchapp.config.resolution import Origin
+
+    of_url = resolution.found["url"]
+    return {of_url.setting.variable: resolution.settings.url} if of_url.source.origin is Origin.flag else {}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    register_browse(app)
+    register_serve(app)

@@ -1,52 +1,72 @@
-"""The commands as Typer has them: each is imported when it is needed, and usage lines and help look alike.
+"""How commands are declared: lazy import, global options, errors as exit codes, and options that many commands have.
 
-A module of this package stands for the command or group of its name, with _ for -. Only the one that is typed is
-imported, all of them for the list in the help.
+Only the module of the command that is typed is imported; the list in the help imports all. `SpreadingCommand`
+reads options that take all the words after them (`--gold a b c`), where Click gives an option one word.
+Options that need `judging` are in `cli.judgment_options`, so that `tasks`, `search` and `analyze` start
+without it.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import os
 import re
+import secrets
 import shutil
-from collections.abc import Iterator, MutableMapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-NAMES = (
-    "demo",
-    "doctor",
-    "config",
-    "browse",
-    "tasks",
-    "data",
-    "index",
-    "indexes",
-    "search",
-    "serve",
-    "rank",
-    "train",
-    "tune",
-    "export",
-    "validate",
-    "evaluate",
-    "compare",
-    "bench",
-    "ablate",
-    "learning-curve",
-    "explain",
-    "report",
-    "runs",
-    "topics",
-    "judge",
-    "judgments",
-    "analyze",
-)
-"""The commands and groups, in the order of the help."""
+from searchapp.cli import complete
+from searchapp.cli.output import complain, report_requests, report_traceback, warn
+from searchapp.config.settings import Settings
+from searchapp.errors import DataError, SearchappError, UsageError, is_lack_of_memory
+from searchapp.files import STDOUT, reason
+from searchapp.tasks import catalogue
+
+if TYPE_CHECKING:
+    from searchapp.tasks.base import Task
+
+
+MODULES = {
+    "demo": "setup",
+    "doctor": "setup",
+    "config": "setup",
+    "browse": "browse",
+    "tasks": "tasks",
+    "data": "data",
+    "index": "indexes",
+    "indexes": "indexes",
+    "search": "search",
+    "serve": "browse",
+    "rank": "rank",
+    "rerun": "rank",
+    "train": "rank",
+    "tune": "experiments",
+    "export": "runs",
+    "validate": "evaluate",
+    "evaluate": "evaluate",
+    "compare": "compare",
+    "bench": "experiments",
+    "ablate": "experiments",
+    "learning-curve": "experiments",
+    "explain": "search",
+    "report": "compare",
+    "runs": "runs",
+    "topics": "topics",
+    "judge": "judge",
+    "judgments": "judgments",
+    "analyze": "search",
+}
+"""The module of this package that registers each command or group, in the order of the help."""
 
 TABLES_FROM = 80
 """In terminals of fewer columns help is a list: Typer's tables cut names and words there."""
@@ -56,7 +76,7 @@ _REQUIRED = re.compile(r"\{(.*)\}(?=(?:\.\.\.)?$)")
 
 def module_of(name: str) -> str:
     """The module that stands for a command."""
-    return f"searchapp.cli.{name.replace('-', '_')}"
+    return f"searchapp.cli.{MODULES[name]}"
 
 
 def _plain(params: list[Any]) -> list[Any]:
@@ -134,7 +154,7 @@ class _Commands(MutableMapping[str, Any]):
         self._made: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in NAMES:
+        if name not in MODULES:
             raise KeyError(name)
         if name not in self._made:
             holder = typer.Typer()
@@ -143,13 +163,393 @@ class _Commands(MutableMapping[str, Any]):
         return self._made[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
-        raise TypeError(f"{name}: the commands are those of NAMES")
+        raise TypeError(f"{name}: the commands are those of MODULES")
 
     def __delitem__(self, name: str) -> None:
-        raise TypeError(f"{name}: the commands are those of NAMES")
+        raise TypeError(f"{name}: the commands are those of MODULES")
 
     def __iter__(self) -> Iterator[str]:
-        return iter(NAMES)
+        return iter(MODULES)
 
     def __len__(self) -> int:
-        return len(NAMES)
+        return len(MODULES)
+
+
+class SpreadingCommand(Command):
+    """A command whose options in `spread` take every word up to the next option, once an argument was given.
+
+    Before the first argument they take one word, as ever: the next one is then an argument.
+    """
+
+    spread = frozenset({"--gold"})
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        takes_word = {
+            name: not getattr(option, "is_flag", False) and not getattr(option, "count", False)
+            for option in self.params
+            if option.param_type_name == "option"
+            for name in (*option.opts, *option.secondary_opts)
+        }
+        return super().parse_args(ctx, list(spread_words(args, self.spread, takes_word)))
+
+
+def spread_words(
+    args: Sequence[str], spread: frozenset[str], takes_word: Mapping[str, bool]
+) -> Iterator[str]:
+    """The words of a command line, with the name of a spread option before each of its words.
+
+    `takes_word` says of every option whether a word follows it.
+
+    >>> list(spread_words(["p", "--gold", "a", "b", "--json"], frozenset({"--gold"}), {"--gold": True}))
+    ['p', '--gold', 'a', '--gold', 'b', '--json']
+    """
+    arguments, option, waiting = False, "", False
+    words = iter(args)
+    for word in words:
+        if word == "--":
+            yield word
+            break
+        if waiting:
+            waiting = False
+        elif word.startswith("-") and word != "-":
+            option, equals, _value = word.partition("=")
+            waiting = not equals and takes_word.get(option, False)
+        elif option in spread and arguments:
+            yield option
+        else:
+            arguments, option = True, ""
+        yield word
+    yield from words
+
+
+def files_named(given: Sequence[Path]) -> tuple[Path, ...]:
+    """Files, where one that does not exist may be several with commas between them: `a.tsv,b.tsv`."""
+    files: list[Path] = []
+    for path in given:
+        names = [name.strip() for name in str(path).split(",")]
+        files += [path] if path.exists() or len(names) == 1 else map(Path, filter(None, names))
+    return tuple(files)
+
+
+_PANEL = "Global options"
+
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Search engine: embedded, or elasticsearch.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+        autocompletion=complete.engines,
+    ),
+]
+UrlOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Address of an Elasticsearch server, which is then the engine; once for each node.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(help="Folder for searchapp's own data.", rich_help_panel=_PANEL, show_default=False),
+]
+InsecureOption = Annotated[
+    bool,
+    typer.Option(
+        "--insecure",
+        help="Let credentials go to another machine without TLS, where others on the network can read them.",
+        rich_help_panel=_PANEL,
+    ),
+]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print results and errors only.", rich_help_panel=_PANEL)
+]
+VerboseOption = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        help="Print each request to a server or search of the embedded engine, and tracebacks with errors.",
+        rich_help_panel=_PANEL,
+    ),
+]
+
+GLOBAL_OPTIONS: dict[str, tuple[Any, bool | None]] = {
+    "engine": (EngineOption, None),
+    "url": (UrlOption, None),
+    "home": (HomeOption, None),
+    "insecure": (InsecureOption, False),
+    "quiet": (QuietOption, False),
+    "verbose": (VerboseOption, False),
+}
+"""Type and default of the options that are accepted before and after the command's name; after it wins."""
+
+_PRINTING = ("as_json", "as_csv", "as_latex", "as_markdown")
+"""Parameters of flags that print a result on stdout."""
+
+TaskArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A task: see `searchapp tasks`; a task of your own by its TOML file, once indexed also by its name.",
+        show_default=False,
+        metavar="TASK",
+        autocompletion=complete.tasks,
+    ),
+]
+RunArgument = Annotated[
+    Path, typer.Argument(help="A run directory.", show_default=False, autocompletion=complete.runs)
+]
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder with the task's official files; by default the one that was indexed, which is remembered.",
+        show_default=False,
+    ),
+]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+
+
+def command(
+    app: typer.Typer,
+    name: str | None = None,
+    cls: type[Command] = Command,
+    *,
+    of_group: bool = False,
+    with_sources: bool = False,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function whose first parameter is `settings: Settings` as a command.
+
+    The command gets the global options besides its own. An error that is meant for people is printed as one
+    sentence on stderr and becomes the exit code. `cls` is the command's class, when it reads its words in a way of
+    its own. With `of_group` the function is what the group `app` does when none of its commands is named; with
+    `with_sources` its first parameter is the `Resolution` that says where the settings come from, too.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(function, include_extras=True)
+        own = list(inspect.signature(function).parameters.values())[1:]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters = [
+            inspect.Parameter("context", keyword, annotation=typer.Context),
+            *(parameter.replace(kind=keyword, annotation=hints[parameter.name]) for parameter in own),
+            *(
+                inspect.Parameter(option, keyword, annotation=kind, default=default)
+                for option, (kind, default) in GLOBAL_OPTIONS.items()
+            ),
+        ]
+
+        @functools.wraps(function)
+        def wrapper(*, context: typer.Context, **values: Any) -> None:
+            flags = {option: values.pop(option) for option in GLOBAL_OPTIONS}
+            flags = {option: flags[option] or (context.obj or {}).get(option) for option in flags}
+            if of_group:
+                context.obj = flags  # for the command that is named, if one is
+            if of_group and context.invoked_subcommand is not None:
+                given = next((name for name, value in values.items() if value), None)
+                if given is None:
+                    return
+                raise typer.BadParameter(f"put the options of {context.invoked_subcommand} behind its name")
+
+            def act() -> None:
+                from searchapp.config.resolution import resolution
+
+                report_requests(bool(flags["verbose"]))
+                found = resolution(flags, os.environ, opaque_id=_opaque_id(context))
+                for warning in found.warnings:
+                    warn(warning)
+                if isinstance(task := values.get("task"), str) and task not in catalogue.names():
+                    from searchapp.app.index import reference
+
+                    values["task"] = reference(found.settings, task)
+                printing = next((flag for flag in _PRINTING if values.get(flag)), None)
+                if printing and values.get("out") == STDOUT:
+                    flag = printing.replace("as_", "--")
+                    raise UsageError(f"--out - and {flag} both write to stdout: leave one of them out")
+                function(found if with_sources else found.settings, **values)
+
+            code = guarded(act, bool(flags["verbose"]))
+            if code:
+                raise typer.Exit(code)
+
+        del wrapper.__wrapped__  # or its signature would be taken
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        help_text = _unwrapped(function.__doc__ or "")
+        if of_group:
+            app.callback(invoke_without_command=True, help=help_text)(wrapper)
+        else:
+            app.command(name, cls=cls, help=help_text)(wrapper)
+        return function
+
+    return decorate
+
+
+INVOCATION = secrets.token_hex(4)
+"""Names this run of the program among the requests that a server's owner sees."""
+
+
+def _opaque_id(context: typer.Context) -> str:
+    """What requests of a command are known by: `searchapp/judgments-sync/1f0c22ab`."""
+    return f"searchapp/{'-'.join(context.command_path.split()[1:]) or 'searchapp'}/{INVOCATION}"
+
+
+def guarded(action: Callable[[], None], verbose: bool) -> int:
+    """Run an action and return the exit code, with errors printed the way people can read them."""
+    try:
+        action()
+        sys.stdout.flush()
+    except SearchappError as error:
+        _report(*error.lines, verbose=verbose)
+        return error.exit_code
+    except BrokenPipeError:
+        _drop_output()  # the reader, `head` for instance, has seen enough
+        return 0
+    except typer.Exit:
+        raise
+    except Exception as error:
+        if is_lack_of_memory(error):
+            _report(
+                "there is not enough memory: end other programs, or allow more with `ulimit -v`",
+                verbose=verbose,
+            )
+            return 1
+        if isinstance(error, OSError):
+            where = f"{error.filename}: " if error.filename else "the output could not be written: "
+            _report(f"{where}{reason(error)}", verbose=verbose)
+            try:
+                sys.stdout.flush()
+            except OSError:
+                _drop_output()
+            return 1
+        kind = type(error).__name__
+        _report(
+            f"an internal error, {kind} ({error}): please report it with what --verbose prints",
+            verbose=verbose,
+        )
+        return 1
+    return 0
+
+
+def _drop_output() -> None:
+    """Write nowhere what is still buffered. Otherwise Python tries it at its exit, complains, and ends with 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _report(*lines: str, verbose: bool) -> None:
+    if verbose:
+        report_traceback()
+    complain(*lines)
+
+
+def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
+    """The folder of a task's files: the given one, else the remembered one, else the one that they are kept in.
+
+    Raises:
+        DataError: no folder is given, and the remembered one is gone, or none of the files have been fetched.
+    """
+    from searchapp.fetching.sources import has_data
+    from searchapp.tasks.folders import data_folder
+
+    folder = data_folder(task, settings.home, data)
+    if data is None and task.info.file is None and not has_data(folder):
+        raise DataError(
+            f"there is no data of {task.name} in {folder}: fetch it with `searchapp data get {task.name}`, "
+            "or name the folder that it is in with --data"
+        )
+    return folder
+
+
+def _unwrapped(docstring: str) -> str:
+    """A docstring whose paragraphs are one line each: the help text is wrapped to the terminal again."""
+    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set a parameter of the recipe: `searchapp tasks show TASK --recipe R` lists what can be set.",
+        show_default=False,
+    ),
+]
+
+
+ExamplesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SPLIT",
+        help="Learn from the solved topics of this split alone; can be given several times. By default from all that "
+        "the split may be ranked by: of nlps and explanation-* those of train, and for test those of dev too.",
+        show_default=False,
+        autocompletion=complete.splits,
+    ),
+]
+DepthOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Documents per topic; the task's own by default.", show_default=False),
+]
+LenientRankingOption = Annotated[
+    bool,
+    typer.Option(
+        "--lenient",
+        help="Leave invalid topics and solved topics out, and continue where the official scorer stops.",
+    ),
+]
+
+
+def parameters_of(settings: list[str]) -> dict[str, object]:
+    """Values by name from `name=value`; a value that is JSON keeps its type, any other is text."""
+    from searchapp.files import parse_json
+
+    values: dict[str, object] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise UsageError(
+                f"--set {setting}: use the form NAME=VALUE; `searchapp tasks show TASK --recipe R` lists what there is"
+            )
+        try:
+            values[name] = parse_json(text)
+        except ValueError:
+            values[name] = text
+    return values
+
+
+# Those of `evaluation.significance`, which takes NumPy to be imported.
+PERMUTATIONS = 100_000
+SEED = 20_071_109
+SOLVED_FROM = 0.5
+
+BaselineOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="The run that all others are compared with; by default the first of two, and of more runs every "
+        "pair is compared.",
+        show_default=False,
+        autocompletion=complete.runs,
+    ),
+]
+SolvedFromOption = Annotated[
+    float, typer.Option(min=0, help="Value of the first measure from which on a topic is solved.")
+]
+PermutationsOption = Annotated[
+    int, typer.Option(min=1, help="Sign vectors of the randomisation test, where there are more in all.")
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")]
+FilesOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder with the task's official files, if they are not where the runs had them.",
+        show_default=False,
+    ),
+]
+QrelsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Score against the grades in a qrels file, TREC's or BEIR's, instead of gold.",
+        show_default=False,
+    ),
+]

@@ -1,8 +1,4 @@
-"""What the Tab key offers: the names that an argument or option can have, as far as the line before it shows.
-
-A shell starts the program for every press of the key and prints what it prints into the line that is being typed. So
-nothing here is slow, asks a server or makes a file; and whatever goes wrong, nothing is offered instead of an error.
-"""
+"""What the Tab key offers: the names that an argument or option can have, given the words before it."""
 
 from __future__ import annotations
 
@@ -18,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from searchapp.cli.output import show
-from searchapp.settings import ENGINES, INDEXES, Settings
+from searchapp.config.settings import ENGINES, INDEXES, Settings
 
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
+
 
 VARIABLE = "_SEARCHAPP_COMPLETE"
 """Names the shell when it is a shell that has started the program, as in `complete_bash`."""
@@ -57,7 +54,7 @@ class Typed:
             above = above.parent
 
     def settings(self) -> Settings:
-        from searchapp.config.sources import resolve
+        from searchapp.config.resolution import resolve
 
         return resolve(self._values, os.environ)
 
@@ -69,14 +66,25 @@ class Typed:
         """
         from searchapp.tasks import load
 
-        return load(self._values.get("task") or _task_of(self.runs()[0]))
+        return load(self._named() or _task_of(self.runs()[0]))
 
     def task_named(self) -> str | None:
         """The name of the task that is named; None if none is."""
         from searchapp.tasks import load
 
-        named = self._values.get("task")
+        named = self._named()
         return load(named).name if named else None
+
+    def _named(self) -> str | None:
+        """The task as it is typed, or the file of an own task that the embedded engine has indexed."""
+        from searchapp.tasks import names
+
+        named = self._values.get("task")
+        if not named or named in names() or self.settings().uses_server:
+            return named
+        from searchapp.app.index import reference
+
+        return reference(self.settings(), named)
 
     def runs(self) -> list[Path]:
         """The runs that are named."""
@@ -181,7 +189,7 @@ def recipes(typed: Typed) -> Iterable[str]:
 @_completer
 def saved(typed: Typed) -> Iterable[str]:
     """The names of the saved searches of the task."""
-    from searchapp.app.kept_searches import Saved
+    from searchapp.app.saved_searches import Saved
 
     return Saved(typed.settings().home, typed.task().name).searches()
 
@@ -189,7 +197,7 @@ def saved(typed: Typed) -> Iterable[str]:
 @_completer
 def fields(typed: Typed) -> Iterable[str]:
     """The text fields of the task's mapping."""
-    from searchapp.ranking.search import text_fields
+    from searchapp.ranking.search_results import text_fields
 
     return text_fields(typed.task().index_mapping()["mappings"]["properties"])
 
@@ -274,13 +282,12 @@ def _described(run: Path) -> Mapping[str, Any]:
 
 def _task_of(run: Path) -> str:
     described = _described(run)
-    named = (described.get(kind, {}).get("path") for kind in ("variant", "task_file"))
-    return str(next(filter(None, named), described["task"]))
+    return str(described.get("variant") or described.get("task_file") or described["task"])
 
 
 def _is_task_file(path: Path) -> bool:
     """Whether a TOML file looks like that of a task, and not like somebody's project file."""
-    from searchapp.inputs import parse_toml, read_text
+    from searchapp.files import parse_toml, read_text
 
     try:
         if path.stat().st_size > LARGEST_TASK_FILE:

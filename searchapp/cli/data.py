@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.commands import Group
-from searchapp.cli.common import JsonOption, command
+from searchapp.cli.commands import Group, JsonOption, command
 from searchapp.cli.output import ask, print_json, say, stderr_console, stdout_console, warn
+from searchapp.config.settings import Settings, without_passwords
 from searchapp.errors import DataError, InvalidFiles, Problem, SearchappError, UsageError
-from searchapp.settings import Settings, without_passwords
+from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.cli.output import Console
     from searchapp.fetching.download import Downloader
-    from searchapp.fetching.folder import Found
-    from searchapp.fetching.get import Plan
-    from searchapp.fetching.sources import Download, Source
+    from searchapp.fetching.fetch import Plan
+    from searchapp.fetching.sources import Download, Found, Source
 
 _OfficialTask = Annotated[
     str,
@@ -74,7 +73,7 @@ def register(app: typer.Typer) -> None:
         checked against its digest, and all of them appear together when the last has arrived. An interrupted
         download resumes. SEARCHAPP_DATA_MIRROR names a mirror, see docs/data.md.
         """
-        from searchapp.fetching.get import make_plan
+        from searchapp.fetching.fetch import make_plan
         from searchapp.fetching.sources import load
 
         folder = into if into is not None else _folder(settings, task)
@@ -82,7 +81,7 @@ def register(app: typer.Typer) -> None:
         if plan.downloads:
             _require_somebody(task, accept_terms)
             files = _fetch(settings, plan, accepted=accept_terms, overwrite=overwrite)
-            say(settings, f"{task}: {_count(len(files), 'file')} fetched into {folder}")
+            say(settings, f"{task}: {counted(len(files), 'file')} fetched into {folder}")
             if into is None:
                 others = ""
                 with suppress(DataError):  # the files are here, whatever is remembered of others
@@ -122,8 +121,7 @@ def register(app: typer.Typer) -> None:
 
         Files are recognized by name and size here; `searchapp data verify` compares every byte.
         """
-        from searchapp.fetching.folder import look
-        from searchapp.fetching.sources import load, names
+        from searchapp.fetching.sources import load, look, names
 
         sources = [load(name) for name in ([task] if task else names())]
         folders = {source.task: _folder_in_use(settings, source.task) for source in sources}
@@ -145,8 +143,7 @@ def register(app: typer.Typer) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """Check that the files of a task are the official ones, byte for byte."""
-        from searchapp.fetching.folder import check, has_data, strangers
-        from searchapp.fetching.sources import load
+        from searchapp.fetching.sources import check, has_data, load, strangers
 
         source, folder = load(task), data if data is not None else _folder_in_use(settings, task)
         if not has_data(folder):
@@ -169,9 +166,9 @@ def _folder(settings: Settings, task: str) -> Path:
 
 def _folder_in_use(settings: Settings, task: str) -> Path:
     """Where every command looks for a task's files: in the folder that `index --data` has named, or there."""
-    from searchapp.remembered import folders
+    from searchapp.tasks.folders import remembered_folders
 
-    return folders(settings.home).get(task) or _folder(settings, task)
+    return remembered_folders(settings.home).get(task) or _folder(settings, task)
 
 
 def _require_somebody(task: str, accept_terms: bool) -> None:
@@ -185,9 +182,9 @@ def _require_somebody(task: str, accept_terms: bool) -> None:
 def _fetch(
     settings: Settings, plan: Plan, *, accepted: bool, overwrite: bool
 ) -> Mapping[str, Mapping[str, Any]]:
-    from searchapp.cli.progress import for_person
+    from searchapp.cli.output import for_person
     from searchapp.fetching.download import Downloader
-    from searchapp.fetching.get import fetch
+    from searchapp.fetching.fetch import fetch
 
     with closing(Downloader(settings.data_mirror, warn)) as downloader:
         sizes = downloader.sizes(plan.downloads)
@@ -206,7 +203,7 @@ def _fetch(
 def _say_what_is_kept(settings: Settings, plan: Plan) -> None:
     from rich.filesize import decimal
 
-    from searchapp.fetching.get import kept_bytes
+    from searchapp.fetching.fetch import kept_bytes
 
     if kept := kept_bytes(plan.folder):
         say(settings, f"{decimal(kept)} have arrived and are kept: the same command resumes")
@@ -216,13 +213,13 @@ def _show(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]) -> 
     """What is about to be fetched, from where, and under which terms: on stderr."""
     from rich.filesize import decimal
 
-    from searchapp.fetching.get import kept_bytes
+    from searchapp.fetching.fetch import kept_bytes
 
     rows = [(file.path, sizes.get(file.download)) for file in plan.files]
     rows += [(one.download.url.rpartition("/")[2], sizes.get(one.download)) for one in plan.archives]
     facts = [("fetch", _total(rows))]
     if plan.present:
-        facts.append(("present", f"{_count(len(plan.present), 'file')}, byte for byte"))
+        facts.append(("present", f"{counted(len(plan.present), 'file')}, byte for byte"))
     if kept := kept_bytes(plan.folder):
         facts.append(("kept", f"{decimal(kept)} from an earlier attempt"))
     facts.append(("into", str(plan.folder)))
@@ -245,7 +242,7 @@ def _print(source: Source, folder: Path, found: Sequence[Found], *, each: bool) 
     if each:
         _print_files(console, [(*row, one.state) for row, one in zip(rows, found, strict=True)])
     packed = any("*" in path for path, _size in rows)  # what an archive holds is known when it is there
-    files = f"in {_count(len(source.archives), 'archive')}, size unknown" if packed else _total(rows)
+    files = f"in {counted(len(source.archives), 'archive')}, size unknown" if packed else _total(rows)
     facts = [("files", files), ("folder", str(folder))]
     facts += [("from", address) for address in _addresses(one.url for one in source.downloads())]
     _print_facts(console, [*facts, ("home", source.page), ("terms", source.terms)])
@@ -279,7 +276,7 @@ def _grouped(rows: Sequence[tuple[str, int | None]]) -> list[tuple[str, int | No
     for path, size in rows:
         folder = path.rpartition("/")[0]
         many = folder and folders[folder] > SHOWN_ALONE
-        grouped.setdefault(f"{folder}/ ({_count(folders[folder], 'file')})" if many else path, []).append(
+        grouped.setdefault(f"{folder}/ ({counted(folders[folder], 'file')})" if many else path, []).append(
             size
         )
     return [
@@ -294,8 +291,8 @@ def _total(rows: Sequence[tuple[str, int | None]]) -> str:
     known = [size for _path, size in rows if size is not None]
     unknown = len(rows) - len(known)
     if not known:
-        return f"{_count(len(rows), 'file')}, size unknown"
-    return f"{_count(len(rows), 'file')}, {decimal(sum(known))}" + (
+        return f"{counted(len(rows), 'file')}, size unknown"
+    return f"{counted(len(rows), 'file')}, {decimal(sum(known))}" + (
         f" and {unknown} of unknown size" if unknown else ""
     )
 
@@ -313,7 +310,7 @@ def _state(found: Sequence[Found]) -> str:
     here, changed = len(found) - states["missing"], states["changed"]
     if not here:
         return "nothing yet"
-    told = "complete" if here == len(found) else f"{here} of {_count(len(found), 'file')}"
+    told = "complete" if here == len(found) else f"{here} of {counted(len(found), 'file')}"
     return f"{told}, {changed} of another size" if changed else told
 
 
@@ -353,8 +350,4 @@ def _judge(
         advice = f"`{again}` fetches what is missing, with --overwrite also what has changed"
         raise InvalidFiles(problems, advice)
     intact = sum(one.state == "intact" for one in found)
-    say(settings, f"{task}: {_count(intact, 'file')} in {folder}, byte for byte the official ones")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    say(settings, f"{task}: {counted(intact, 'file')} in {folder}, byte for byte the official ones")

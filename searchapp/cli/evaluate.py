@@ -1,4 +1,4 @@
-"""`searchapp evaluate`: the official figure of a run, and the honest ones beside it."""
+"""`searchapp evaluate` and `validate`: the figures of a run, and whether the organisers would accept a file."""
 
 from __future__ import annotations
 
@@ -9,38 +9,36 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import JsonOption, command
-from searchapp.cli.figures import headings, print_evaluations
-from searchapp.cli.judgments.options import AnnotatorsOption, LogOption
-from searchapp.cli.output import print_json, warn
-from searchapp.cli.scoring_options import (
+from searchapp.cli.commands import DataOption, JsonOption, SpreadingCommand, command, data_of, files_named
+from searchapp.cli.judgment_options import (
+    AnnotatorsOption,
     ByOption,
     GoldOption,
     HierarchyOption,
     JudgmentsOption,
     KbOption,
     LenientOption,
+    LogOption,
     NearestOption,
     RuleOption,
     UnjudgedOption,
     UnseenOption,
     judged_grades,
 )
-from searchapp.cli.spreading import SpreadingCommand, files_named
+from searchapp.cli.output import print_json, say, warn
+from searchapp.cli.tables import headings, print_evaluations
+from searchapp.config.settings import Settings
 from searchapp.errors import GateMissed, UsageError
-from searchapp.judging.fold import Folding, Rule
-from searchapp.judging.treatment import Unjudged
-from searchapp.settings import Settings
+from searchapp.judging.judgments import Folding, Rule, Unjudged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from searchapp.app.evaluate import Evaluation
-    from searchapp.app.judged import Subject
+    from searchapp.app.evaluate import Evaluation, Subject
     from searchapp.tasks.base import Grades
 
 
-def register(app: typer.Typer) -> None:
+def register_evaluate(app: typer.Typer) -> None:
     """Add the command."""
 
     @command(app, cls=SpreadingCommand)
@@ -98,8 +96,8 @@ def register(app: typer.Typer) -> None:
         qrels: Annotated[
             Path | None,
             typer.Option(
-                help="Score against the grades in a TREC qrels file, instead of gold; TREC runs without --task by the "
-                "field's measures alone.",
+                help="Score against the grades in a qrels file, TREC's or BEIR's, instead of gold; TREC runs without "
+                "--task by the field's measures alone.",
                 show_default=False,
             ),
         ] = None,
@@ -138,7 +136,7 @@ def register(app: typer.Typer) -> None:
         )
         require_measures(source.measures)
         if judgments or qrels is not None:
-            from searchapp.app.judged import Judgments, Subject, evaluate_judged
+            from searchapp.app.evaluate import Judgments, Subject, evaluate_judged
 
             if source.gold or source.by:
                 raise UsageError(
@@ -206,3 +204,84 @@ def _grades(
             f"{subjects[0].path} is a TREC run, which does not name its task: name it with --task"
         )
     return judged_grades(settings, task.name, folding, log)
+
+
+def register_validate(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def validate(
+        settings: Settings,
+        file: Annotated[Path, typer.Argument(help="An official file.", show_default=False)],
+        task: Annotated[
+            str,
+            typer.Option(
+                help="The task that it is for.",
+                show_default=False,
+                metavar="TASK",
+                autocompletion=complete.tasks,
+            ),
+        ],
+        split: Annotated[
+            str | None,
+            typer.Option(
+                help="The split that it is for.", show_default=False, autocompletion=complete.splits
+            ),
+        ] = None,
+        data: DataOption = None,
+        nearest: Annotated[
+            int | None,
+            typer.Option(
+                min=1, help="nlps: premises that each statement needs; 500 by default.", show_default=False
+            ),
+        ] = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Find everything in an official file that the organisers would not accept, with line numbers.
+
+        With --split the file is compared with the questions, and, where their gold is there, with what the organisers'
+        scorer stops at.
+        """
+        from searchapp.app.evaluate import ValidateRequest
+        from searchapp.app.evaluate import validate as validated
+        from searchapp.evaluation.base import ScorerOptions
+        from searchapp.tasks import load
+        from searchapp.tasks.base import Part
+
+        loaded = load(task)
+        folder = None if split is None and data is None else data_of(settings, loaded, data)
+        part = None if folder is None or split is None else Part(loaded.collection(folder), split)
+        problems = validated(ValidateRequest(loaded, file, part, ScorerOptions(nearest)))
+        warnings = [str(note) for note in problems.notes.problems] if problems.notes else []
+        if as_json:
+            found = [
+                {"file": problem.file, "kind": problem.kind, "where": problem.where, "detail": problem.detail}
+                for problem in problems
+            ]
+            print_json(
+                {
+                    "task": loaded.name,
+                    "split": split,
+                    "file": str(file),
+                    "valid": not found and not warnings,
+                    "problems": found,
+                    "warnings": warnings,
+                }
+            )
+        problems.raise_if_any()
+        for warning in warnings:
+            warn(warning)
+        if warnings:
+            say(
+                settings, f"{file}: the organisers' format checker lets it pass, and their scorer stops on it"
+            )
+        else:
+            say(
+                settings, f"{file}: a valid {loaded.name} file" + (f" for the split {split}" if split else "")
+            )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    register_validate(app)
+    register_evaluate(app)

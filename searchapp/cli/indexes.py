@@ -1,4 +1,4 @@
-"""`searchapp indexes`: what the engine holds, what is no longer needed, and what must serve again."""
+"""`searchapp index` and `indexes`: index a task; list, remove and repair what the engine holds."""
 
 from __future__ import annotations
 
@@ -6,24 +6,164 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.commands import Group
-from searchapp.cli.common import JsonOption, command
-from searchapp.cli.output import ask, print_json, say, show, stdout_console
+from searchapp.cli.commands import Group, JsonOption, TaskArgument, command, data_of
+from searchapp.cli.output import (
+    ask,
+    print_json,
+    say,
+    show,
+    stdout_console,
+    warn,
+    warn_of_notes,
+    warn_of_skipped,
+)
+from searchapp.config.settings import Settings
 from searchapp.errors import EngineRefused, SearchappError, UsageError
-from searchapp.settings import Settings
+from searchapp.files import data_name
+from searchapp.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from searchapp.app.index import ServingIndex
     from searchapp.engines.base import OnServer, Repair, StoredVersion
+    from searchapp.tasks.base import Task
 
 
-def register(app: typer.Typer) -> None:
+def register_index(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def index(
+        settings: Settings,
+        task: TaskArgument,
+        data: Annotated[
+            Path | None,
+            typer.Option(
+                help="Folder with the task's official files, which is remembered for all other commands; by default "
+                "the remembered one, else the one that `data get` fills.",
+                show_default=False,
+            ),
+        ] = None,
+        rebuild: Annotated[
+            bool, typer.Option("--rebuild", help="Build from all documents, even if nothing has changed.")
+        ] = False,
+        replace: Annotated[
+            bool,
+            typer.Option(
+                "--replace",
+                help="Replace the index also if fewer than half of its documents stay as they are.",
+            ),
+        ] = False,
+        lenient: Annotated[
+            bool, typer.Option("--lenient", help="Leave invalid entries out instead of stopping.")
+        ] = False,
+        shards: Annotated[
+            int | None,
+            typer.Option(
+                min=1,
+                max=64,
+                help="Number of shards on Elasticsearch; by default those that the index has, and for a new one as "
+                "many as its documents and the cluster's nodes ask for: one for less than half a million documents.",
+                show_default=False,
+            ),
+        ] = None,
+        replicas: Annotated[
+            int | None,
+            typer.Option(
+                min=0,
+                max=16,
+                help="Copies of each shard on other nodes; by default those that the index has, and for a new one one "
+                "where there is a second node.",
+                show_default=False,
+            ),
+        ] = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Index a task's documents with the analyzers made for them.
+
+        Nothing happens when the index already holds exactly these documents under this mapping. Otherwise a
+        new version is built beside the one that serves, which is replaced only when the new one is complete.
+        Without a server, documents that have not changed are taken over into it and not analyzed again. On
+        Elasticsearch a build that was interrupted goes on where it was.
+
+        If fewer than half of the indexed documents stay as they are, --replace must be given:
+        judgments name documents by their ids.
+        """
+        from searchapp.app.index import index_task, outcome_sentences
+        from searchapp.cli.output import for_person
+        from searchapp.engines import open_engine
+        from searchapp.tasks import load
+
+        loaded = load(task)
+        collection = loaded.collection(data_of(settings, loaded, data))
+        with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
+            outcome = index_task(
+                loaded,
+                engine,
+                collection,
+                for_person(settings),
+                shards=shards,
+                replicas=replicas,
+                rebuild=rebuild,
+                replace=replace,
+                lenient=lenient,
+            )
+        info, skipped = outcome.info, outcome.problems.skipped
+        warn_of_skipped(skipped)
+        warn_of_notes(outcome.problems.notes)
+        for line in outcome_sentences(loaded, collection, outcome):
+            say(settings, line)
+        if data is not None:
+            _remember(settings, loaded, data)
+        if as_json:
+            print_json(
+                {
+                    "task": loaded.name,
+                    "built": outcome.built,
+                    "index": info.version,
+                    "documents": info.documents,
+                    "shards": info.shards,
+                    "created": info.created,
+                    "digest": info.digest,
+                    "skipped": len(skipped.problems) if skipped else 0,
+                    "indexes": [_described_index(index) for index in outcome.indexes],
+                    "removed": list(outcome.removed),
+                    "missing": [data_name(collection.folder, file) for file in outcome.missing],
+                }
+            )
+
+
+def _described_index(index: ServingIndex) -> dict[str, object]:
+    """An index as JSON has it."""
+    info = index.info
+    return {
+        "index": info.version,
+        "documents": info.documents,
+        "created": info.created,
+        "digest": info.digest,
+        "taken_over": index.carried,
+    }
+
+
+def _remember(settings: Settings, task: Task, data: Path) -> None:
+    """Let the other commands find the files; that it is not possible is no reason to call the index a failure."""
+    from searchapp.tasks import folders
+
+    try:
+        if folders.remember(task, settings.home, data):
+            say(settings, f"{task.name}: its files are looked for in {data.resolve()} from now on")
+    except SearchappError as error:
+        warn(f"the folder must be named with --data again: {error}")
+
+
+def register_indexes(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(cls=Group, help="List, remove and repair indexes.", no_args_is_help=True)
     app.add_typer(group, name="indexes")
@@ -35,13 +175,13 @@ def register(app: typer.Typer) -> None:
         One version of an index serves. Beside it there may be one that is being built, and leftovers of builds that
         were killed, which the next build removes.
         """
-        from searchapp.app import indexes
+        from searchapp.app import index
         from searchapp.engines import open_engine
 
         with closing(open_engine(settings)) as engine:
-            info, found = engine.info(), indexes.versions(engine)
+            info, found = engine.info(), index.stored_versions(engine)
         if as_json:
-            described = [_described(one) for one in found]
+            described = [_described_version(one) for one in found]
             print_json({"engine": info.name, "location": info.location, "indexes": described})
         elif found:
             _print(found)
@@ -67,16 +207,16 @@ def register(app: typer.Typer) -> None:
 
         Only what searchapp has made with this SEARCHAPP_INDEX_PREFIX is removed.
         """
-        from searchapp.app import indexes
+        from searchapp.app import index
         from searchapp.engines import open_engine
 
         with closing(open_engine(settings)) as engine:
-            found = indexes.named(indexes.versions(engine), names)
+            found = index.named(index.stored_versions(engine), names)
             _require_consent(found, engine.info().location, yes=yes)
             for name in found:
                 engine.remove(name)
         if as_json:
-            print_json({"removed": [_described(one) for every in found.values() for one in every]})
+            print_json({"removed": [_described_version(one) for every in found.values() for one in every]})
         for name in found:
             say(settings, f"{name} is removed")
 
@@ -94,10 +234,10 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Make one version of each index on an Elasticsearch serve, and remove leftovers of builds.
 
-        Builders of an earlier searchapp could leave an alias on two versions, and then every command refuses. The
-        newest of them that holds what it was built from then serves. Other faults of an index are reported.
+        While the alias of an index is on two versions, every command refuses the index. The newest of the two that
+        holds what it was built from then serves. Other faults of an index are reported.
         """
-        from searchapp.app import indexes
+        from searchapp.app import index
 
         if not settings.uses_server:
             raise UsageError(
@@ -107,8 +247,8 @@ def register(app: typer.Typer) -> None:
         from searchapp.engines import open_server
 
         with closing(open_server(settings, lambda sentence: say(settings, sentence))) as engine:
-            found = indexes.versions(engine)
-            chosen = indexes.named(found, [name] if name else [one.name for one in found])
+            found = index.stored_versions(engine)
+            chosen = index.named(found, [name] if name else [one.name for one in found])
             repaired = [_repaired(engine, versions) for versions in chosen.values()]
         if as_json:
             print_json({"indexes": [_described_repair(one) for one in repaired]})
@@ -140,11 +280,11 @@ def _require_consent(found: Mapping[str, Sequence[StoredVersion]], location: str
 
 def _content(versions: Iterable[StoredVersion]) -> str:
     documents = max((one.info.documents for one in versions if one.info is not None), default=None)
-    return "damaged" if documents is None else f"{documents:,} documents"
+    return "damaged" if documents is None else counted(documents, "document")
 
 
-def _described(version: StoredVersion) -> dict[str, object]:
-    from searchapp.app.indexes import task_of
+def _described_version(version: StoredVersion) -> dict[str, object]:
+    from searchapp.app.index import task_of
 
     info = version.info
     return {
@@ -163,7 +303,7 @@ def _described(version: StoredVersion) -> dict[str, object]:
 
 def _repaired(engine: OnServer, versions: Sequence[StoredVersion]) -> Repair:
     """Repair the index of some versions; what can't be repaired is the result's problem, with what to do."""
-    from searchapp.app.indexes import remedy
+    from searchapp.app.index import remedy
     from searchapp.engines.base import Repair
 
     name = versions[0].name
@@ -189,8 +329,8 @@ def _described_repair(repair: Repair) -> dict[str, object]:
 def _print(found: Sequence[StoredVersion]) -> None:
     from rich.filesize import decimal
 
-    from searchapp.app.indexes import task_of
-    from searchapp.cli.figures import Column, print_columns
+    from searchapp.app.index import task_of
+    from searchapp.cli.tables import Column, print_columns
 
     def texts(heading: str, cells: Iterable[str]) -> Column:
         return Column(heading, list(cells), is_text=True)
@@ -223,5 +363,11 @@ def _age(created: str, now: datetime) -> str:
     for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= length:
             number = seconds // length
-            return f"{number:,} {unit}{'' if number == 1 else 's'}"
+            return counted(number, unit)
     return f"{seconds} s"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    register_index(app)
+    register_indexes(app)

@@ -10,15 +10,13 @@ from typing import Annotated
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import TaskArgument, command
-from searchapp.cli.judgments.options import AnnotatorOption, LogOption, RankNowOption
-from searchapp.cli.judgments.team import SharedOption, team
-from searchapp.cli.output import say, warn
-from searchapp.cli.progress import for_person
-from searchapp.cli.terminal import has_screen
+from searchapp.cli.commands import TaskArgument, command
+from searchapp.cli.judgment_options import AnnotatorOption, LogOption, RankNowOption, SharedOption, team
+from searchapp.cli.output import for_person, has_screen, say, warn
+from searchapp.config.settings import Settings
 from searchapp.errors import UsageError
 from searchapp.judging.events import Kind
-from searchapp.settings import Settings
+from searchapp.text import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -104,20 +102,16 @@ def register(app: typer.Typer) -> None:
 
         Without --run a recipe ranks the topics of a split now, each when it is opened.
         """
-        from searchapp.app.index_sources import LocalFirst
-        from searchapp.app.open_topics import TopicsRequest, open_now
-        from searchapp.app.run_pages import RunPages, require_topic
+        from searchapp.app.inspection.pages import LocalFirst, RunPages, require_topic
+        from searchapp.app.inspection.topics import TopicsRequest, open_now
         from searchapp.app.sessions import PATIENCE_SECONDS, annotator_name, judging_session, usual_depth
         from searchapp.judging import assignment as assignments
         from searchapp.judging.events import Author, Channel
-        from searchapp.judging.judging_session import own_seed
-        from searchapp.judging.log import JudgmentLog
-        from searchapp.judging.presence import Presence
-        from searchapp.judging.session import Session
-        from searchapp.judging.summary import summary
+        from searchapp.judging.log import JudgmentLog, Presence
+        from searchapp.judging.session import Session, own_seed, summary
         from searchapp.tasks import load
-        from searchapp.tui import keys
-        from searchapp.tui.status import summed_up
+        from searchapp.tui.kit import keys
+        from searchapp.tui.kit.status import summed_up
 
         if seed is not None and not blind:
             raise UsageError("--seed is for the order with --blind only: add --blind, or leave it out")
@@ -175,7 +169,7 @@ def register(app: typer.Typer) -> None:
             if assigned is not None:
                 title += f" · {len(topics):,} assigned"
             if simple:
-                from searchapp.tui.plain import JudgePrompts
+                from searchapp.tui.judge.prompts import JudgePrompts
 
                 for other in presence.others:
                     warn(
@@ -183,7 +177,7 @@ def register(app: typer.Typer) -> None:
                     )
                 JudgePrompts(judging, run_pages, title, topic).converse()
             else:
-                from searchapp.tui.judge.app import JudgeApp
+                from searchapp.tui.judge.screen import JudgeApp
 
                 screen = JudgeApp(judging, run_pages, own, title, topic, presence)
                 screen.run()
@@ -197,7 +191,9 @@ def register(app: typer.Typer) -> None:
             left = judging.session.waiting
             say(
                 settings,
-                f"every judgment is in {log.path}" if not left else f"{left} judgments are not in {log.path}",
+                f"every judgment is in {log.path}"
+                if not left
+                else f"{counted(left, 'judgment')} {'is' if left == 1 else 'are'} not in {log.path}",
             )
 
 

@@ -1,29 +1,41 @@
-"""`searchapp rank`: rank the documents for every topic of a split and write a run directory."""
+"""`searchapp rank`, `rerun` and `train`: make a run, make it again, train the models that a recipe ranks with."""
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import DataOption, JsonOption, OverwriteOption, TaskArgument, command, data_of
-from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
+from searchapp.cli.commands import (
+    DataOption,
+    ExamplesOption,
+    JsonOption,
+    OverwriteOption,
+    RunArgument,
+    SetOption,
+    TaskArgument,
+    command,
+    data_of,
+    parameters_of,
+)
+from searchapp.cli.judgment_options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import print_json, say, warn, warn_of_skipped
-from searchapp.cli.recipe_options import ExamplesOption, SetOption, parameters_of
+from searchapp.config.settings import Settings
 from searchapp.errors import DataError
 from searchapp.formats.problems import some
-from searchapp.judging.fold import Folding, Rule
-from searchapp.settings import Settings
+from searchapp.judging.judgments import Folding, Rule
+from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.model import Example
+    from searchapp.ranking.signals.base import Inputs
     from searchapp.tasks.base import Collection, Task
 
 
-def register(app: typer.Typer) -> None:
+def register_rank(app: typer.Typer) -> None:
     """Add the command."""
 
     @command(app)
@@ -50,7 +62,8 @@ def register(app: typer.Typer) -> None:
             int | None,
             typer.Option(
                 min=1,
-                help="Documents per topic; the task's own depth by default.",
+                help="Documents per topic; the task's own depth by default. Signals that are fused rank as many as "
+                "their window says, and more above it.",
                 show_default=False,
             ),
         ] = None,
@@ -79,9 +92,9 @@ def register(app: typer.Typer) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """Rank the documents for every topic of a split and write a run directory."""
-        from searchapp.app import known_runs
+        from searchapp.app import runs
         from searchapp.app.rank import RunRequest, make_run
-        from searchapp.cli.progress import for_person
+        from searchapp.cli.output import for_person
         from searchapp.engines import open_engine
         from searchapp.ranking import recipes
         from searchapp.runs import directory
@@ -109,7 +122,7 @@ def register(app: typer.Typer) -> None:
         )
         with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
-        known_runs.remember(settings.home, out)
+        runs.remember_run(settings.home, out)
         warn_of_skipped(made.problems.skipped)
         warn_of_skipped(made.solved_problems.skipped)
         for warning in made.warnings:
@@ -119,12 +132,12 @@ def register(app: typer.Typer) -> None:
         manifest = made.manifest
         if manifest.empty:
             warn(
-                f"no document was found for {len(manifest.empty):,} of the {manifest.topics:,} topics: "
+                f"no document was found for {len(manifest.empty):,} of the {counted(manifest.topics, 'topic')}: "
                 f"{some(manifest.empty)}"
             )
         say(
             settings,
-            f"{loaded.name} {split}: {manifest.topics:,} topics ranked to depth {manifest.depth} "
+            f"{loaded.name} {split}: {counted(manifest.topics, 'topic')} ranked to depth {manifest.depth} "
             f"in {manifest.seconds:.1f} s, written to {out}",
         )
         if as_json:
@@ -146,7 +159,7 @@ def _judged(
 ) -> tuple[Example, ...]:
     """The split's topics that people have judged, as solved ones."""
     from searchapp.formats.problems import Problems
-    from searchapp.judging.fold import judged
+    from searchapp.judging.judgments import judged
 
     with open_log(settings, log, task.name) as opened:
         _, view = of_task(opened, task.name)
@@ -161,5 +174,165 @@ def _judged(
         raise DataError(
             f"nobody has judged a topic of {task.name} {split} yet: `searchapp judge {task.reference}`"
         )
-    say(settings, f"{len(examples)} judged topics count as solved ones")
+    say(settings, f"{counted(len(examples), 'judged topic')} counted as solved")
     return examples
+
+
+def register_rerun(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def rerun(
+        settings: Settings,
+        run: RunArgument,
+        out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False)],
+        data: Annotated[
+            Path | None,
+            typer.Option(
+                help="Folder with the documents and topics, if they are not where the run had them.",
+                show_default=False,
+            ),
+        ] = None,
+        overwrite: OverwriteOption = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Make a run again, and report whether its files are equal to those of the first run.
+
+        It is ranked by the copies of recipe, templates and mappings in the run directory, whatever the task has now,
+        and with the documents and topics in the folder of the data. If the mappings are not those of the task any more,
+        an index of their own is made for them. The exit code is 4 if a file differs, as that of `runs verify`.
+        """
+        from searchapp.app import rank as again
+        from searchapp.app import runs
+        from searchapp.cli.output import for_person
+        from searchapp.engines import open_engine
+        from searchapp.runs import directory
+
+        directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
+        with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
+            found = again.rerun(
+                run, engine, out, for_person(settings), data=data, home=settings.home, overwrite=overwrite
+            )
+        runs.remember_run(settings.home, out)
+        warn_of_skipped(found.made.problems.skipped)
+        warn_of_skipped(found.made.solved_problems.skipped)
+        for note in (*found.made.warnings, *found.notes):
+            warn(note)
+        if as_json:
+            print_json(
+                {
+                    "run": str(run),
+                    "again": str(out),
+                    "equal": not found.differences,
+                    "differences": found.differences,
+                    "notes": found.notes,
+                }
+            )
+        if found.differences:
+            raise DataError(f"{out} is not equal to {run} ({len(found.differences)}):", *found.differences)
+        say(settings, f"{out} is equal to {run}: {counted(found.made.manifest.topics, 'topic')}")
+
+
+RECIPE = "best"
+
+
+def register_train(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def train(
+        settings: Settings,
+        task: TaskArgument,
+        data: DataOption = None,
+        split: Annotated[
+            str | None,
+            typer.Option(
+                help="Split that will be ranked: its own topics are left out. By default the last one whose solved "
+                "topics are there.",
+                show_default=False,
+                autocompletion=complete.splits,
+            ),
+        ] = None,
+        recipe: Annotated[
+            str,
+            typer.Option(help="Recipe whose models are trained.", autocompletion=complete.recipes),
+        ] = RECIPE,
+        set_: SetOption = None,
+        examples: ExamplesOption = None,
+        workers: Annotated[
+            int, typer.Option(min=1, max=64, help="Processes that train; their number changes nothing else.")
+        ] = 1,
+        lenient: Annotated[
+            bool, typer.Option("--lenient", help="Leave invalid solved topics out instead of stopping.")
+        ] = False,
+        rebuild: Annotated[
+            bool, typer.Option("--rebuild", help="Train even if the model is there already.")
+        ] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Train the models of a recipe on the solved topics that a split may be ranked by.
+
+        A model that fuses signals learns from what they say of solved topics, so that the task must be indexed.
+
+        `rank`, `search` and `topics` train what they need themselves, and keep it as this command does: in the home
+        folder, under the digest of everything that training reads: solved topics, documents, parameters, seed, and the
+        versions of searchapp, Python, scikit-learn, NumPy and SciPy. When one of them changes, they train it again.
+        """
+        from searchapp.app import models
+        from searchapp.app.index import open_index, require_documents
+        from searchapp.app.models import last_solved, signal_inputs
+        from searchapp.cli.output import for_person
+        from searchapp.engines import open_engine
+        from searchapp.formats.problems import Problems
+        from searchapp.ranking import recipes
+        from searchapp.tasks import load
+
+        loaded = load(task)
+        chosen = recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or []))
+        collection = loaded.collection(data_of(settings, loaded, data))
+        ranked = loaded.info.require_split(split) if split else last_solved(loaded, collection)
+        if examples:
+            collection = collection.solved_by(examples)
+        problems = Problems(lenient=lenient)
+        progress = for_person(settings)
+        kept = models.Models(loaded, collection, ranked, progress, settings.home, problems=problems)
+        with ExitStack() as opened:
+
+            def inputs() -> Inputs:
+                engine = open_engine(settings, lambda sentence: say(settings, sentence))
+                opened.enter_context(closing(engine))
+                index = open_index(loaded, engine, collection.index_of(ranked))
+                require_documents(loaded, index, collection)
+                split_of = (collection, ranked)
+                return signal_inputs(loaded, engine, index, lambda: split_of, progress, problems)
+
+            made = models.train(kept, chosen, inputs, rebuild=rebuild, workers=workers)
+        warn_of_skipped(problems.skipped)
+        counts = [len(one.stored.header["withheld"]) for one in made if "withheld" in one.stored.header]
+        for warning in models.withheld_warnings(counts, ranked):
+            warn(warning)
+        for one in made:
+            header = one.stored.header
+            done = "trained on" if one.is_new else "was there already, of"
+            without = f" without {one.left_out}" if one.left_out else ""
+            made_of = counted(len(header["labels"]), "label")
+            if "trees" in header:
+                made_of = (
+                    f"{counted(header['trees'], 'tree')} of {counted(header['candidates'], 'candidate')}"
+                )
+            say(
+                settings,
+                f"{loaded.name} {ranked}, {one.signal}{without}: {done} "
+                f"{counted(header['solved'], 'solved topic')}, {made_of}, "
+                f"{counted(len(header['features']), 'feature')}; kept in {one.path}",
+            )
+        if as_json:
+            described = [dict(models.described(one)) for one in made]
+            print_json({"task": loaded.name, "split": ranked, "recipe": chosen.name, "models": described})
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    register_rank(app)
+    register_rerun(app)
+    register_train(app)

@@ -1,20 +1,32 @@
-"""`searchapp runs`: what can be done with run directories as such."""
+"""`searchapp runs` and `export`: import, list, tag and verify run directories, and write them in other formats."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.commands import Group
-from searchapp.cli.common import DataOption, JsonOption, OverwriteOption, RunArgument, command, data_of
+from searchapp.cli.commands import (
+    DataOption,
+    Group,
+    JsonOption,
+    OverwriteOption,
+    RunArgument,
+    command,
+    data_of,
+)
 from searchapp.cli.output import print_json, say, show, stdout_console, warn, warn_of_notes, warn_of_skipped
-from searchapp.errors import DataError
-from searchapp.settings import Settings
-from searchapp.visible import visible_line
+from searchapp.config.settings import Settings
+from searchapp.errors import DataError, UsageError
+from searchapp.text import counted, visible_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from searchapp.tasks.base import Writer
 
 
 class ForeignFormat(StrEnum):
@@ -27,7 +39,7 @@ class ForeignFormat(StrEnum):
     parquet = "parquet"
 
 
-def register(app: typer.Typer) -> None:
+def register_runs(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(cls=Group, help="Import, list, tag and verify run directories.", no_args_is_help=True)
     app.add_typer(group, name="runs")
@@ -92,13 +104,13 @@ def _register_import(group: typer.Typer) -> None:
         """Make a run directory of a run that another tool wrote.
 
         Topics and documents that the task does not have, documents that stand twice in a topic, and numbers that are
-        none are reported with their lines, and refused unless they are left out with --lenient. Rankings are ordered by
-        descending score and, among equal scores, by ascending id. From then on the run is judged, pooled, compared,
-        exported and verified like any other.
+        none are reported with their lines, and refused unless they are left out with --lenient. Rankings are ordered as
+        trec_eval orders them: by descending score, rounded to float32, and equal scores by descending id. From then on
+        the run is judged, pooled, compared, exported and verified like any other.
         """
-        from searchapp.app import known_runs
+        from searchapp.app import runs
         from searchapp.app.import_run import ImportRequest, import_run
-        from searchapp.cli.progress import for_person
+        from searchapp.cli.output import for_person
         from searchapp.runs import directory
         from searchapp.tasks import load
 
@@ -109,7 +121,7 @@ def _register_import(group: typer.Typer) -> None:
             file, collection, split, None if format_ is None else format_.value, tag, tool, lenient
         )
         made = import_run(loaded, request, out, for_person(settings), overwrite=overwrite)
-        known_runs.remember(settings.home, out)
+        runs.remember_run(settings.home, out)
         warn_of_skipped(made.problems.skipped)
         warn_of_notes(made.problems.notes)
         if made.shortfall:
@@ -117,8 +129,8 @@ def _register_import(group: typer.Typer) -> None:
         manifest = made.manifest
         say(
             settings,
-            f"{loaded.name} {split}: {manifest.hits:,} documents of {manifest.topics:,} topics are imported from "
-            f"{file}, written to {out}",
+            f"{loaded.name} {split}: {counted(manifest.hits, 'document')} of {counted(manifest.topics, 'topic')} "
+            f"imported from {file}, written to {out}",
         )
         if as_json:
             skipped, notes = made.problems.skipped, made.problems.notes
@@ -163,12 +175,12 @@ def _register_list(group: typer.Typer) -> None:
 
         A figure is shown where it has been computed before, on the home screen for instance.
         """
-        from searchapp.app.listed_runs import listed
-        from searchapp.cli.figures import Column, print_columns
+        from searchapp.app.runs import list_runs
+        from searchapp.cli.tables import Column, print_columns
         from searchapp.tasks import load
 
         named = None if task is None else load(task).name
-        found = listed(settings.home, Path.cwd(), named, tuple(tag or ()))
+        found = list_runs(settings.home, Path.cwd(), named, tuple(tag or ()))
         if as_json:
             print_json({"runs": [one.to_json() for one in found]})
             return
@@ -199,9 +211,10 @@ def _register_show(group: typer.Typer) -> None:
         """Show what the manifest of a run says, and its tags."""
         from dataclasses import asdict
 
-        from searchapp.runs import directory, tags
+        from searchapp.runs import directory
+        from searchapp.runs import directory as tags
 
-        manifest, held = directory.read_manifest(run), tags.of(run)
+        manifest, held = directory.read_manifest(run), tags.tags_of(run)
         if as_json:
             print_json({"run": str(run), "tags": list(held), **asdict(manifest)})
             return
@@ -246,9 +259,9 @@ def _register_tag(group: typer.Typer) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """Tag a run, to find it with `runs list --tag`. Tags stand beside the run and change none of its files."""
-        from searchapp.runs import tags as of_runs
+        from searchapp.runs import directory as of_runs
 
-        held = of_runs.change(run, remove=tags) if remove else of_runs.change(run, add=tags)
+        held = of_runs.change_tags(run, remove=tags) if remove else of_runs.change_tags(run, add=tags)
         if as_json:
             print_json({"run": str(run), "tags": list(held)})
         say(settings, f"{run} has the tags {', '.join(held)}" if held else f"{run} has no tags")
@@ -261,10 +274,14 @@ def _register_verify(group: typer.Typer) -> None:
         run: RunArgument,
         as_json: JsonOption = False,
     ) -> None:
-        """Check that the files of a run are those that were written, and its data unchanged since."""
-        from searchapp.runs import directory
+        """Check that the files of a run are those that were written, and its inputs unchanged since.
 
-        found = directory.verify(run)
+        The inputs are the recipe with its templates, the mappings, the files of the data and how a task file says that
+        they are read. `searchapp rerun` makes a run again of the copies that it keeps.
+        """
+        from searchapp.app.rank import verify_run as verified
+
+        found = verified(run)
         if as_json:
             print_json(
                 {
@@ -280,3 +297,127 @@ def _register_verify(group: typer.Typer) -> None:
             head = f"{run} is not as it was written ({len(found.problems)}):"
             raise DataError(head, *found.problems)
         say(settings, f"{run}: every file is as it was written")
+
+
+class Format(StrEnum):
+    """What a run can be exported as."""
+
+    official = "official"
+    trec = "trec"
+    jsonl = "jsonl"
+    csv = "csv"
+    ir_metadata = "ir-metadata"
+
+
+def register_export(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def export(
+        settings: Settings,
+        run: RunArgument,
+        out: Annotated[
+            Path,
+            typer.Option(
+                help="File to write, - for stdout; a folder for a task with several official files a run.",
+                show_default=False,
+            ),
+        ],
+        format_: Annotated[
+            Format,
+            typer.Option(
+                "--format",
+                help="The task's official file; a TREC run; topic, rank, document and score as JSON lines or CSV; or "
+                "what the run was made from, as YAML in the schema ir_metadata, with the project's table [team].",
+            ),
+        ] = Format.official,
+        task: Annotated[
+            str | None,
+            typer.Option(
+                help="The run's task file, if it is no longer where the run was made with it.",
+                show_default=False,
+                metavar="TASK",
+                autocompletion=complete.tasks,
+            ),
+        ] = None,
+        data: Annotated[
+            Path | None,
+            typer.Option(
+                help="Folder with the task's official files, if it is no longer where the run was made from it.",
+                show_default=False,
+            ),
+        ] = None,
+        nearest: Annotated[
+            int | None,
+            typer.Option(
+                min=1,
+                help="nlps: premises that each statement needs in the official file; 500 by default.",
+                show_default=False,
+            ),
+        ] = None,
+        engine_scores: Annotated[
+            bool,
+            typer.Option(
+                "--engine-scores",
+                help="trec: the engine's scores, of which equal ones follow each other.",
+            ),
+        ] = False,
+        overwrite: OverwriteOption = False,
+    ) -> None:
+        """Write a run as the file that the task's organisers accept, or as other programs read it.
+
+        The order of the rows is the ranking. Scores are float32, written as their shortest decimals in JSON and CSV.
+        In a TREC run a score that is not below the one before becomes the next float32 below it, so that tools which
+        sort by score, such as trec_eval, keep the order of the ranking; all other scores are the engine's. With
+        --engine-scores all are.
+        """
+        from searchapp.app.evaluate import task_of
+        from searchapp.evaluation.base import ScorerOptions
+        from searchapp.files import write_files
+        from searchapp.formats import run_files, trec
+        from searchapp.runs import directory
+        from searchapp.tasks.base import NoOfficialFile, Part, Submission
+
+        if engine_scores and format_ is not Format.trec:
+            raise UsageError("--engine-scores is for TREC runs: add --format trec")
+        stored = directory.read(run)
+        write = {
+            Format.trec: trec.write_run,
+            Format.jsonl: run_files.write_jsonl,
+            Format.csv: run_files.write_csv,
+        }
+        writers: Mapping[str, Writer]
+        if format_ is Format.official:
+            loaded = task_of(stored, task)
+            manifest = stored.manifest
+            part = Part(loaded.collection(data or Path(manifest.data)), manifest.split)
+            try:
+                writers = loaded.official.files(Submission(stored.run, part, ScorerOptions(nearest)))
+            except NoOfficialFile as error:
+                raise DataError(f"{run}: {error}") from error
+        elif format_ is Format.ir_metadata:
+            from searchapp.app.manifests import run_metadata
+            from searchapp.formats import run_files
+
+            parts = run_metadata(task_of(stored, task), stored.manifest, settings.team)
+            writers = {"metadata": lambda file: run_files.write_ir_metadata(file, stored.manifest.tag, parts)}
+        else:
+            distinct = format_ is Format.trec and not engine_scores
+            written = trec.with_distinct_scores(stored.run) if distinct else stored.run
+            writers = {"run": lambda file: write[format_](file, written)}
+        write_files(out, writers, replace=overwrite)
+        what = "what is known" if format_ is Format.ir_metadata else counted(len(stored.run), "ranking")
+        say(settings, f"{what} of {run} written to {out}")
+        if engine_scores and (tied := trec.reordered(stored.run)):
+            have = "has" if tied == 1 else "have"
+            say(
+                settings,
+                f"{tied:,} of them {have} equal scores, which trec_eval and others that sort by score put in another "
+                "order: leave out --engine-scores to keep it",
+            )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    register_export(app)
+    register_runs(app)

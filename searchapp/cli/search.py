@@ -1,22 +1,29 @@
-"""`searchapp search`: one search, for a person."""
+"""`searchapp search`, `explain` and `analyze`: search, explain the rank of a document, analyze a text."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command
-from searchapp.cli.output import print_json, say, stdout_console, warn
-from searchapp.cli.terminal import has_screen
-from searchapp.cli.why_text import print_why
+from searchapp.cli.commands import (
+    DataOption,
+    JsonOption,
+    SetOption,
+    TaskArgument,
+    command,
+    data_of,
+    parameters_of,
+)
+from searchapp.cli.output import has_screen, print_json, say, stdout_console, warn
+from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
-from searchapp.settings import Settings
-from searchapp.visible import visible, visible_line, visible_spans
+from searchapp.text import counted, visible, visible_line, visible_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,17 +31,95 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from searchapp.app.inspection.explanation import Why
+    from searchapp.app.saved_searches import KeptSearch
     from searchapp.app.search import Searcher, SearchRequest
     from searchapp.engines.base import Engine
-    from searchapp.ranking.language import Filter
-    from searchapp.ranking.marks import Span
-    from searchapp.ranking.search import SearchResult
-    from searchapp.tui.home.elsewhere import Elsewhere
+    from searchapp.ranking.highlighting import Span
+    from searchapp.ranking.query_language import Filter
+    from searchapp.ranking.search_results import SearchResult
+    from searchapp.tasks.base import Task
+    from searchapp.tui.home.opener import Elsewhere
+
+
+def print_why(found: Why, said: str, about: Mapping[str, object], *, as_json: bool) -> None:
+    """Print what became of a document: a sentence, whose rest is `said`, what each signal gave, and how it came about.
+
+    `about` goes into the JSON document before that.
+    """
+    from searchapp.ranking.search_results import shortened
+
+    if as_json:
+        explanation = found.explanation.to_json() if found.explanation else None
+        print_json({**about, **asdict(found), "explanation": explanation})
+        return
+    console = stdout_console()
+    console.print(f"{visible_line(found.document_id)} {visible_line(said)}", markup=False, soft_wrap=True)
+    if found.shares:
+        console.print("     What each signal gave:")
+    for share in found.shares:
+        value = f"{'nothing':>10}" if share.value is None else f"{share.value:>10.4f}"
+        votes = f", {len(share.votes):,} vote{'s' * (len(share.votes) != 1)}" if share.votes else ""
+        weight = f", weight {share.weight:g}"
+        console.print(
+            f"     {value}  {visible_line(share.signal)}{weight}{votes}", markup=False, soft_wrap=True
+        )
+    if found.shares:
+        console.print("     How each came about, before it is weighed:")
+    for line in shortened(found.explanation) if found.explanation else ():
+        console.print(
+            f"     {line.value:>10.4f}  {'  ' * line.depth}{visible(line.text)}", markup=False, soft_wrap=True
+        )
+
+
+def saved_request(settings: Settings, task: Task, name: str, request: SearchRequest) -> SearchRequest:
+    """A request for a saved search; a recipe and filters that are given take the place of its own.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    from searchapp.app.saved_searches import Saved
+
+    found = Saved(settings.home, task.name).search(name)
+    return replace(
+        request,
+        text=found.text,
+        literal=found.literal,
+        recipe=request.recipe or found.recipe,
+        filters=request.filters or found.filters,
+    )
+
+
+def print_saved_searches(settings: Settings, task: Task, *, as_json: bool) -> None:
+    """Print the saved searches of a task, the latest first."""
+    from rich.text import Text
+
+    from searchapp.app.saved_searches import Saved
+
+    searches = Saved(settings.home, task.name).searches()
+    if as_json:
+        saved = [{"name": name, **_described_search(search)} for name, search in searches.items()]
+        print_json({"task": task.name, "saved": saved})
+        return
+    for name, search in searches.items():
+        words = search.text if search.like is None else f"like {search.like}"
+        more = [search.recipe, *(f"{one.field}={one.value}" for one in search.filters)]
+        line = Text.assemble((visible_line(name), "bold"), "  ", visible_line(words))
+        line.append("".join(f"  {visible_line(one)}" for one in more if one), style="dim")
+        stdout_console().print(line, soft_wrap=True)
+    if not searches:
+        say(settings, f"no search of {task.name} is saved: the search screen saves them")
+
+
+def _described_search(search: KeptSearch) -> dict[str, object]:
+    fields = search.to_json()
+    return {"words": fields.pop("text"), **fields}
+
 
 SNIPPET_CHARACTERS = 320
 
 
-def register(app: typer.Typer) -> None:
+def register_search(app: typer.Typer) -> None:
     """Add the command."""
 
     @command(app)
@@ -114,8 +199,7 @@ def register(app: typer.Typer) -> None:
         solved topics included. --recipe and --filter take the place of those that a saved search has.
         """
         from searchapp.app.search import Searcher, SearchRequest
-        from searchapp.cli import saved as saved_searches
-        from searchapp.cli.progress import for_person
+        from searchapp.cli.output import for_person
         from searchapp.engines import open_engine
         from searchapp.ranking import recipes
         from searchapp.tasks import load
@@ -126,12 +210,12 @@ def register(app: typer.Typer) -> None:
             raise UsageError("both words and a saved search are named: leave one of them out")
         loaded = load(task)
         if list_saved:
-            saved_searches.list_saved(settings, loaded, as_json=as_json)
+            print_saved_searches(settings, loaded, as_json=as_json)
             return
         filters = tuple(_filter(one) for one in filter_ or ())
         request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
         if saved is not None:
-            request = saved_searches.request_for(settings, loaded, saved, request)
+            request = saved_request(settings, loaded, saved, request)
             words, recipe = request.text, request.recipe
         on_screen = words is None and why is None and not as_json and has_screen()
         is_one_search = not on_screen and (words is not None or why is not None or sys.stdin.isatty())
@@ -176,16 +260,15 @@ def _screen(
     from pathlib import Path
 
     from searchapp.tui.search import actions
-    from searchapp.tui.search.app import SearchApp
-    from searchapp.tui.search.opening import opened_search
-    from searchapp.tui.search.searching import Sought
+    from searchapp.tui.search.requests import Sought
+    from searchapp.tui.search.screen import SearchApp, opened_search
 
     own = actions.load(settings.of_user, searcher.task.info.grades)
     with ExitStack() as stack:
 
         @cache
         def elsewhere() -> Elsewhere:
-            from searchapp.tui.home.elsewhere import Elsewhere  # when somebody asks, for so much is behind it
+            from searchapp.tui.home.opener import Elsewhere  # when somebody asks, for so much is behind it
 
             found = Elsewhere(settings, Path.cwd())
             stack.callback(found.close)
@@ -201,7 +284,7 @@ def _screen(
 
 
 def _filter(given: str) -> Filter:
-    from searchapp.ranking.language import Filter
+    from searchapp.ranking.query_language import Filter
 
     field, equals, value = given.partition("=")
     if not field or not equals:
@@ -214,7 +297,8 @@ def _nothing(searcher: Searcher, request: SearchRequest) -> str:
     found = searcher.counts(request).total if request.first else 0
     if found:
         return (
-            f"only {found:,} documents of {searcher.task.name} match: there is no rank {request.first + 1:,}"
+            f"only {counted(found, 'document')} of {searcher.task.name} {'matches' if found == 1 else 'match'}: "
+            f"there is no rank {request.first + 1:,}"
         )
     asked_for = "these words with these filters" if request.filters else "these words"
     return f"no document of {searcher.task.name} matches {asked_for}"
@@ -229,7 +313,7 @@ def _each_line(searcher: Searcher, request: SearchRequest, *, full: bool, as_jso
     """
     from rich.text import Text
 
-    from searchapp.ranking.language import BrokenQuery
+    from searchapp.ranking.query_language import BrokenQuery
 
     searches = []
     for number, line in enumerate(_lines(), start=1):
@@ -286,14 +370,14 @@ def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_js
 
 def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
     """Print why a document is where it is, or is not."""
-    from searchapp.app.why import said, why
+    from searchapp.app.inspection.explanation import said, why
 
     found, task = why(searcher, request, document_id), searcher.task.name
     print_why(found, said(found, task), {"task": task}, as_json=as_json)
 
 
 def _searched(request: SearchRequest, results: Sequence[SearchResult]) -> dict[str, object]:
-    return {"words": request.text, "hits": [_described(result) for result in results]}
+    return {"words": request.text, "hits": [_described_hit(result) for result in results]}
 
 
 def print_results(results: Sequence[SearchResult], *, full: bool = False) -> None:
@@ -301,7 +385,7 @@ def print_results(results: Sequence[SearchResult], *, full: bool = False) -> Non
     from rich.padding import Padding
     from rich.text import Text
 
-    from searchapp.ranking.snippets import snippet, squeezed
+    from searchapp.ranking.highlighting import snippet, squeezed
 
     console = stdout_console()
 
@@ -344,14 +428,14 @@ def _highlighted(text: str, matches: Sequence[Span]) -> Text:
 def _explained(result: SearchResult) -> Iterator[Text]:
     from rich.text import Text
 
-    from searchapp.ranking.explanations import shortened
+    from searchapp.ranking.search_results import shortened
 
     assert result.explanation is not None
     for line in shortened(result.explanation):
         yield Text(f"{line.value:>10.4f}  {'  ' * line.depth}{visible(line.text)}", style="dim")
 
 
-def _described(result: SearchResult) -> dict[str, object]:
+def _described_hit(result: SearchResult) -> dict[str, object]:
     described: dict[str, object] = {
         "rank": result.rank,
         "id": result.hit.document_id,
@@ -362,3 +446,158 @@ def _described(result: SearchResult) -> dict[str, object]:
     if result.explanation is not None:
         described["explanation"] = result.explanation.to_json()
     return described
+
+
+def register_explain(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def explain(
+        settings: Settings,
+        task: TaskArgument,
+        document: Annotated[str, typer.Argument(help="Id of the document.")],
+        topic: Annotated[str, typer.Option(help="Id of the topic.", show_default=False)],
+        data: DataOption = None,
+        split: Annotated[
+            str | None,
+            typer.Option(
+                help="Split of the topic; by default the first one that has it.",
+                show_default=False,
+                autocompletion=complete.splits,
+            ),
+        ] = None,
+        recipe: Annotated[
+            str | None,
+            typer.Option(
+                help="Recipe that ranks; the task's own by default.",
+                show_default=False,
+                autocompletion=complete.recipes,
+            ),
+        ] = None,
+        set_: SetOption = None,
+        depth: Annotated[
+            int | None,
+            typer.Option(
+                min=1,
+                help="Documents that are ranked, the task's own depth by default; what is behind is looked for deeper.",
+                show_default=False,
+            ),
+        ] = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Say why a document is at its rank for a topic, or why it has none.
+
+        The topic is ranked as `rank` does, and deeper where the document is behind that. What is said of a score is
+        what it was made of: each signal of the recipe, the terms that matched, the solved topics that voted, the
+        features that a model went by.
+        """
+        from searchapp.app.inspection.explanation import ExplainRequest
+        from searchapp.app.inspection.explanation import explain as explained
+        from searchapp.cli.output import for_person
+        from searchapp.engines import open_engine
+        from searchapp.ranking import recipes
+        from searchapp.tasks import load
+
+        loaded = load(task)
+        chosen = recipes.load(
+            loaded.recipe_book(), recipe or loaded.info.default_recipe, parameters_of(set_ or [])
+        )
+        if split is not None:
+            loaded.info.require_split(split)
+        collection = loaded.collection(data_of(settings, loaded, data))
+        request = ExplainRequest(loaded, collection, chosen, topic, document, split, depth)
+        with closing(open_engine(settings)) as engine:
+            found = explained(request, engine, for_person(settings), settings.home)
+        for warning in chosen.raised(found.depth):
+            warn(warning)
+        said = found.explained.said(
+            loaded.name, f" for the topic {found.topic.id} ({loaded.name} {found.split})"
+        )
+        about = {
+            "task": loaded.name,
+            "split": found.split,
+            "topic": found.topic.id,
+            "recipe": chosen.name,
+            "depth": found.depth,
+            "deeper": found.explained.deeper,
+        }
+        print_why(found.explained.why, said, about, as_json=as_json)
+
+
+def register_analyze(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def analyze(
+        settings: Settings,
+        task: TaskArgument,
+        text: Annotated[str, typer.Argument(help="The text to analyze.", show_default=False)],
+        field: Annotated[
+            str | None,
+            typer.Option(
+                help="Field whose analyzers are used; every text field by default.",
+                show_default=False,
+                autocompletion=complete.fields,
+            ),
+        ] = None,
+        analyzer: Annotated[
+            str | None,
+            typer.Option(
+                help="An analyzer of the mapping, by name.",
+                show_default=False,
+                autocompletion=complete.analyzers,
+            ),
+        ] = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Show each step from a text to the terms that are indexed.
+
+        A field whose queries have an analyzer of their own is shown twice, as `field` and as `search`.
+        """
+        from dataclasses import asdict
+
+        from searchapp.app import analyze as use_case
+        from searchapp.app.index import open_index
+        from searchapp.engines import open_engine
+        from searchapp.tasks import load
+
+        loaded = load(task)
+        use_case.require(loaded, field, analyzer)
+        with closing(open_engine(settings)) as engine:
+            analyses = use_case.analyze(
+                loaded, open_index(loaded, engine), text, field=field, analyzer=analyzer
+            )
+        if as_json:
+            described = [
+                {one.kind: one.name, "steps": [asdict(step) for step in one.steps]} for one in analyses
+            ]
+            print_json({"task": loaded.name, "text": text, "analyses": described})
+            return
+        from rich.table import Table
+
+        console = stdout_console()
+        for one in analyses:
+            table = Table(title=f"{one.kind} {one.name}", title_justify="left", box=None, pad_edge=False)
+            table.add_column("step", style="cyan", overflow="fold")
+            table.add_column("gives", overflow="fold")
+            for step in one.steps:
+                shown = (
+                    step.text if step.text is not None else " · ".join(token.term for token in step.tokens)
+                )
+                table.add_row(f"{step.kind} {step.name}", _plain(shown))
+            console.print(table)
+            console.print()
+
+
+def _plain(text: str) -> Text:
+    """Text that is shown as it is."""
+    from rich.text import Text
+
+    return Text(visible(text))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    register_search(app)
+    register_explain(app)
+    register_analyze(app)

@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.commands import Group
-from searchapp.cli.common import JsonOption, OverwriteOption, TaskArgument, command
+from searchapp.cli.commands import (
+    Group,
+    JsonOption,
+    OverwriteOption,
+    SetOption,
+    TaskArgument,
+    command,
+    parameters_of,
+)
 from searchapp.cli.output import print_json, say, stdout_console, warn
-from searchapp.cli.recipe_options import SetOption, parameters_of
+from searchapp.config.settings import Settings
 from searchapp.errors import DataError, EngineError, SearchappError, UsageError
-from searchapp.settings import Settings
-from searchapp.visible import visible
+from searchapp.text import counted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from searchapp.app.indexes import OwnTask
+    from searchapp.app.index import OwnTask
     from searchapp.tasks.base import Task
 
 
@@ -44,7 +50,7 @@ def register(app: typer.Typer) -> None:
                 indexed[loaded[-1].reference] = one.documents
             except SearchappError as error:
                 unreadable.append({"task": one.name, "file": str(one.file), "indexed": one.documents})
-                warn(f"{one.name}, of which {one.documents:,} documents are indexed, can't be read: {error}")
+                warn(f"{one.name}, with {counted(one.documents, 'document')} indexed, can't be read: {error}")
         if as_json:
             described = [_described(settings, task, indexed) for task in loaded]
             print_json({"tasks": described, "unreadable": unreadable})
@@ -130,7 +136,7 @@ def register(app: typer.Typer) -> None:
         The given files are read, and their columns filled in: check the result.
         """
         from searchapp.files import whole_file
-        from searchapp.tasks import starter
+        from searchapp.tasks.own import starter
 
         if path.suffix.lower() != ".toml":
             raise UsageError(f"{path}: a task file's name must end in .toml")
@@ -170,7 +176,7 @@ def _value(value: object) -> str:
 
 
 def _described(settings: Settings, task: Task, indexed: Mapping[str, int]) -> dict[str, object]:
-    from searchapp.fetching.folder import has_data
+    from searchapp.fetching.sources import has_data
     from searchapp.ranking import recipes
 
     folder, remembered = _folder(settings, task)
@@ -203,17 +209,17 @@ def _folder(settings: Settings, task: Task) -> tuple[Path, bool]:
 
 def _warn_of_what_is_remembered(settings: Settings) -> None:
     """Say once that it can't be read; where the files are that were fetched is known all the same."""
-    from searchapp import remembered
+    from searchapp.tasks import folders as remembered
 
     try:
-        remembered.folders(settings.home)
+        remembered.remembered_folders(settings.home)
     except DataError as error:
         warn(str(error))
 
 
 def _indexed(settings: Settings, tasks: Sequence[Task]) -> tuple[dict[str, int], list[OwnTask]]:
     """The number of indexed documents of each task, and the user's own tasks; nothing without an engine to ask."""
-    from searchapp.app import indexes
+    from searchapp.app import index
     from searchapp.engines import open_engine
 
     try:
@@ -222,7 +228,7 @@ def _indexed(settings: Settings, tasks: Sequence[Task]) -> tuple[dict[str, int],
                 task.reference: next(filter(None, map(engine.index_info, task.info.index_names)), None)
                 for task in tasks
             }
-            own = indexes.own_tasks(indexes.versions(engine))
+            own = index.own_tasks(index.stored_versions(engine))
     except EngineError as error:
         warn(str(error))
         return {}, []
@@ -234,7 +240,7 @@ def _rows(settings: Settings, task: Task, indexed: Mapping[str, int]) -> list[tu
     from searchapp.ranking import recipes
 
     documents = indexed.get(task.reference)
-    state = "unknown" if documents is None else f"{documents:,} documents" if documents else "nothing yet"
+    state = "unknown" if documents is None else counted(documents, "document") if documents else "nothing yet"
     return [
         ("splits", " ".join(task.info.splits)),
         ("recipes", " ".join(recipes.names(task.recipe_book()))),
@@ -247,7 +253,7 @@ def _rows(settings: Settings, task: Task, indexed: Mapping[str, int]) -> list[tu
 
 def _data(settings: Settings, task: Task) -> str:
     """The folder of a task's files, and what there is to know of it."""
-    from searchapp.fetching.folder import has_data
+    from searchapp.fetching.sources import has_data
 
     folder, remembered = _folder(settings, task)
     if has_data(folder):

@@ -10,20 +10,18 @@ import typer
 
 from searchapp.app.topic_figures import Order
 from searchapp.cli import complete
-from searchapp.cli.common import JsonOption, TaskArgument, command
-from searchapp.cli.judgments.options import LogOption, RankNowOption
-from searchapp.cli.output import print_json, stdout_console, warn
-from searchapp.cli.terminal import has_screen
+from searchapp.cli.commands import JsonOption, TaskArgument, command
+from searchapp.cli.judgment_options import LogOption, RankNowOption
+from searchapp.cli.output import has_screen, print_json, stdout_console, warn
+from searchapp.config.settings import Settings
 from searchapp.errors import DataError
-from searchapp.settings import Settings
-from searchapp.visible import visible_line
+from searchapp.text import visible_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from searchapp.app.open_topics import TopicsRequest
+    from searchapp.app.inspection.topics import Missed, RunTopics, TopicsRequest
     from searchapp.app.topic_figures import Figures
-    from searchapp.app.topics import Missed, RunTopics
     from searchapp.judging.session import Session
 
 NOT_RELEVANT = 10
@@ -107,8 +105,8 @@ def register(app: typer.Typer) -> None:
         On a terminal a screen opens. Without one, or with --plain or --json, the topics are printed with their figures,
         or with --topic one of them with its gold: the rank of each relevant document, or why it has none.
         """
-        from searchapp.app.open_topics import TopicsRequest, open_topics
-        from searchapp.cli.progress import for_person
+        from searchapp.app.inspection.topics import TopicsRequest, open_topics
+        from searchapp.cli.output import for_person
         from searchapp.tasks import load
 
         loaded = load(task)
@@ -138,9 +136,8 @@ def _screen(
 ) -> None:
     """Open the screen."""
     from searchapp.app.sessions import grading_session
-    from searchapp.tui.topics import actions
-    from searchapp.tui.topics.app import TopicsApp
-    from searchapp.tui.topics.opening import topics_screen
+    from searchapp.tui.gold import actions
+    from searchapp.tui.topics.screen import TopicsApp, topics_screen
 
     annotator, log_file = who
     topic, order, failing = start
@@ -163,7 +160,7 @@ def _print_topics(
     found: RunTopics, order: Order, settings: Settings, *, failures: bool, as_json: bool
 ) -> None:
     """Print the figures of all topics."""
-    from searchapp.cli.progress import for_person
+    from searchapp.cli.output import for_person
     from searchapp.model import Run
 
     with for_person(settings).stage("reading rankings", len(found.topics)) as advance:
@@ -216,7 +213,7 @@ def _described(found: RunTopics, figures: Figures, topics: Sequence[str]) -> dic
 
 def _print_topic(found: RunTopics, topic: str, *, failures: bool, as_json: bool) -> None:
     """Print the gold of a topic: where it is ranked, what became of what is missed, and of `failures` what is first."""
-    from searchapp.app.topics import what_became
+    from searchapp.app.inspection.topics import what_became
 
     ranked = found.ranking(topic)
     if ranked.no_gold is not None:

@@ -1,3 +1,1 @@
-"""The settings: which there are (`declared`), what they hold (`kinds`), the files that have some (`files`), and which
-value holds (`sources`).
-"""
+"""The settings: which there are and what they hold (`settings`), and which value of each holds (`resolution`)."""

@@ -8,9 +8,9 @@ from searchapp.errors import UsageError
 from searchapp.progress import Notify, no_notice
 
 if TYPE_CHECKING:
+    from searchapp.config.settings import Settings
     from searchapp.engines.base import Engine, OnDisk, OnServer
-    from searchapp.judging.shared import EventIndex
-    from searchapp.settings import Settings
+    from searchapp.judging.team import EventIndex
 
 # An engine and its libraries are imported where it is opened, so that commands that need none start fast.
 
@@ -61,7 +61,7 @@ def open_server(
 
 def lacks_compiled() -> str:
     """Why the engine that needs no server has no compiled functions, as a clause for people; empty if it has."""
-    from searchapp.engines.embedded import native
+    from searchapp.lucene import native
 
     return native.lacking()
 

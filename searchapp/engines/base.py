@@ -1,31 +1,149 @@
-"""What every search engine can do for searchapp.
+"""The Engine protocol: what every search engine can do for searchapp.
 
-An engine holds indexes by name. `Engine.open` gives a handle on the version of an index that serves at that
-moment; the handle answers from that one version or, where the engine has dropped it, raises `Replaced`: neither a
-batch of topics nor what a person looks at comes half from an old and half from a new index.
-Bodies are Elasticsearch search bodies, whichever engine runs them.
+An engine holds indexes by name. `Engine.open` gives a handle on the version of an index that serves at that moment;
+the handle answers from that one version or, where the engine has dropped it, raises `Replaced`: no batch of topics
+and no screen shows half an old and half a new index. Bodies are Elasticsearch search bodies, whichever engine runs
+them.
+
+`Carried` and `Comparison` say which documents a new version may take over from an older one.
+
+A batch of topics is patient: its requests are repeated for minutes. A person at a screen wants to hear soon what is
+wrong, and has typed on before a slow request is done:
+
+    waiting = Waiting(request_seconds=10, patience=2)
+    with waiting:                         in the thread that asks
+        index.find(body)
+    waiting.leave()                       in any thread: what is asked from here on raises `NoLongerWanted`
+
+It holds for all that the thread asks of any engine in the block; what is done `at_leisure` comes to its end.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import TracebackType
 from typing import Any, Protocol
 
-from searchapp.engines.changes import Carried, Comparison
-from searchapp.model import AnalysisStep, Document, Hit, Hits
+from searchapp.model import (
+    AnalysisStep,
+    Body,
+    Counts,
+    Document,
+    Explanation,
+    Hit,
+    Hits,
+    IndexInfo,
+)
 from searchapp.progress import Advance, Progress, no_progress
 
-Body = Mapping[str, Any]
+
+class Carried(Protocol):
+    """Those of some documents that a new version of an index can take over from the one that serves."""
+
+    @property
+    def version(self) -> str:
+        """What names the version within its index."""
+
+    @property
+    def documents(self) -> int:
+        """How many documents are carried over."""
+
+
+class Comparison(Protocol):
+    """Compares documents with those that the serving version of an index was built from."""
+
+    def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """The same documents, each of which is compared on its way."""
+
+    @property
+    def unchanged(self) -> int:
+        """How many of the documents that have passed are in the serving version as they are."""
+
+    def carried(self) -> Carried | None:
+        """What can be carried over, once all documents have passed; None where a whole build costs no more."""
+
+
+class NoLongerWanted(Exception):
+    """Whoever asked wants no answer any more; nobody is told."""
+
+
+class Waiting:
+    """Whoever waits.
+
+    Args:
+        request_seconds: what a server is given for one request, if it would be given more
+        patience: how many seconds a request is repeated at most
+    """
+
+    def __init__(self, request_seconds: float, patience: float) -> None:
+        self.request_seconds = request_seconds
+        self.patience = patience
+        self._has_left = threading.Event()
+        self._token: Token[Waiting | None] | None = None
+
+    def __enter__(self) -> Waiting:
+        self._token = _WAITING.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._token is not None
+        _WAITING.reset(self._token)
+
+    def leave(self) -> None:
+        """Want no answer any more."""
+        self._has_left.set()
+
+    @property
+    def has_left(self) -> bool:
+        return self._has_left.is_set()
+
+    def pause(self, seconds: float) -> None:
+        """Let some time go by before another attempt, as long as somebody waits for that."""
+        self._has_left.wait(seconds)
+
+
+_WAITING: ContextVar[Waiting | None] = ContextVar("waiting", default=None)
+
+
+def who_waits() -> Waiting | None:
+    """Whoever waits for what this thread asks; None where that is nobody."""
+    return _WAITING.get()
+
+
+def require_wanted() -> None:
+    """Go on only if the answer is still wanted.
+
+    Raises:
+        NoLongerWanted: it is not.
+    """
+    waiting = _WAITING.get()
+    if waiting is not None and waiting.has_left:
+        raise NoLongerWanted
+
+
+@contextmanager
+def at_leisure(request_seconds: float = 30.0) -> Iterator[None]:
+    """Do something that comes to its end also when whoever waits for it leaves: others will want it too.
+
+    A server is given this many seconds for a request; requests are repeated no longer than otherwise.
+    """
+    waiting = _WAITING.get()
+    if waiting is None:
+        yield
+    else:
+        with Waiting(request_seconds, waiting.patience):
+            yield
+
 
 BEST_FIRST: Sequence[Mapping[str, str]] = [{"_score": "desc"}, {"id": "asc"}]
 """The `sort` of every search body: by score, equal scores by the bytes of the id."""
-
-BEYOND_FLOAT32 = (
-    "this query gives a score that is infinite or not a number: give its parts smaller boosts and weights"
-)
-"""What an engine says in the place of scores that order nothing."""
 
 Terms = Mapping[str, Collection[str]]
 """Terms by the field that they are terms of."""
@@ -60,21 +178,6 @@ class IndexSpec:
     shards: int = 1
     owner: str = ""
     replicas: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class IndexInfo:
-    """An index as it stands: `version` names the one build of `name` that serves."""
-
-    name: str
-    version: str
-    documents: int
-    digest: str
-    mapping_digest: str
-    shards: int
-    created: str
-    documents_digest: str = ""
-    owner: str = ""
 
 
 class State(StrEnum):
@@ -122,33 +225,6 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """How a score came about: a value, what it is, and the values it was computed from."""
-
-    value: float
-    description: str
-    details: tuple[Explanation, ...] = ()
-
-    @classmethod
-    def from_json(cls, node: Mapping[str, Any]) -> Explanation:
-        """From the `_explanation` object of a search response."""
-        details = tuple(cls.from_json(child) for child in node.get("details", ()))
-        return cls(_number(node["value"]), node["description"], details)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "value": self.value,
-            "description": self.description,
-            "details": [child.to_json() for child in self.details],
-        }
-
-
-def _number(value: Any) -> float:
-    """A value of an explanation; what JSON has no number for comes as text."""
-    return float(value) if isinstance(value, str) else value
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """A hit with what a person wants to see of it.
 
@@ -159,17 +235,6 @@ class Found:
     source: Mapping[str, Any]
     highlights: Mapping[str, Sequence[str]]
     explanation: Explanation | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many documents match a query and, for some fields, how many of them have each value.
-
-    `values` has for each field its commonest values, equal counts by the bytes of the value; a document counts once for
-    each of its values."""
-
-    total: int
-    values: Mapping[str, Sequence[tuple[str, int]]]
 
 
 @dataclass(frozen=True, slots=True)

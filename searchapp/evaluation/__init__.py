@@ -1,1 +1,1 @@
-"""Measures: the organisers' own, one module a scorer, and the field's, by ir-measures."""
+"""Measures of the field, tests of significance, likeness of rankings; official scorers stand in `searchapp.tasks`."""

@@ -1,4 +1,9 @@
-"""The field's measures, computed by ir-measures (MacAvaney, Macdonald and Ounis, ECIR 2022)."""
+"""The field's measures, and curves of them, computed by ir-measures (MacAvaney, Macdonald and Ounis, ECIR 2022).
+
+C. J. van Rijsbergen, Information Retrieval, 2nd edition 1979, chapter 7 (interpolated precision)
+C. Buckley, E. M. Voorhees, Retrieval System Evaluation, in TREC: Experiment and Evaluation in Information
+    Retrieval, 2005 (the eleven levels of recall)
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,25 @@ import itertools
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from searchapp.errors import UsageError
+from searchapp.resources import install_command
 
 if TYPE_CHECKING:
     from ir_measures import Measure
 
-_PROVIDERS = ("pytrec_eval", "msmarco", "judged", "accuracy", "compat", "cwl_eval", "pyndeval")
-"""What computes inside this process, the last two where their packages are installed; ir-measures' others run Perl."""
+
+_PROVIDERS = ("pytrec_eval", "msmarco", "judged", "accuracy", "compat", "cwl_eval")
+"""What computes inside this process, the last one where its package is installed."""
+
+_DIVERSITY = "pyndeval"
+"""The provider of measures of diversity, which need grades for each subtopic of a topic."""
+
+_REQUIRED: Sequence[Mapping[str, int]] = ({}, {"rel": 1}, {"max_rel": 1}, {"max_rel": 1, "cutoff": 10})
+"""Parameters without a default that some measures of cwl-eval require."""
 
 ADVICE = "use ir-measures' notation, such as AP, RR, P@5, R@100 or nDCG@10"
 
@@ -134,9 +148,11 @@ def _parse(name: str) -> Measure:
         parsed = _read(name)
         computed = _provider().supports(parsed)
     except _NO_MEASURE as error:
+        if advice := _needed(name):
+            raise UsageError(f"the measure {name!r} cannot be computed here: {advice}") from error
         raise UsageError(f"there is no measure {name!r}: {_advice(_alike(name.strip()))}") from error
     if not computed:
-        advice = _needed(parsed) or _advice([f"{name}@10"])
+        advice = _needed(name) or _advice([f"{name}@10", name.rpartition("@")[0]])
         raise UsageError(f"the measure {name!r} cannot be computed here: {advice}")
     # trec_eval takes the process down when it meets a cut-off that is not positive.
     cutoff = parsed.params.get("cutoff", 1)
@@ -202,32 +218,62 @@ def _is_measure(name: str) -> bool:
         return False
 
 
-def _needed(measure: Measure) -> str:
-    """Which package computes a measure that can't be computed as it is; nothing if none does."""
+def _needed(name: str) -> str:
+    """Return what the measure lacks that ir-measures knows and searchapp can't compute; nothing if it is unknown."""
     from ir_measures import providers
 
-    for name, package in (("cwl_eval", "cwl-eval"), ("pyndeval", "pyndeval")):
-        provider: Any = providers.registry[name]
-        if not provider.is_available() and provider.supports(measure):
-            return f"it needs the Python package {package}"
+    cwl_eval: Any = providers.registry["cwl_eval"]
+    for further in _REQUIRED:
+        with suppress(*_NO_MEASURE):
+            complete = _read(name, further)
+            if cwl_eval.supports(complete):
+                lacks = []
+                if not cwl_eval.is_available():
+                    lacks.append(f"it needs the package cwl-eval: `{install_command('cwl-eval')}`")
+                if further:
+                    lacks.append(f"it needs {' and '.join(further)}: write {_with(name, further)}")
+                return "; ".join(lacks)
+    with suppress(*_NO_MEASURE):
+        parsed = _read(name)
+        others: dict[str, Any] = {
+            one: held for one, held in providers.registry.items() if one not in _PROVIDERS
+        }
+        computing = [one for one, provider in others.items() if provider.supports(parsed)]
+        if _DIVERSITY in computing:
+            return "it needs grades for each subtopic of a topic, which searchapp does not read"
+        if computing:
+            return f"searchapp does not run {' or '.join(computing)}, which computes it"
     return ""
 
 
-def _read(name: str) -> Measure:
-    """A measure by its name, such as P(rel=2)@5.
+def _with(name: str, further: Mapping[str, int]) -> str:
+    """Return the name of a measure with further parameters.
+
+    >>> _with("RBP(p=0.8)", {"rel": 1}), _with("BPM", {"max_rel": 1, "cutoff": 10})
+    ('RBP(rel=1,p=0.8)', 'BPM(max_rel=1)@10')
+    """
+    head, at, cutoff = name.strip().partition("@")
+    kind, _, given = head.partition("(")
+    added = [f"{key}={value}" for key, value in further.items() if key != "cutoff"]
+    inside = ",".join([*added, *filter(None, [given.rstrip(") ").strip()])])
+    return f"{kind.strip()}({inside})" + (f"@{further['cutoff']}" if "cutoff" in further else at + cutoff)
+
+
+def _read(name: str, further: Mapping[str, int] | None = None) -> Measure:
+    """A measure by its name, such as P(rel=2)@5, with `further` parameters that the name does not have.
 
     ir-measures' own `parse_measure` uses names of the module `ast` that Python 3.14 has no longer.
     """
     from ir_measures.measures import registry
 
     expression: ast.expr = ast.parse(name.strip(), mode="eval").body
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = {**(further or {})}
     cutoff: ast.expr | None = None
     if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.MatMult):
         cutoff = expression.right
         expression = expression.left
     if isinstance(expression, ast.Call) and not expression.args:
-        parameters = {str(one.arg): ast.literal_eval(one.value) for one in expression.keywords}
+        parameters |= {str(one.arg): ast.literal_eval(one.value) for one in expression.keywords}
         expression = expression.func
     if not isinstance(expression, ast.Name):
         raise ValueError(f"{name} is no name of a measure")
@@ -256,3 +302,48 @@ def _aggregate(kind: Measure, values: Mapping[str, float]) -> float:
     for value in values.values():
         aggregator.add(value)
     return float(aggregator.result())
+
+
+LEVELS = tuple(tenth / 10 for tenth in range(11))
+"""The levels of recall at which TREC gives interpolated precision: the best precision from there on."""
+
+DEPTHS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10_000)
+"""Ranks up to which recall is taken: about evenly spread on a logarithmic scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Means over topics: `precision` by level of recall, interpolated, and `recall` by rank, both ascending."""
+
+    precision: Mapping[float, float]
+    recall: Mapping[int, float]
+
+
+def measures_of_curves(depth: int) -> tuple[str, ...]:
+    """The measures that the curves of rankings with so many documents are made of.
+
+    >>> measures_of_curves(4)[10:]
+    ('IPrec@1.0', 'R@1', 'R@2', 'R@3', 'R@4')
+    """
+    return (*map(_precision, LEVELS), *map(_recall, _depths(depth)))
+
+
+def curves(values: Mapping[str, float], depth: int) -> Curves:
+    """The curves that measures make; `values` has those of `measures_of_curves`."""
+    return Curves(
+        {level: values[_precision(level)] for level in LEVELS},
+        {rank: values[_recall(rank)] for rank in _depths(depth)},
+    )
+
+
+def _depths(depth: int) -> tuple[int, ...]:
+    """Ranks up to the last one, which is always among them."""
+    return (*(rank for rank in DEPTHS if rank < depth), max(depth, 1))
+
+
+def _precision(level: float) -> str:
+    return f"IPrec@{level:.1f}"
+
+
+def _recall(rank: int) -> str:
+    return f"R@{rank}"

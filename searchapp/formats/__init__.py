@@ -1,1 +1,1 @@
-"""One reader or writer a file format; no task logic."""
+"""File formats that several tasks or commands share; what they mean to a task stands in `searchapp.tasks`."""

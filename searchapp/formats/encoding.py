@@ -1,26 +1,38 @@
-"""What a file is, by how it begins: its name may say anything.
+"""Text files: UTF-8, gzip, recognition of other kinds of file by their first bytes.
 
-Text is UTF-8. A user's own file may be compressed with gzip, which `opened` undoes; whatever else a file is, the
-message on it says so and what to do.
+A user's own file may be compressed with gzip, which `opened` undoes; the message on any other kind of file says what
+it is and what to do.
+
+`PieceWriter` compresses a text in pieces, each of which can be read without those before it: a gzip file may consist
+of several members, which every tool unpacks as one text. Each piece is a member, and states in an extra field of its
+header (RFC 1952, 2.3.1.1) the bytes of the member and the lines of the piece, so that finding a piece reads a few
+bytes of each. The header has neither name nor time: the same text gives the same bytes with the same version of zlib.
 """
 
 from __future__ import annotations
 
 import gzip
+import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BufferedReader
+from itertools import count
+from mmap import mmap
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, BinaryIO, NamedTuple, cast
 
+from searchapp.files import open_file, read_bytes
 from searchapp.formats.problems import Problems
-from searchapp.inputs import open_file, read_bytes
 
 SAVE_AS_UTF8 = "save the file as UTF-8"
 
 LOOKED_AT = 4096
 """The bytes at the beginning of a file that are looked at."""
+
+LONGEST_LINE = 1 << 26
+"""In bytes. A few kilobytes of gzip can hold a line that no memory holds."""
 
 GZIP = b"\x1f\x8b"
 COMPRESSED = {
@@ -46,6 +58,8 @@ _PACKED_DOCUMENTS = {
 _EXPORT = "save its table as CSV in UTF-8, and use that file"
 _EXTRACT = "extract its text, one JSON object per line (JSONL), and use that file"
 _CONVERT = "write its rows as JSONL or CSV, for instance with pandas or DuckDB, and use that file"
+_AS_TABLE = "write each topic as a line `id<tab>text` of a file that ends in .tsv, and use that file"
+_AS_JSONL = "write each document as a JSON object with id and text, one per line, and use that file"
 _ADVICE = {"workbook": _EXPORT, "spreadsheet": _EXPORT, "document": _EXTRACT, "text": _EXTRACT}
 _OTHERS = {
     b"PAR1": ("a Parquet file", _CONVERT),
@@ -61,6 +75,9 @@ _OTHERS = {
     b"{\\rtf": ("an RTF document", _EXTRACT),
     b"<!DOCTYPE html": ("an HTML page", _EXTRACT),
     b"<html": ("an HTML page", _EXTRACT),
+    b"<top>": ("a TREC topics file", _AS_TABLE),
+    b"<topics": ("a TREC topics file in XML", _AS_TABLE),
+    b"<DOC>": ("a file of TREC documents", _AS_JSONL),
     b"<?xml": ("an XML file", _CONVERT),
     b"\x89PNG": ("an image", _EXTRACT),
     b"\xff\xd8\xff": ("an image", _EXTRACT),
@@ -87,8 +104,9 @@ def foreign(head: bytes) -> Foreign | None:
             if method == "zip" and (packed := _packed(head)):
                 return packed
             return Foreign(f"compressed with {method}", "unpack it, or compress it with gzip")
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for magic, (what, advice) in _OTHERS.items():
-        if _begins(head, magic):
+        if _begins(text, magic):
             return Foreign(what, advice)
     if head[_TAR_PLACE:].startswith(_TAR):
         return Foreign("a tar archive", "unpack it, and name the file to use")
@@ -184,6 +202,10 @@ class BrokenFile(OSError):
     """A compressed file ends too early, or is damaged."""
 
 
+class LongLine(OSError):
+    """A line is longer than `LONGEST_LINE`."""
+
+
 class Opened:
     """A user's own file, to be read once from its beginning, by lines or pieces; `head` is how it begins."""
 
@@ -194,7 +216,15 @@ class Opened:
 
     def __iter__(self) -> Iterator[bytes]:
         with _told():
-            yield from self._file
+            for number in count(1):
+                line = self._file.readline(LONGEST_LINE + 1)
+                if len(line) > LONGEST_LINE:
+                    raise LongLine(
+                        f"line {number} is longer than {LONGEST_LINE:,} bytes, the limit of a line: split it"
+                    )
+                if not line:
+                    return
+                yield line
 
     def read(self, size: int = -1) -> bytes:
         with _told():
@@ -228,3 +258,84 @@ def opened(path: Path) -> Iterator[Opened]:
                 yield Opened(unpacked)
         else:
             yield Opened(file)
+
+
+GZIP_SUFFIX = ".gz"
+
+GZIP_LEVEL = 1
+"""The quickest: what is random in a run, the order of its ids, no level makes smaller."""
+
+_HEADER = struct.Struct("<4B I 2B H 2s H Q Q")
+"""Two magic bytes, the method, the flags; time; two bytes without a meaning; length of the extra field; name and length
+of its only part, which has the bytes of the member and the lines of the piece."""
+
+_FIXED = (0x1F, 0x8B, 8, 4, 0, 0, 255, 20, b"sa", 16)
+_TRAILER = struct.Struct("<I I")
+"""The checksum of the piece and its length."""
+
+
+class PieceWriter:
+    """Writes to a file, each piece that is written as a member of its own."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, piece: bytes) -> int:
+        """Compress and write a piece."""
+        compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+        packed = compressor.compress(piece) + compressor.flush()
+        size = _HEADER.size + len(packed) + _TRAILER.size
+        self._file.write(_HEADER.pack(*_FIXED, size, piece.count(b"\n")))
+        self._file.write(packed)
+        self._file.write(_TRAILER.pack(zlib.crc32(piece), len(piece) & 0xFFFFFFFF))
+        return len(piece)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Where a piece stands in a file, and how many lines it has."""
+
+    begin: int
+    end: int
+    lines: int
+
+
+def pieces(held: bytes | mmap) -> list[Piece] | None:
+    """The pieces of a file that `PieceWriter` wrote; None of any other."""
+    found = []
+    begin = 0
+    while begin < len(held):
+        if begin + _HEADER.size > len(held):
+            return None
+        *fixed, size, lines = _HEADER.unpack_from(held, begin)
+        end = begin + size
+        if tuple(fixed) != _FIXED or size < _HEADER.size + _TRAILER.size or end > len(held):
+            return None
+        found.append(Piece(begin, end, lines))
+        begin = end
+    return found
+
+
+def unpacked(held: bytes | mmap, piece: Piece, at_most: int = 0) -> bytes:
+    """The text of a piece, or its first bytes.
+
+    Raises:
+        ValueError: it was altered.
+    """
+    try:
+        packed = held[piece.begin : piece.end]
+        if at_most:
+            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(packed, at_most)
+        return gzip.decompress(packed)
+    except (zlib.error, EOFError, OSError) as error:
+        raise ValueError(f"not as it was compressed: {error}") from error
+
+
+@contextmanager
+def packing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to whose content is compressed as a whole, the same content to the same bytes."""
+    with (
+        path.open("wb") as file,
+        gzip.GzipFile(filename="", mode="wb", compresslevel=GZIP_LEVEL, fileobj=file, mtime=0) as packed,
+    ):
+        yield cast("BinaryIO", cast("IO[bytes]", packed))

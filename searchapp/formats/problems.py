@@ -1,14 +1,18 @@
-"""Collects everything that is wrong with the files of one request, so that all of it can be reported at once."""
+"""Problems: everything that is wrong with the files of one request, collected to be reported at once; unusable ids."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from searchapp.errors import InvalidFiles, Problem
 from searchapp.files import reason
 
 MAX_SHOWN = 40
+
+MOST_KEYS = 12
+"""How many keys of an object a message names."""
 
 
 class Problems:
@@ -33,7 +37,19 @@ class Problems:
         self, file: str | Path, kind: str, where: str = "", detail: str = "", *, skippable: bool = True
     ) -> None:
         """Record one problem; the words are those of `errors.Problem`."""
-        problem = Problem(str(file), kind, where, detail)
+        self._record(Problem(str(file), kind, where, detail), skippable=skippable)
+
+    def add_missing(
+        self, file: str | Path, key: str, where: str, keys: Iterable[str], *, skippable: bool = True
+    ) -> None:
+        """Record that the object at a place lacks a key, and which keys it has.
+
+        However many objects of a file lack the key, a message has one line about it.
+        """
+        there = f"the object has {some(list(keys), MOST_KEYS) or 'no keys'}"
+        self._record(Problem(str(file), "missing key", where, f"{key}: {there}", key), skippable=skippable)
+
+    def _record(self, problem: Problem, *, skippable: bool) -> None:
         self._found.append(problem)
         if not skippable:
             self._fatal.append(problem)
@@ -108,3 +124,31 @@ def some(names: Sequence[str], most: int = 3) -> str:
     """
     first = ", ".join(map(shown, names[:most]))
     return f"{first} and {len(names) - most:,} more" if len(names) > most else first
+
+
+MAX_ID_BYTES = 512
+"""As Elasticsearch has it."""
+
+
+def unusable_id(id_: str) -> tuple[str, str] | None:
+    """Kind and detail of the problem of an id; None for a good one."""
+    if 0 < len(id_) <= MAX_ID_BYTES and id_.isascii() and id_.isprintable() and " " not in id_:
+        return None  # nearly all are, and a collection has many
+    if id_.split() != [id_]:
+        return "unusable id", "an id must not be empty or hold whitespace, which run files cannot carry"
+    if not encodable(id_):
+        return "lone surrogate", "the id has an escape that is half of a character"
+    if any(unicodedata.category(character) == "Cc" for character in id_):
+        return "unusable id", "an id must not hold control characters, which can act on a terminal"
+    if len(id_.encode()) > MAX_ID_BYTES:
+        return "unusable id", f"an id must not be longer than {MAX_ID_BYTES} bytes, as Elasticsearch has it"
+    return None
+
+
+def encodable(text: str) -> bool:
+    """Whether a text can be written in UTF-8: one with half a surrogate pair can't."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

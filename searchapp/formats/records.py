@@ -18,9 +18,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from searchapp.formats import json_stream
+from searchapp.formats import json_files
 from searchapp.formats.encoding import SAVE_AS_UTF8, foreign, opened
 from searchapp.formats.problems import Problems, shown
+from searchapp.text import counted
 
 FORMATS = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl"}
 """The formats, and the suffix that stands for each."""
@@ -159,7 +160,7 @@ def _rows(
                 return
         elif len(cells) != len(named):
             expected = f"the {'header' if columns is None else 'task file'} has {len(named)}"
-            lines.wrong("wrong number of cells", f"{len(cells)} cells, where {expected}", start)
+            lines.wrong("wrong number of cells", f"{counted(len(cells), 'cell')}, where {expected}", start)
             lines.was_good()
         elif good:
             yield Record(start, dict(zip(named, cells, strict=True)))
@@ -256,7 +257,7 @@ def _parsed(text: str, lines: _Lines) -> Any:
     else:
         if isinstance(value, dict):
             return value
-        lines.wrong("wrong type", f"the line is {json_stream.type_name(value)}, not an object")
+        lines.wrong("wrong type", f"the line is {json_files.type_name(value)}, not an object")
     return None
 
 

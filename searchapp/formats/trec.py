@@ -1,13 +1,15 @@
 """TREC's run and qrels files.
 
     run     topic Q0 document rank score tag
-    qrels   topic 0 document grade
+    qrels   topic 0 document grade        or as BEIR has them: a header `query-id corpus-id score`, then such lines
 
 Cells are separated by whitespace, so that no id can hold any. A file that is compressed with gzip is unpacked on the
-way. In a file of searchapp's own the order of a topic's
-lines is its ranking, and the rank column must say the same: 1, 2, 3, ... Scores are not looked at for the order,
-because readers that sort by score break ties in ways of their own. A file of somebody else's is read as trec_eval
-reads it, by score alone: see `read_by_score`.
+way. The scores of a file order it, by the rule of trec_eval: see `read_by_score`. Only in `run.trec` of a run directory
+the order of a topic's lines is its ranking, and the rank column must agree: 1, 2, 3, ...; engines order equal scores
+by ascending id. `with_distinct_scores` makes a file of such a run that every reader orders alike.
+
+`read_as_written` reads a run file in exactly the form that searchapp writes, many lines at a time, in half the time;
+`read_run` reads every other file, line by line.
 """
 
 from __future__ import annotations
@@ -19,24 +21,228 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from searchapp.errors import DataError
 from searchapp.files import whole_file
 from searchapp.formats.encoding import SAVE_AS_UTF8, foreign, opened
 from searchapp.formats.problems import Problems, shown
-from searchapp.formats.trec_quick import read_as_written
 from searchapp.model import Hits, Ranking, Run
+from searchapp.text import counted
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+if TYPE_CHECKING:
+    Bytes: TypeAlias = NDArray[np.uint8]
+    Places: TypeAlias = NDArray[np.int64]
+
+_CELLS = 6
+_BLANK, _LINE_END, _DELETE = 0x20, 0x0A, 0x7F
+
+PIECE = 1 << 20
+"""In bytes: what is read at a time, so that what it takes stays near the processor."""
+
+LONGEST_LINE = 1 << 16
+"""In bytes: of a longer one, a piece ends inside, and the file is not as searchapp writes it."""
+
+LONGEST_CELL = 64
+"""In bytes. Cells are held as a table as wide as the longest one: of longer ones it would be too large."""
+
+_LONGEST_RANK = 9
+_OF_SCORES = b"0123456789eE.+-\0"
+
+
+class Reads(Protocol):
+    """What bytes can be read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes; none at the end."""
+
+    def readline(self, size: int, /) -> bytes:
+        """The bytes to the end of the line, at most so many."""
+
+
+def read_as_written(file: Reads) -> Run | None:
+    """The run in an open file; None where a line, an id, a rank or a score is not as searchapp writes it.
+
+    So must be: ASCII; six cells with one blank between them and LF behind; the lines of a topic together, with the
+    ranks 1, 2, 3, ...; no document twice in a topic; scores that are finite as float32.
+    """
+    texts = _Texts()
+    rankings: dict[bytes, Ranking | None] = {}
+    tag = b""
+    begun = _Begun(b"")
+    for content in _pieces(file):
+        piece = _piece(content)
+        if piece is None:
+            return None
+        tag = tag or content[: content.index(b"\n")].rpartition(b" ")[2]
+        documents = [texts[held] for held in _in_bytes(piece.documents)]
+        scores = piece.scores.tolist()
+        for topic, begin, end in _topics(piece):
+            if topic != begun.topic:
+                if topic in rankings or not begun.is_ended(rankings):
+                    return None
+                rankings[topic] = None
+                begun = _Begun(topic)
+            if not _follow(piece.ranks[begin:end], len(begun.documents)):
+                return None
+            begun.documents += documents[begin:end]
+            begun.scores += scores[begin:end]
+    if not tag or not begun.is_ended(rankings):
+        return None
+    return Run(tag.decode("ascii"), tuple(one for one in rankings.values() if one is not None))
+
+
+class _Begun:
+    """The ranking of a topic as far as it was read."""
+
+    def __init__(self, topic: bytes) -> None:
+        self.topic = topic
+        self.documents: list[str] = []
+        self.scores: list[float] = []
+
+    def is_ended(self, rankings: dict[bytes, Ranking | None]) -> bool:
+        """Put the ranking among the others, if no document is there twice."""
+        if len(set(self.documents)) < len(self.documents):
+            return False
+        if self.topic:
+            rankings[self.topic] = Ranking(self.topic.decode("ascii"), Hits(self.documents, self.scores))
+        return True
+
+
+def _pieces(file: Reads) -> Iterator[bytes]:
+    """The content of a file in pieces of whole lines."""
+    while held := file.read(PIECE) + file.readline(LONGEST_LINE):
+        yield held
+
+
+def _topics(piece: _Piece) -> Iterator[tuple[bytes, int, int]]:
+    """The topics in a piece, and from where to where the lines of each reach."""
+    import numpy as np
+
+    differ = (piece.topics[1:] != piece.topics[:-1]).any(axis=1)
+    begins = np.flatnonzero(np.concatenate(([True], differ)))
+    ends = [*begins[1:].tolist(), len(piece.topics)]
+    yield from zip(_in_bytes(piece.topics[begins]), begins.tolist(), ends, strict=True)
+
+
+def _follow(ranks: Places, before: int) -> bool:
+    """Whether ranks ascend by one from that behind the `before` first ones on."""
+    import numpy as np
+
+    return bool((ranks == np.arange(before + 1, before + 1 + len(ranks))).all())
+
+
+class _Piece(NamedTuple):
+    """The columns of some lines; ids as tables of bytes, a row a cell."""
+
+    topics: Bytes
+    documents: Bytes
+    ranks: Places
+    scores: NDArray[np.float64]
+
+
+def _piece(content: bytes) -> _Piece | None:
+    """The columns of whole lines; None where something is not as searchapp writes it."""
+    import numpy as np
+
+    held = np.frombuffer(content, dtype=np.uint8)
+    if int(held.max()) >= _DELETE:
+        return None
+    blanks = np.flatnonzero(held <= _BLANK)
+    if (
+        not len(blanks)
+        or len(blanks) % _CELLS
+        or blanks[0] == 0
+        or blanks[-1] != len(held) - 1
+        or not (np.diff(blanks) > 1).all()
+    ):
+        return None
+    ends = blanks.reshape(-1, _CELLS)
+    between = held[ends]
+    if not ((between[:, :-1] == _BLANK).all() and (between[:, -1] == _LINE_END).all()):
+        return None
+    starts = np.concatenate(([0], blanks[:-1] + 1)).reshape(-1, _CELLS)
+    padded = np.concatenate((held, np.zeros(LONGEST_CELL, dtype=np.uint8)))
+    columns = [_cells(padded, starts[:, place], ends[:, place]) for place in (0, 2, 3, 4)]
+    if any(column is None for column in columns):
+        return None
+    topics, documents, ranks, written = (column for column in columns if column is not None)
+    numbers, scores = _numbers(ranks), _scores(written)
+    return None if numbers is None or scores is None else _Piece(topics, documents, numbers, scores)
+
+
+class _Texts(dict[bytes, str]):
+    """Ids by their bytes: of one that many topics rank there is one text."""
+
+    def __missing__(self, held: bytes) -> str:
+        found = self[held] = held.decode("ascii")
+        return found
+
+
+def _cells(padded: Bytes, starts: Places, ends: Places) -> Bytes | None:
+    """A column of cells as a table of bytes, a row a cell, filled with NUL; None where one is too long."""
+    import numpy as np
+
+    widths = ends - starts
+    widest = int(widths.max())
+    if widest > LONGEST_CELL:
+        return None
+    table = np.lib.stride_tricks.sliding_window_view(padded, widest)[starts]
+    table[np.arange(widest) >= widths[:, None]] = 0
+    return table
+
+
+def _in_bytes(table: Bytes) -> list[bytes]:
+    cells: list[bytes] = table.view(f"S{table.shape[1]}").ravel().tolist()
+    return cells
+
+
+def _scores(table: Bytes) -> NDArray[np.float64] | None:
+    """The float32 nearest to each score; None where one is no finite number."""
+    import numpy as np
+
+    allowed = np.zeros(256, dtype=bool)
+    allowed[list(_OF_SCORES)] = True
+    if not allowed[table].all():
+        return None  # letters of nan and inf, and digits with _ between them, are none of searchapp's
+    try:
+        with np.errstate(over="ignore"):
+            scores = np.array(list(map(float, _in_bytes(table)))).astype(np.float32)
+    except ValueError:
+        return None
+    return scores.astype(np.float64) if np.isfinite(scores).all() else None
+
+
+def _numbers(table: Bytes) -> Places | None:
+    """The numbers in cells of digits; None where there is another character."""
+    import numpy as np
+
+    lines, widest = table.shape
+    if widest > _LONGEST_RANK:
+        return None
+    there = table != 0
+    digits = table.astype(np.int64) - ord("0")
+    if (digits[there] < 0).any() or (digits[there] > 9).any():
+        return None
+    numbers = np.zeros(lines, dtype=np.int64)
+    for place in range(widest):
+        numbers = np.where(there[:, place], numbers * 10 + digits[:, place], numbers)
+    return numbers
+
 
 RUN = "topic Q0 document rank score tag"
 QRELS = "topic 0 document grade"
+BEIR = ["query-id", "corpus-id", "score"]
+"""The first line of BEIR's qrels, whose lines have no second cell."""
 
 _ACTING = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 """Control characters that are no white space, at which cells end."""
 """The cells of a line."""
-
-OF_RANKS = ("rank not an integer", "ranks out of order")
-"""The problems of `read_run` that a file has which is ordered by its scores."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -79,12 +285,12 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
         rank = previous + 1 if rank_text == str(previous + 1) else _rank(rank_text)
         score = score_of(score_text)
         if rank is None:
-            found.add(path, OF_RANKS[0], where, shown(rank_text))
+            found.add(path, "rank not an integer", where, shown(rank_text))
         elif rank != previous + 1:
             gap = topic not in ranks or rank > previous
             if (topic, gap) not in told:
                 detail = f"topic {shown(topic)} has the rank {rank} where {previous + 1} is expected"
-                found.add(path, OF_RANKS[1], where, detail, skippable=gap)
+                found.add(path, "ranks out of order", where, detail, skippable=gap)
             told.add((topic, gap))
         ranks[topic] = previous + 1 if rank is None else rank
         if score is None:
@@ -190,7 +396,8 @@ def _falling(ranking: Ranking) -> Hits:
         scores.append(score if not scores or score < scores[-1] else _below(scores[-1]))
     if scores and scores[-1] == -math.inf:
         raise DataError(
-            f"topic {shown(ranking.topic_id)}: there are no numbers below its scores: rank with higher ones"
+            f"topic {shown(ranking.topic_id)} has equal scores, and no float32 is below them: rank with higher scores, "
+            "or export them with --engine-scores"
         )
     return Hits(ranking.hits.document_ids, scores)
 
@@ -261,7 +468,7 @@ def write_qrels(target: Path | Writes, qrels: Mapping[str, Mapping[str, int]]) -
 def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[int, list[str]]]:
     """Number and cells of each line that has as many as `layout`, RUN or QRELS; blank lines are skipped."""
     columns = len(layout.split())
-    offset, blank = 0, True
+    offset, blank, is_beir = 0, True, False
     try:
         with opened(path) as file:
             if found := foreign(file.head):
@@ -280,7 +487,12 @@ def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[in
                 finally:
                     offset += len(raw)
                 cells = text.split()
+                if blank and cells == BEIR and layout == QRELS:
+                    is_beir, blank = True, False
+                    continue
                 blank = blank and not cells
+                if is_beir and len(cells) == len(BEIR):
+                    cells.insert(1, "0")
                 if len(cells) == columns and _ACTING.search(text):
                     # searched for in the whole line, which is quicker; the tag is no id
                     bad = next((cell for cell in (cells[0], cells[2]) if _ACTING.search(cell)), None)
@@ -291,7 +503,7 @@ def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[in
                 if len(cells) == columns:
                     yield number, cells
                 elif cells:
-                    detail = f"{len(cells)} cells instead of {columns} ({layout})"
+                    detail = f"{counted(len(cells), 'cell')} instead of {columns} ({layout})"
                     problems.add(path, "wrong number of columns", f"line {number}", detail)
     except OSError as error:
         problems.add_unopened(path, error)

@@ -1,6 +1,6 @@
-r"""The prediction file of the TextGraphs tasks: `topic<TAB>document` a line, ranked in the order of lines.
+"""The prediction file of the TextGraphs tasks: `topic<TAB>document` a line, ranked in the order of lines.
 
-The official scorers read it with `pandas.read_csv(sep="\t", names=[...], dtype=str)`, whose habits decide
+The official scorers read it with `pandas.read_csv(sep=TAB, names=[...], dtype=str)`, whose habits decide
 what a file means. They are kept here (recorded with pandas 2.3):
 
 - lines end with LF, CRLF or CR; a line that is empty or only spaces is skipped; a byte-order mark is dropped;
@@ -21,11 +21,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.files import unreadable, whole_file
-from searchapp.formats.encoding import GZIP, opened, undecodable
-from searchapp.formats.packed import SUFFIX
+from searchapp.files import open_file, read_bytes, unreadable, whole_file
+from searchapp.formats.encoding import GZIP, GZIP_SUFFIX, opened, undecodable
 from searchapp.formats.problems import shown
-from searchapp.inputs import open_file, read_bytes
 from searchapp.model import Run
 
 MISSING = frozenset(
@@ -140,7 +138,7 @@ def read_text(path: Path) -> str:
         DataError: it cannot be opened.
     """
     try:
-        content = _unpacked(path) if path.name.lower().endswith(SUFFIX) else read_bytes(path)
+        content = _unpacked(path) if path.name.lower().endswith(GZIP_SUFFIX) else read_bytes(path)
     except OSError as error:
         raise unreadable(path, error) from error
     try:
@@ -154,9 +152,7 @@ def _unpacked(path: Path) -> bytes:
     with open_file(path) as file:
         begins = file.read(len(GZIP))
     if begins != GZIP:
-        message = (
-            f"{path}: the name ends in {SUFFIX}, and it is not compressed with gzip: rename or compress it"
-        )
+        message = f"{path}: the name ends in {GZIP_SUFFIX}, and it is not compressed with gzip: rename or compress it"
         raise NotScorable(message, f"gzip.BadGzipFile: Not a gzipped file ({begins!r})")
     with opened(path) as unpacked:
         return unpacked.read()
@@ -251,3 +247,16 @@ def _again(documents: Sequence[str], lower: Mapping[str, str]) -> str:
 def _check_id(noun: str, id_: str) -> None:
     if id_ in MISSING or _UNSAFE.search(id_):
         raise DataError(f"the {noun} id {id_!a} would not be read back from a two-column file: rename it")
+
+
+class TwoColumnFiles:
+    """A scorer whose submission is one file of two columns."""
+
+    files_make_one = False
+
+    def read(self, files: Sequence[Path]) -> dict[str, list[str | None]]:
+        (path,) = files
+        return read_two_column(path)
+
+    def predictions(self, run: Run) -> dict[str, list[str | None]]:
+        return of_run(run)

@@ -1,4 +1,8 @@
-"""Who judges what: topics by quota, some of them by several people, in an order that a seed decides.
+"""Pools of documents to judge, and the assignment of topics to annotators, in an order that a seed decides.
+
+A pool holds the documents that any of several runs ranks near the top (K. Sparck Jones and C. J. van Rijsbergen, Report
+on the need for and provision of an "ideal" information retrieval test collection, 1975). Topics are assigned by quota,
+some of them to several annotators.
 
 Everything follows from the topics, the annotators and the seed: the same three give the same assignment on every
 machine and in every version of Python. The file that an assignment is carried to the annotators in is JSON:
@@ -10,15 +14,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from searchapp.errors import UsageError
-from searchapp.formats.json_stream import read_members
+from searchapp.formats.json_files import read_members
 from searchapp.formats.problems import Problems, shown
-from searchapp.names import meant
+from searchapp.model import Run
+from searchapp.text import counted, meant
+
+
+def pool(runs: Iterable[Run], depth: int) -> dict[str, list[str]]:
+    """For each topic the union of the first `depth` documents of every run.
+
+    Documents come in the order of the best rank that any run gives them, equal ones in the order of the runs; topics in
+    the order in which the runs have them.
+    """
+    best: dict[str, dict[str, int]] = {}
+    for run in runs:
+        for ranking in run:
+            ranks = best.setdefault(ranking.topic_id, {})
+            for rank, document in enumerate(ranking.document_ids()[:depth], 1):
+                ranks[document] = min(rank, ranks.get(document, rank))
+    return {topic: sorted(ranks, key=lambda document: ranks[document]) for topic, ranks in best.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +94,8 @@ def assign(
         missing = quota - len(given[name])
         if missing > len(waiting):
             raise UsageError(
-                f"these quotas need about {needed} topics, but there are {len(set(topics))}: lower a quota or "
+                f"these quotas need about {counted(needed, 'topic')}, but there are {len(set(topics))}: lower a "
+                "quota or "
                 "share more topics"
             )
         given[name] += waiting[:missing]
@@ -122,7 +143,8 @@ class Assigned:
         missing = [topic for topic in own if topic not in known]
         if missing:
             raise UsageError(
-                f"the run lacks {len(missing)} of the {len(own)} topics that are assigned to {shown(annotator)}, "
+                f"the run lacks {len(missing)} of the {counted(len(own), 'topic')} that are assigned to "
+                f"{shown(annotator)}, "
                 f"{shown(missing[0])} first: rank the whole split, or assign topics of the run"
             )
         return own

@@ -3,27 +3,110 @@
 `append` returns once the events are on disk (write-ahead log, `synchronous=FULL`): whatever happens afterwards, they
 are there. Several processes may append at the same time. An event whose id is in the log already is not written again,
 so that a write whose outcome is unknown may be repeated.
+
+`HeadFile` remembers the end of the log in a small file beside it, so that lost events are noticed there.
+A log whose last events are gone, with all that it says of them, is a sound one of an earlier time. That happens to what
+is still in SQLite's write-ahead log (`-wal`): if that file is damaged, or left behind when the log is copied, SQLite
+goes by what is before the damage, and says nothing.
+
+The file is written after the events, and not waited for: it may be behind the log, never ahead of it. One that is
+missing or makes no sense says nothing, and is written again with the next event.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from itertools import islice
 from pathlib import Path
 
 from searchapp.errors import DataError
 from searchapp.files import reason
-from searchapp.judging import schema
-from searchapp.judging.chain import ROW, Chain, Head, NoEvent, Stored, UnknownWord
-from searchapp.judging.damage import Damage, Damages
+from searchapp.judging import store
 from searchapp.judging.events import Event
-from searchapp.judging.headfile import HeadFile
-from searchapp.judging.store import NotSaved as NotSaved
-from searchapp.judging.store import Store, Values
+from searchapp.judging.store import ROW, Chain, Head, NoEvent, NotSaved, Store, Stored, UnknownWord, Values
+from searchapp.text import counted
+
+TOLD = 10
+"""How many damaged events are reported one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Something that is wrong: the place of the event, None where it is none's, and a sentence."""
+
+    place: int | None
+    words: str
+
+
+class Damages:
+    """Everything that was found in a log so far; each thing is reported once, and no more than some of them.
+
+    `report` is called with a sentence. It may be replaced at any time.
+    """
+
+    def __init__(self, report: Callable[[str], None] | None = None) -> None:
+        self.report = report
+        self._found: dict[Damage, None] = {}
+
+    def add(self, damage: Damage) -> None:
+        """Take note of something, and report it unless that was done before."""
+        if damage in self._found:
+            return
+        self._found[damage] = None
+        if self.report is not None and len(self._found) <= TOLD:
+            self.report(damage.words)
+        elif self.report is not None and len(self._found) == TOLD + 1:
+            self.report("more events are damaged: `searchapp judgments verify` lists them all")
+
+    @property
+    def found(self) -> tuple[Damage, ...]:
+        """Everything that was found, in the order in which it was."""
+        return tuple(self._found)
+
+    @property
+    def places(self) -> list[int]:
+        """The places of damaged events."""
+        return [damage.place for damage in self._found if damage.place is not None]
+
+
+_LENGTH = 96
+
+
+class HeadFile:
+    """The file beside the log in `log`."""
+
+    def __init__(self, log: Path) -> None:
+        self.path = log.with_name(f"{log.name}-head")
+
+    def read(self) -> Head | None:
+        """What is remembered; None if nothing is, or the log was empty."""
+        try:
+            said, _, check = self.path.read_bytes()[:_LENGTH].rstrip().rpartition(b" ")
+            events, sequence, checksum = said.split(b" ")
+            if int(check, 16) != zlib.crc32(said) or int(events) < 1:
+                return None
+            return Head(int(events), int(sequence), bytes.fromhex(checksum.decode()))
+        except (OSError, ValueError):
+            return None
+
+    def write(self, head: Head) -> None:
+        """Remember the end of the log, if that is possible."""
+        said = b"%d %d %s" % (head.events, head.sequence, head.checksum.hex().encode())
+        line = (b"%s %08x" % (said, zlib.crc32(said))).ljust(_LENGTH - 1) + b"\n"
+        with suppress(OSError):
+            # Always as long, and in its place: a reader meanwhile sees one or the other, or an invalid value.
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+            try:
+                os.write(descriptor, line)
+            finally:
+                os.close(descriptor)
+
 
 BUSY_SECONDS = 30.0
 """How long a write waits for other processes that write."""
@@ -48,7 +131,7 @@ class EventLog(Store):
     `report` is called with a sentence for each event that turns out to be damaged or gone: such an event is left out.
 
     Raises:
-        DataError: the file is not a judgment log, is damaged, or a newer searchapp's.
+        DataError: the file is not a judgment log of this format, or is damaged.
         NotSaved: the file can't be made.
     """
 
@@ -77,19 +160,14 @@ class EventLog(Store):
         self._database.execute("PRAGMA synchronous = FULL")
         # Asked before the database is looked at, which can only be further by then.
         remembered = self._head_file.read()
-        if schema.version(self._database) < schema.FORMAT:
+        if store.schema_version(self._database) < store.FORMAT:
             # Asked again inside: another process may have made the log in between.
             with self._transaction():
-                if schema.version(self._database) < schema.FORMAT:
-                    schema.make(self._database, str(self.path))
-                    self._chain.seal()
-        if schema.version(self._database) > schema.FORMAT:
+                if store.schema_version(self._database) < store.FORMAT:
+                    store.make_tables(self._database, str(self.path))
+        if store.schema_version(self._database) > store.FORMAT:
             raise DataError(f"{self.path} was written by a newer searchapp: update searchapp")
         self._write_ahead(patience)
-        if self._chain.unsealed():
-            # By an earlier searchapp that has it open still. Where nothing can be written, they are read all the same.
-            with suppress(NotSaved), self._writing():
-                self._chain.seal()
         self._lost = None if remembered is None else self._loss(remembered)
         if self._lost is not None:
             self.damage.add(Damage(None, self._lost))
@@ -99,7 +177,11 @@ class EventLog(Store):
         if self._chain.checksum_at(remembered.sequence) == remembered.checksum:
             return None
         fewer = remembered.events - self._chain.head().events
-        what = f"its last {fewer:,} events are gone" if fewer > 0 else "its last events have changed"
+        what = (
+            f"its last {counted(fewer, 'event')} {'is' if fewer == 1 else 'are'} gone"
+            if fewer > 0
+            else "its last events have changed"
+        )
         return (
             f"{self.path} is not as it was when the last event was saved: {what}; if it was restored, or replaced by "
             f"another log, on purpose, delete {self._head_file.path}"
@@ -118,13 +200,14 @@ class EventLog(Store):
 
     def _insert(self, events: Sequence[Event]) -> int:
         before = self._database.total_changes
-        marks = ", ".join("?" * len(schema.COLUMNS))
+        (place,) = self._database.execute("SELECT coalesce(max(sequence), 0) FROM events").fetchone()
+        marks = ", ".join("?" * len(store.COLUMNS))
         self._database.executemany(
-            f"INSERT INTO events ({', '.join(schema.COLUMNS)}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING",
+            f"INSERT INTO events ({', '.join(store.COLUMNS)}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING",
             [astuple(event) for event in events],
         )
         new = self._database.total_changes - before
-        self._chain.seal()
+        self._chain.seal(place)
         return new
 
     def _remember_head(self) -> None:
@@ -273,5 +356,5 @@ class EventLog(Store):
             return self._chain.checksum_at(place)
 
     def __len__(self) -> int:
-        (count,) = self._database.execute("SELECT count(*) FROM events").fetchone()
+        (count,) = self._one("SELECT count(*) FROM events")
         return int(count)

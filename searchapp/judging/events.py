@@ -1,20 +1,20 @@
-"""The events of the judgment log.
+"""The events of the judgment log, and their wording.
 
-Nothing is ever updated or deleted: to change a grade is another event, to undo one is another event too. What holds
-now is folded from all of them, see `fold`.
+Nothing is ever updated or deleted: a changed grade is another event, and so is an undone one. The judgments that hold
+now are folded from all events, see `judgments`.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from searchapp.errors import DataError
-from searchapp.formats.ids import encodable
+from searchapp.formats.problems import encodable
 
 
 class Action(StrEnum):
@@ -64,8 +64,8 @@ class Event:
     `id` is unique for all time and machines: an event that is written twice is one event. `time` is UTC, ISO 8601 with
     microseconds. `text` is the note, or the reason for a grade. `run` and `rank` say where the document was seen, as
     far as it was seen in a ranking; `refers` is the id of the event that a retraction takes back. `saw_others` says
-    whether the annotator could see what others say of the document; None where that is not known, as of all events
-    that were written before it was recorded.
+    whether the annotator could see what others say of the document; None where that is not known, as of an imported
+    file of grades.
     """
 
     id: str
@@ -90,14 +90,8 @@ class Event:
         return datetime.fromisoformat(self.time), self.id
 
     def to_json(self) -> dict[str, Any]:
-        """The event as one JSON object, every field by its name; `saw_others` only where it is known.
-
-        So an event that says nothing of it is what it was for a searchapp that does not know the field.
-        """
-        value = asdict(self)
-        if self.saw_others is None:
-            del value["saw_others"]
-        return value
+        """The event as one JSON object, every field by its name."""
+        return asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Event:
@@ -215,3 +209,24 @@ class Author:
         )
         event.check()
         return event
+
+
+def graded(grade: int, labels: Sequence[str]) -> str:
+    """A grade with what it means.
+
+    >>> graded(1, ("not relevant", "relevant")), graded(3, ("0", "1", "2", "3")), graded(7, ())
+    ('1 relevant', '3', '7')
+    """
+    label = labels[grade] if grade < len(labels) else ""
+    return str(grade) if label in ("", str(grade)) else f"{grade} {label}"
+
+
+def said_of(action: Action, grade: int | None, labels: Sequence[str]) -> str:
+    """What somebody says of a document, without reasons.
+
+    >>> said_of(Action.cant_tell, None, ())
+    "can't tell"
+    """
+    if grade is not None:
+        return graded(grade, labels)
+    return {Action.skip: "skipped", Action.cant_tell: "can't tell"}.get(action, action.value)

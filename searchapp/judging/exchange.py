@@ -28,9 +28,8 @@ from searchapp.formats import trec
 from searchapp.formats.encoding import foreign, opened
 from searchapp.formats.problems import Problems, shown
 from searchapp.judging.events import Action, Author, Channel, Event, Kind
-from searchapp.judging.fold import View
-from searchapp.judging.log import JudgmentLog
-from searchapp.judging.records import Import
+from searchapp.judging.judgments import View
+from searchapp.judging.log import Import, JudgmentLog
 
 _OF_QRELS = re.compile(rb"(\xef\xbb\xbf)?\s*[^\s{]\S*\s+\S+\s+\S+\s+-?[0-9]+\s*")
 """A line of TREC qrels, which can be no event."""
@@ -186,17 +185,21 @@ def _two_kinds(annotator: str, kind: Kind) -> str:
 
 
 def _read_events(path: Path, problems: Problems) -> Iterator[tuple[int, Event]]:
-    seen: dict[str, Event] = {}
     try:
         with opened(path) as file:
             if found := foreign(file.head):
                 problems.add(path, "unsupported file", detail=str(found))
                 return
-            lines = file.read().split(b"\n")
+            yield from _events_in(enumerate(file, 1), path, problems)
     except OSError as error:
         problems.add_unopened(path, error)
-        return
-    for number, raw in enumerate(lines, 1):
+
+
+def _events_in(
+    lines: Iterable[tuple[int, bytes]], path: Path, problems: Problems
+) -> Iterator[tuple[int, Event]]:
+    seen: dict[str, Event] = {}
+    for number, raw in lines:
         if not raw.strip():
             continue
         where = f"line {number}"

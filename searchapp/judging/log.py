@@ -1,24 +1,80 @@
-"""The judgment log: its events, see `event_log`, and what is kept besides them.
+"""The judgment log: its events (see `event_log`) and side records, verification and backup, open windows.
 
-The log also knows which of its events an index in a cluster has, and which of that index's it has itself, see
-`shared`; which events came with which imported file, see `exchange`; and who has it open to judge, see `presence`.
+The log also records which of its events an index in a cluster has, and which of that index's events it has itself (see
+`team`), which events were imported with which file (see `exchange`), and which windows are open.
+
+`Presence` keeps an annotator from judging in two windows unawares. Every window beats in the log's file, in a table
+of its own. A window that was killed beats no more, and is known to be gone: at once where its process can be asked
+for, else once its last beat is old.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import platform
 import sqlite3
+import threading
+import time
+import uuid
 from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import astuple, fields
+from contextlib import closing, suppress
+from dataclasses import astuple, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
 
+from searchapp.config.settings import addresses_in
+from searchapp.errors import DataError, SearchappError, UsageError
+from searchapp.files import beside, reason, sync_folder
 from searchapp.judging.event_log import EventLog
 from searchapp.judging.events import Event
-from searchapp.judging.records import Import, Mirror, Window
-from searchapp.judging.store import NotSaved as NotSaved
-from searchapp.settings import addresses_in
+from searchapp.judging.store import NotSaved, Stored, checked
+from searchapp.text import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """An index in a cluster that holds the same events, as far as they have been exchanged.
+
+    `identity` is the same by whatever address the index is reached, and another one when it was deleted and made again,
+    or set back to an older state. All events of the log up to the place `sent` are in the index, and all of the index
+    up to its own place `received` in the log.
+    """
+
+    number: int
+    identity: str
+    sent: int
+    received: int
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A file whose judgments were imported: when, from which file of which format, and how many events came with it.
+
+    `number` is what the import is known by in this log.
+    """
+
+    number: int
+    time: str
+    task: str
+    file: str
+    format: str
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Somebody who has the log open to judge, see `presence`; `opened` and `beat` are seconds since 1970."""
+
+    id: str
+    annotator: str
+    task: str
+    host: str
+    process: int
+    opened: float
+    beat: float
+
 
 _NOT_THERE = (
     "sequence > :after AND NOT EXISTS "
@@ -64,10 +120,9 @@ class JudgmentLog(EventLog):
     def imports(self, task: str) -> list[Import]:
         """The imported files of a task, in this order."""
         columns = ", ".join(field.name for field in fields(Import))
-        return [
-            Import(*row)
-            for row in self._all(f"SELECT {columns} FROM imports WHERE task = ? ORDER BY number", (task,))
-        ]
+        rows = self._all(f"SELECT {columns} FROM imports WHERE task = ? ORDER BY number", (task,))
+        with self._reading():
+            return [Import(*checked(row, int, str, str, str, str, int)) for row in rows]
 
     def events_of(self, number: int) -> list[Event]:
         """The events that came with an import."""
@@ -198,7 +253,8 @@ class JudgmentLog(EventLog):
             "SELECT * FROM windows WHERE task = ? AND annotator = ? AND beat >= ? ORDER BY opened",
             (task, annotator, since),
         )
-        return [Window(*row) for row in rows]
+        with self._reading():
+            return [Window(*checked(row, str, str, str, str, int, float, float)) for row in rows]
 
     def _sent(self, mirror: Mirror) -> int:
         """How far what was sent goes by now: somebody else may have sent more since the mirror was looked at."""
@@ -206,10 +262,14 @@ class JudgmentLog(EventLog):
         return mirror.sent if now is None else now.sent
 
     def _mirror(self, identity: str) -> Mirror | None:
-        number, sent, received = self._one(
+        row = self._one(
             "SELECT min(number), max(sent), max(received) FROM mirrors WHERE identity = ?", (identity,)
         )
-        return None if number is None else Mirror(number, identity, sent, received)
+        if row[0] is None:
+            return None
+        with self._reading():
+            number, sent, received = checked(row, int, int, int)
+        return Mirror(number, identity, sent, received)
 
     def _led_to(self, places: Sequence[str]) -> dict[str, str]:
         """What some addresses last led to, the latest to be learned last."""
@@ -217,15 +277,13 @@ class JudgmentLog(EventLog):
         rows = self._all(
             f"SELECT address, identity FROM places WHERE address IN ({marks}) ORDER BY number", places
         )
-        return dict(rows)
+        with self._reading():
+            known: list[tuple[str, str]] = [checked(row, str, str) for row in rows]
+            return dict(known)
 
     def _last_identity(self, places: Sequence[str]) -> str:
         """What one of some addresses led to last; empty where none did."""
-        if known := self._led_to(places):
-            return list(known.values())[-1]
-        # Of an earlier searchapp, which kept the addresses as they were written.
-        rows = self._all("SELECT address, identity FROM mirrors ORDER BY number DESC")
-        return next((identity for address, identity in rows if {*_places(address)} & {*places}), "")
+        return next(reversed(self._led_to(places).values()), "")
 
 
 def _places(address: str) -> tuple[str, ...]:
@@ -249,3 +307,211 @@ def annotators_in(path: Path, task: str) -> list[str]:
             "SELECT DISTINCT annotator FROM events WHERE task = ? ORDER BY annotator", [task]
         )
         return [str(name) for (name,) in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class LogVerification:
+    """What a log turned out to be.
+
+    `events` counts those that are as they were written. `damaged` and `missing` are places; `problems` are sentences on
+    everything that is wrong, these events as well.
+    """
+
+    events: int
+    damaged: tuple[int, ...]
+    missing: tuple[int, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+def verify(log: JudgmentLog) -> LogVerification:
+    """Look through a whole log: SQLite's own structure, every event and its checksum, and the end of the log.
+
+    Raises:
+        NotSaved: the file can't be read.
+    """
+    problems = [damage.words for damage in log.damage.found if damage.place is None]
+    sound = 0
+    damaged: list[int] = []
+    missing: list[int] = []
+    try:
+        problems += (f"SQLite says: {line}" for line in log.structure())
+        with log.at_one_moment():
+            for stored in log.stored():
+                wrong = _wrong(log, stored)
+                if wrong is not None:
+                    damaged.append(stored.sequence)
+                    problems.append(f"event {stored.sequence} {wrong}")
+                    continue
+                sound += 1
+                if stored.own != stored.checksum(stored.before):
+                    problems.append(f"event {stored.sequence} is as it was, a checksum beside it is not")
+            missing = log.missing()
+            problems += (f"event {place} is gone" for place in missing)
+            covered = sound + len(damaged) + len(missing)
+            if not log.head_holds() or log.head.events != covered:
+                problems.append(
+                    f"the log has {counted(covered, 'event')} up to its last checksum, and says something else "
+                    "of its end"
+                )
+    except DataError as error:
+        problems.append(str(error))
+    return LogVerification(sound, tuple(damaged), tuple(missing), tuple(problems))
+
+
+def _wrong(log: JudgmentLog, stored: Stored) -> str | None:
+    """What is wrong with an event; None if nothing is."""
+    if not log.is_sound(stored):
+        return "is damaged: it is not what was written"
+    try:
+        stored.event().check()
+    except (ValueError, DataError) as error:
+        return f"can't be read: {error}"
+    return None
+
+
+def back_up(log: JudgmentLog, file: Path) -> LogVerification:
+    """Copy a log as it is at one moment to a new file, which needs none beside it; returns what the copy is.
+
+    Others may write at the same time. A copy of a damaged log is kept as well: it may be all that there will be.
+
+    Raises:
+        UsageError: the file exists, or its folder does not.
+        SearchappError: it can't be written.
+    """
+    if file.exists() or file.is_symlink():
+        raise UsageError(f"{file} exists already: choose another name")
+    if not file.parent.is_dir():
+        raise UsageError(f"there is no folder {file.parent}: make it, or choose another place")
+    temporary = beside(file)
+    try:
+        log.copy_to(temporary)
+        verdict = _verified(temporary)
+        with temporary.open("rb+") as written:
+            os.fsync(written.fileno())
+        _put(temporary, file)
+    except FileExistsError:
+        raise UsageError(f"{file} exists already: choose another name") from None
+    except (OSError, sqlite3.Error) as error:
+        why = reason(error) if isinstance(error, OSError) else str(error).lower()
+        raise SearchappError(f"{file} can't be written: {why}; nothing was left behind") from error
+    finally:
+        for end in (
+            "",
+            "-wal",
+            "-shm",
+            "-journal",
+        ):  # what SQLite has beside a file that was not closed in order
+            temporary.with_name(temporary.name + end).unlink(missing_ok=True)
+    return verdict
+
+
+def _verified(copy: Path) -> LogVerification:
+    """What the copy of a log is, which needs no file beside it from then on.
+
+    Raises:
+        sqlite3.Error: SQLite can't write beside it.
+    """
+    try:
+        with closing(JudgmentLog(copy)) as log:
+            verdict = verify(log)
+            log.keep_in_one_file()
+    except NotSaved as error:  # which would name the copy as it is called until it is complete
+        raise error.__cause__ or error from None
+    return verdict
+
+
+def _put(temporary: Path, file: Path) -> None:
+    """Give a complete file its name, unless somebody else has taken it since."""
+    try:
+        file.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:  # not every file system has links
+        temporary.rename(file)
+    sync_folder(file.parent)
+
+
+BEAT_SECONDS = 5.0
+STALE_SECONDS = 3 * BEAT_SECONDS
+"""A window whose last beat is older is gone."""
+PATIENCE_SECONDS = 2.0
+"""How long a beat waits for others that write the log; the next one comes anyway."""
+LEAVING_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class OtherWindow:
+    """Another window in which the same annotator judges the same task, on the same log."""
+
+    host: str
+    process: int
+    opened: float
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.opened).astimezone()
+        return f"process {self.process} on {self.host}, since {since:%H:%M}"
+
+
+class Presence:
+    """One window's beats, and what it hears of others; a context, in which it beats in the background."""
+
+    def __init__(self, path: Path, task: str, annotator: str) -> None:
+        now = time.time()
+        self.others: tuple[OtherWindow, ...] = ()
+        """The other windows of the same annotator on the same task that are open, as of the last beat."""
+        self._path = path
+        self._window = Window(
+            uuid.uuid4().hex, annotator, task, platform.node(), os.getpid(), opened=now, beat=now
+        )
+        self._leaving = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="presence in the log", daemon=True)
+
+    def __enter__(self) -> Presence:
+        self._beat()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leaving.set()
+        self._thread.join(LEAVING_SECONDS)
+
+    def _run(self) -> None:
+        while not self._leaving.wait(BEAT_SECONDS):
+            self._beat()
+        with suppress(SearchappError), JudgmentLog(self._path, PATIENCE_SECONDS) as log:
+            log.leave(self._window)
+
+    def _beat(self) -> None:
+        # Whatever keeps a beat from being written, such as a full disk, is reported where judgments are written.
+        with suppress(SearchappError), JudgmentLog(self._path, PATIENCE_SECONDS) as log:
+            self._exchange(log)
+
+    def _exchange(self, log: JudgmentLog) -> None:
+        now = time.time()
+        self._window = replace(self._window, beat=now)
+        log.beat(self._window, now - STALE_SECONDS)
+        self.others = tuple(
+            OtherWindow(one.host, one.process, one.opened)
+            for one in log.windows(self._window.task, self._window.annotator, now - STALE_SECONDS)
+            if one.id != self._window.id and not _is_gone(one)
+        )
+
+
+def _is_gone(window: Window) -> bool:
+    """Whether the window's process is known to have ended."""
+    if os.name != "posix" or window.host != platform.node():
+        return False
+    try:
+        os.kill(window.process, 0)  # asks, and sends nothing
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False  # another user's
+    return False

@@ -1,30 +1,69 @@
-"""How the answers of several signals become one score for each document.
+"""Fusion: how the answers of several signals become one score for each document.
 
     sum      the weighted sum of the scores
     mnz      that, times the number of signals that speak for the document
-    ranks    the sum of weights over ranks
+    rrf      reciprocal rank fusion: the sum of weight / (k + rank)
+    learned  trees rank the candidates that the weighted sum puts first, by what each signal says of them
 
 Every score can be taken apart again into what each signal gave to it, see `Fusion.given`.
+
+The `candidates` of `learned` are the first documents of the weighted sum. Trees, see `learning.trees`, say for each
+the log-odds that it is relevant, from these features:
+
+    NAME share     its score in the signal NAME, as a share of the topic's greatest; 0 where that is silent
+    NAME score     the score itself, on the scale `scores`
+    NAME best      the greatest score that NAME gives to any document: how sure it is of the topic
+    sum            the weighted sum
+    signals        how many signals speak for it
+
+A document that is no candidate keeps its place behind them, by the weighted sum. The trees are grown on solved topics.
+A topic must not be ranked by its own answers there either, and it is not enough to leave out its own vote: how often
+all others cite a document tells whether the topic does. So the solved topics are dealt into `parts`, and the votes for
+the topics of one part come from the others alone (cross-fitting; Wolpert, "Stacked generalization", Neural Networks 5,
+1992).
 """
 
 from __future__ import annotations
 
+import heapq
+import random
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from searchapp.model import Hits, Topic
-from searchapp.ranking.signals.base import Answer, Need, Scale, Scores, shares_of
+from searchapp.errors import DataError
+from searchapp.model import Example, Explanation, Hits, Topic
+from searchapp.ranking.learning import trees as boosting
+from searchapp.ranking.learning.trees import Growth, Trees
+from searchapp.ranking.signals.base import (
+    SEED,
+    SHOWN,
+    Answer,
+    Need,
+    Scale,
+    Scores,
+    ranked,
+    recorded,
+    require_unseen,
+    shares_of,
+)
+from searchapp.text import counted
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Explanation
-    from searchapp.ranking.learning.files import Stored
-    from searchapp.ranking.tables import Table
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from searchapp.ranking.learning.model_files import Stored
+    from searchapp.ranking.templates import Table
+
 
 FUSION = "fusion"
 """What the model of a fusion goes by, where those of signals go by the signals' names."""
+
+RANK_CONSTANT = 60.0
+"""The k of reciprocal rank fusion where a recipe names none."""
 
 Weighted = Sequence[tuple[float, Answer]]
 """The weight of each signal and what it says of a topic."""
@@ -175,44 +214,42 @@ class CombMnz(Sum):
 
 @dataclass(frozen=True, slots=True)
 class ReciprocalRanks(RecipeFusion):
-    """The sum of weight / (`rank_constant` + rank), for signals whose scores say nothing but an order.
+    """Reciprocal rank fusion: the sum of weight / (`k` + rank).
 
     Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods",
-    SIGIR 2009. Documents with equal scores have the rank of the first of them, so that a signal which can't tell them
-    apart doesn't do so by their ids.
+    SIGIR 2009, with k = 60 and without weights. Ranks are those of the signal's ranking: 1, 2, 3, …, equal scores in
+    the order of their ids.
     """
 
-    by: ClassVar[str] = "ranks"
+    by: ClassVar[str] = "rrf"
     meanings: ClassVar[Mapping[str, str]] = {
-        "rank_constant": "what is added to each rank: the greater, the less the first ranks stand out"
+        "k": "what is added to each rank: the greater, the less the first ranks stand out"
     }
 
-    rank_constant: float
+    k: float = RANK_CONSTANT
     scale: Scale = Scale.shares
 
     @classmethod
     def read(cls, table: Table) -> Self:
-        """A fusion with the `rank_constant` of a table."""
-        return cls(table.number("rank_constant"))
+        """A fusion with the `k` of a table."""
+        return cls(table.number("k", RANK_CONSTANT))
 
     def fused(self, answers: Weighted) -> dict[str, float]:
         """A score for each document that a signal speaks for."""
         total: dict[str, float] = {}
         for weight, answer in answers:
             for document, rank in ranks_of(answer).items():
-                total[document] = total.get(document, 0.0) + weight / (self.rank_constant + rank)
+                total[document] = total.get(document, 0.0) + weight / (self.k + rank)
         return total
 
     def given(self, answers: Weighted, document: str) -> Given:
         """What the rank of each comes to."""
         ranks = [(weight, ranks_of(answer).get(document)) for weight, answer in answers]
-        return Given(
-            [None if rank is None else weight / (self.rank_constant + rank) for weight, rank in ranks]
-        )
+        return Given([None if rank is None else weight / (self.k + rank) for weight, rank in ranks])
 
     def manifest(self) -> dict[str, Any]:
         """What a run records of it."""
-        return {"by": self.by, "rank_constant": self.rank_constant}
+        return {"by": self.by, "k": self.k}
 
 
 KINDS: Mapping[str, type[RecipeFusion]] = {kind.by: kind for kind in (Sum, CombMnz, ReciprocalRanks)}
@@ -231,15 +268,9 @@ def scores_of(answer: Answer, scale: Scale) -> Scores:
 
 
 def ranks_of(answer: Answer) -> dict[str, int]:
-    """The rank of each document, from 1; those with equal scores have the rank of the first of them."""
-    ranks: dict[str, int] = {}
-    previous, rank = None, 0
-    best_first = sorted(scores_of(answer, Scale.scores).items(), key=lambda entry: -entry[1])
-    for place, (document, score) in enumerate(best_first, start=1):
-        if score != previous:
-            previous, rank = score, place
-        ranks[document] = rank
-    return ranks
+    """The rank of each document, from 1, as a ranking by the signal alone has it."""
+    hits = answer if isinstance(answer, Hits) else ranked(answer, len(answer))
+    return {document: rank for rank, document in enumerate(hits.document_ids, start=1)}
 
 
 def as_shares(hits: Hits) -> dict[str, float]:
@@ -254,3 +285,309 @@ def added(weighted: Iterable[tuple[float, Scores]]) -> dict[str, float]:
         for document, score in scores.items():
             total[document] = total.get(document, 0.0) + weight * score
     return total
+
+
+if TYPE_CHECKING:
+    Floats = NDArray[np.float64]
+
+REACH = 500
+"""How many documents of each signal are looked at, so that candidates are the same whatever depth is ranked."""
+
+EQUALS = 0.001
+"""What the weighted sum counts beside the log-odds: it orders candidates between which the trees see no difference."""
+
+_SHARE, _SCORE, _BEST = "share", "score", "best"
+_OF_ALL = ("sum", "signals")
+
+Asking = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, Sequence[Answer]]]]
+"""What each signal says of some solved topics, if those of these ids had no votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned(RecipeFusion):
+    """Trees over the first `candidates` of the weighted sum, grown on at most `topics` solved ones in `parts`.
+
+    Without its model it is the weighted sum.
+    """
+
+    by: ClassVar[str] = "learned"
+    kind: ClassVar[str] = "fusion"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
+    reach: ClassVar[int] = REACH
+    meanings: ClassVar[Mapping[str, str]] = {
+        "scale": "what the weighted sum adds: scores as shares of the topic's greatest, or as they come",
+        "candidates": "how many documents the trees rank: the first ones of the weighted sum",
+        "topics": "how many solved topics the trees are grown on at most",
+        "parts": "into how many parts solved topics are dealt, each ranked by the votes of the others",
+        "trees": "how many trees are grown",
+        "leaves": "how many leaves a tree has at most",
+        "fewest": "how many candidates a leaf must have",
+        "rate": "how much of what a tree says counts",
+        "seed": "the seed by which solved topics are dealt",
+    }
+
+    candidates: int
+    topics: int
+    parts: int
+    growth: Growth
+    added: Scale = Scale.shares
+    """On what scale the weighted sum adds what signals say; the trees look at it on both."""
+
+    scale: Scale = Scale.scores
+
+    @classmethod
+    def read(cls, table: Table) -> Self:
+        """The fusion of a table with `candidates`, `topics`, `parts`, `trees`, `leaves`, `fewest` and `rate`.
+
+        `scale` is that of the weighted sum.
+        """
+        growth = Growth(
+            trees=table.whole("trees"),
+            leaves=table.whole("leaves"),
+            fewest=table.whole("fewest"),
+            rate=table.number("rate"),
+            seed=table.whole("seed", SEED),
+        )
+        parts = table.whole("parts")
+        if parts < 2:
+            raise table.place.wrong("has 1 part in its fusion, whose topics nobody could vote for")
+        if growth.leaves < 2:
+            raise table.place.wrong("has 1 leaf in its fusion, which asks for nothing")
+        added = Scale(table.choice("scale", [*Scale], Scale.shares))
+        return cls(table.whole("candidates"), table.whole("topics"), parts, growth, added)
+
+    @property
+    def unlearned(self) -> Learned:
+        """The weighted sum by itself, which needs no model."""
+        return _WeightedSum(self.candidates, self.topics, self.parts, self.growth, self.added)
+
+    def manifest(self) -> dict[str, Any]:
+        growth = self.growth
+        return {
+            "by": self.by,
+            "scale": self.added.value,
+            "candidates": self.candidates,
+            "topics": self.topics,
+            "parts": self.parts,
+            "trees": growth.trees,
+            "leaves": growth.leaves,
+            "fewest": growth.fewest,
+            "rate": growth.rate,
+            "seed": growth.seed,
+        }
+
+    def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:
+        return _Ranking(self, signals, model())
+
+    def fused(self, answers: Weighted) -> dict[str, float]:
+        """The weighted sum; a signal of weight 0 says something to the trees alone."""
+        return _summed(self.heard(answers))
+
+    def heard(self, answers: Weighted) -> list[_Heard]:
+        """What each signal says, for the weighted sum and for the trees."""
+        found = []
+        for weight, answer in answers:
+            scores = scores_of(answer, Scale.scores)
+            greatest = max(scores.values(), default=0.0)
+            found.append(_Heard(weight, scores, greatest, greatest if self.added is Scale.shares else 1.0))
+        return found
+
+    def given(self, answers: Weighted, document: str) -> Given:
+        return Given(
+            [
+                weight * scores[document] / unit if weight and unit > 0 and document in scores else None
+                for weight, scores, _, unit in self.heard(answers)
+            ]
+        )
+
+    def train(
+        self, signals: Sequence[tuple[str, float]], examples: Sequence[Example], asking: Asking
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Header and arrays of the model for signals of these names and weights, which solved topics make.
+
+        Raises:
+            DataError: no candidate of a solved topic is relevant, or all are.
+        """
+        import numpy as np
+
+        names = feature_names([name for name, _ in signals])
+        found: list[Floats] = []
+        relevant: list[bool] = []
+        of_each = -(-self.topics // self.parts)
+        for part in self.dealt(examples):
+            for example, answers in asking(part[:of_each], frozenset(one.topic.id for one in part)):
+                weighted = [(weight, answer) for (_, weight), answer in zip(signals, answers, strict=True)]
+                documents, rows = self.rows(weighted, example.topic.id)
+                found.append(rows)
+                relevant += [example.gold.get(document, 0.0) > 0 for document in documents]
+        wanted = np.array(relevant, dtype=np.bool_)
+        if not wanted.any() or wanted.all():
+            raise DataError(
+                f"the candidates of the {counted(len(examples), 'solved topic')} are all alike relevant, so that "
+                "nothing tells one "
+                "from another: choose another recipe"
+            )
+        trees = boosting.grown(names, np.concatenate(found), wanted, self.growth)
+        return {"candidates": len(wanted), "labels": ["relevant"], **trees.header()}, trees.arrays()
+
+    def dealt(self, examples: Sequence[Example]) -> list[list[Example]]:
+        """Solved topics dealt into parts, by the seed and whatever their order."""
+        shuffled = sorted(examples, key=lambda one: one.topic.id)
+        random.Random(self.growth.seed).shuffle(shuffled)  # no secret
+        return [shuffled[part :: self.parts] for part in range(self.parts)]
+
+    def rows(self, answers: Weighted, without: str | None = None) -> tuple[list[str], Floats]:
+        """The candidates, `without` one document, and what the trees look at: (candidates, features) float64."""
+        heard = self.heard([(weight, _reached(answer)) for weight, answer in answers])
+        return self.rows_of(heard, _summed(heard), without)
+
+    def rows_of(
+        self, heard: Sequence[_Heard], total: Scores, without: str | None = None
+    ) -> tuple[list[str], Floats]:
+        """The same, of answers that reach no deeper than they should, and their weighted sum."""
+        import numpy as np
+
+        best = heapq.nsmallest(self.candidates + 1, total.items(), key=lambda one: (-one[1], one[0]))
+        documents = [document for document, _ in best if document != without][: self.candidates]
+        found = np.zeros((len(documents), 3 * len(heard) + len(_OF_ALL)))
+        for place, (_, scores, greatest, _) in enumerate(heard):
+            of_signal = [scores.get(document, 0.0) for document in documents]
+            found[:, 3 * place + 1] = of_signal
+            found[:, 3 * place + 2] = greatest
+            if greatest > 0:
+                found[:, 3 * place] = found[:, 3 * place + 1] / greatest
+        found[:, -2] = [total[document] for document in documents]
+        found[:, -1] = (found[:, : 3 * len(heard) : 3] > 0).sum(axis=1)
+        return documents, found
+
+
+class _WeightedSum(Learned):
+    """The fusion without its model."""
+
+    __slots__ = ()
+
+    def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:  # noqa: ARG002  # it takes none
+        return self
+
+
+class _Ranking(Fusion):
+    """The fusion with its model.
+
+    A candidate's score is the log-odds, `EQUALS` of the weighted sum, and as much for all as it takes to be above
+    whatever the weighted sum gives to others: the weighted sum of the greatest of each signal, less the least that the
+    trees can say.
+    """
+
+    __slots__ = ("_described", "_stored", "_trees", "scale")
+
+    by = Learned.by
+    needs = Learned.needs
+    reach = REACH
+
+    def __init__(self, described: Learned, signals: Sequence[str], stored: Stored) -> None:
+        self._described = described
+        self._stored = stored
+        self._trees = Trees.read(stored.header, stored.arrays)
+        self.scale = described.scale
+        if self._trees.features != feature_names(signals):
+            raise DataError(
+                "the model of the fusion has features of other signals: train again with "
+                "`searchapp train TASK --rebuild`"
+            )
+
+    def require_unseen(self, topics: Sequence[Topic]) -> None:
+        require_unseen(self._stored, topics)
+
+    def model(self) -> dict[str, Any]:
+        return recorded(self._stored)
+
+    def manifest(self) -> dict[str, Any]:
+        return self._described.manifest()
+
+    def fused(self, answers: Weighted) -> dict[str, float]:
+        heard = self._described.heard(answers)
+        total = _summed(heard)
+        if all(_reached(answer) is answer for _, answer in answers):
+            documents, rows = self._described.rows_of(heard, total)
+        else:
+            documents, rows = self._described.rows(answers)
+        scores = self._trees.scores(rows) + self._lifted(answers)
+        found = zip(documents, scores.tolist(), strict=True)
+        return total | {document: score + EQUALS * total[document] for document, score in found}
+
+    def given(self, answers: Weighted, document: str) -> Given:
+        row = self._row(answers, document)
+        if row is None:
+            return self._described.given(answers, document)
+        parts = self._trees.parts(row)[0]
+        added = self._described.given(answers, document).signals
+        of_signals: list[float | None] = []
+        for place, share in enumerate(added):
+            value = float(parts[3 * place : 3 * place + 3].sum()) + EQUALS * (share or 0.0)
+            of_signals.append(value if value or share is not None else None)
+        rest = float(parts[3 * len(added) :].sum()) + self._trees.bias + self._lifted(answers)
+        return Given(of_signals, rest)
+
+    def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:
+        row = self._row(answers, document)
+        if row is None:
+            said = f"fused by sum, behind the {counted(self._described.candidates, 'candidate')} that {self.by} ranks"
+            return said, ()
+        trees = self._trees
+        log_odds = float(trees.scores(row)[0])
+        parts = trees.parts(row)[0].tolist()
+        every = sorted(zip(parts, trees.features, row[0].tolist(), strict=True), key=lambda one: -abs(one[0]))
+        details = [Explanation(part, f"{name} is {value:.4g}") for part, name, value in every[:SHOWN] if part]
+        if others := sum(part for part, _, _ in every[SHOWN:]):
+            details.append(Explanation(others, counted(len(every) - SHOWN, "further feature")))
+        details.append(Explanation(trees.bias, "what the trees say of any candidate"))
+        learned = Explanation(
+            log_odds,
+            f"log-odds of being relevant, by {counted(len(trees.roots), 'tree')}, the sum of",
+            tuple(details),
+        )
+        total = self._described.fused(answers)[document]
+        said = f"log-odds {log_odds:.4f}, {EQUALS:g} * the weighted sum {total:.4f}, and {self._lifted(answers):.4f}"
+        return f"fused by {self.by}: {said}, which every candidate has", (learned,)
+
+    def _row(self, answers: Weighted, document: str) -> Floats | None:
+        documents, rows = self._described.rows(answers)
+        return rows[[documents.index(document)]] if document in documents else None
+
+    def _lifted(self, answers: Weighted) -> float:
+        """As much as the weighted sum gives to any document at most, and the trees take from a candidate."""
+        heard = self._described.heard(answers)
+        greatest = sum(one.weight * (one.greatest / one.unit) for one in heard if one.unit > 0)
+        return greatest - self._trees.least
+
+
+def feature_names(signals: Sequence[str]) -> tuple[str, ...]:
+    """What the trees look at, in the order of the columns."""
+    return (*(f"{name} {what}" for name in signals for what in (_SHARE, _SCORE, _BEST)), *_OF_ALL)
+
+
+class _Heard(NamedTuple):
+    """What a signal says of a topic, on the scale of scores: its weight, the scores, and the greatest of them.
+
+    `unit` is what a score is divided by in the weighted sum.
+    """
+
+    weight: float
+    scores: Scores
+    greatest: float
+    unit: float
+
+
+def _summed(heard: Sequence[_Heard]) -> dict[str, float]:
+    """The weighted sum of the signals that have a weight."""
+    total: dict[str, float] = {}
+    for weight, scores, _, unit in heard:
+        if weight > 0:
+            factor = weight / unit if unit > 0 else 0.0
+            for document, score in scores.items():
+                total[document] = total.get(document, 0.0) + factor * score
+    return total
+
+
+def _reached(answer: Answer) -> Answer:
+    return answer[:REACH] if isinstance(answer, Hits) and len(answer) > REACH else answer

@@ -11,9 +11,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from searchapp.engines.base import Body, Index
+from searchapp.engines.base import Index
 from searchapp.errors import QueryRefused
-from searchapp.model import Hits
+from searchapp.model import Body, Hits
 from searchapp.progress import Advance, no_progress
 
 WINDOW = 10_000
@@ -36,7 +36,7 @@ def deep(index: Index, bodies: Iterable[Body], advance: Advance = no_progress) -
         try:
             yield from _deep(index, some)
         except QueryRefused as error:
-            raise QueryRefused(str(error), done + error.place) from error
+            raise QueryRefused.of(error, done + error.place) from error
         done += len(some)
         advance(len(some))
 
@@ -54,7 +54,7 @@ def _deep(index: Index, bodies: list[Body]) -> list[Hits]:
         try:
             found = list(index.search(asked))
         except QueryRefused as error:
-            raise QueryRefused(str(error), places[error.place]) from error
+            raise QueryRefused.of(error, places[error.place]) from error
         for place, body, hits in zip(places, asked, found, strict=True):
             pages[place].append(hits)
             left[place] -= len(hits)

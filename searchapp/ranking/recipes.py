@@ -1,4 +1,4 @@
-"""Reads the recipes of a task: the named ways in which it ranks, each a list of signals and one fusion.
+"""Recipes: the named ways in which a task ranks, each a list of signals and one fusion.
 
 They are data, kept as TOML beside the query templates that they refer to:
 
@@ -11,30 +11,229 @@ They are data, kept as TOML beside the query templates that they refer to:
     fusion = { by = "sum", scale = "shares" }
     parameters = { answer = 0.25 }
 
-A signal is known by its kind or, where there are several of a kind, by its `name`. `template`, which by default is that
-of the first direct signal, is what a search asks and what is marked in documents.
+A recipe with one direct signal may name its `template` alone. A signal is known by its kind or, where there are
+several of a kind, by its `name`. `template`, which by default is that of the first direct signal, is what a search
+asks and what is marked in documents.
+
+`shard_warnings` names the templates that may rank differently on several shards of Elasticsearch than on one. All that
+both engines support does not: the engine sends it in a form that keeps the statistics whole. Of what Elasticsearch
+alone supports some chooses words by what each shard holds, such as `more_like_this` and whatever is fuzzy; of the rest
+nobody has shown that it does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from searchapp import tasks
 from searchapp.errors import DataError, UsageError
-from searchapp.names import meant, refused
-from searchapp.ranking import earlier, fusion
-from searchapp.ranking.fusion import RecipeFusion
-from searchapp.ranking.learned import Learned
-from searchapp.ranking.recipe import Recipe
+from searchapp.model import Topic
+from searchapp.ranking import fusion
+from searchapp.ranking.fusion import Fusion, Learned, RecipeFusion
 from searchapp.ranking.signals import KINDS
-from searchapp.ranking.signals.base import Need, Signal
+from searchapp.ranking.signals.base import Need, Signal, Trained
 from searchapp.ranking.signals.direct import Direct
-from searchapp.ranking.tables import NUMBER, TEXT, WEIGHT, RecipeName, Table, topic_query
-from searchapp.ranking.templates import TopicQuery
+from searchapp.ranking.templates import (
+    NUMBER,
+    TEXT,
+    WEIGHT,
+    WINDOW,
+    RecipeName,
+    Table,
+    TopicQuery,
+    topic_query,
+)
 from searchapp.resources import RecipeBook
+from searchapp.text import meant, one_of, refused
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The signals of a recipe, the first of which retrieves candidates, and how they are fused.
+
+    `query` is what a search asks and what is marked in documents. `parameters` are those of all its templates.
+    `overrides` are the values that were set, `written` is the recipe as a file may have it, with these, `tuned` what it
+    says of how they were found.
+    """
+
+    name: str
+    about: str
+    query: TopicQuery
+    signals: tuple[Signal, ...]
+    fusion: Fusion
+    parameters: Mapping[str, Any]
+    written: Mapping[str, Any] = field(default_factory=dict)
+    tuned: Mapping[str, Any] = field(default_factory=dict)
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    def needs(self, need: Need) -> bool:
+        """Whether one of the signals needs it, or the fusion."""
+        needed = [signal.needs for signal in self.signals]
+        if len(self.signals) > 1:
+            needed.append(self.fusion.needs)
+        return any(need in one for one in needed)
+
+    @property
+    def learns(self) -> bool:
+        """Whether it ranks by solved topics."""
+        return any(self.needs(need) for need in (Need.examples, Need.labels, Need.terms, Need.model))
+
+    @property
+    def trained(self) -> tuple[Trained, ...]:
+        """Those of its signals that rank by a model."""
+        return tuple(signal for signal in self.signals if isinstance(signal, Trained))
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether a model fuses its signals."""
+        return len(self.signals) > 1 and isinstance(self.fusion, Learned)
+
+    @property
+    def queries(self) -> tuple[TopicQuery, ...]:
+        """What a search asks, and the queries of the signals."""
+        return (self.query, *(query for signal in self.signals for query in signal.queries))
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether it ranks words that a person types: it asks for no more of a topic than texts to match."""
+        return all(query.template.topic_fields <= query.template.matched for query in self._of_topics)
+
+    def typed(self, words: str) -> Topic:
+        """The words that a person types as a topic: each text that the recipe asks for is these words."""
+        fields = set().union(*(query.template.matched for query in self._of_topics))
+        return Topic("", words, dict.fromkeys(sorted(fields), words))
+
+    @property
+    def _of_topics(self) -> tuple[TopicQuery, ...]:
+        return tuple(query for signal in self.signals for query in signal.queries) or (self.query,)
+
+    @property
+    def is_one_query(self) -> bool:
+        """Whether its ranking is that of its query, and no other signal counts."""
+        return len(self.signals) == 1 and isinstance(self.signals[0], Direct)
+
+    def body(self, topic: Topic, depth: int) -> dict[str, Any]:
+        """The search body that retrieves the first `depth` documents for a topic."""
+        return self.query.body(topic, depth)
+
+    def reaching(self, depth: int) -> Recipe:
+        """The recipe with windows of at least this depth, as which it ranks a run of it."""
+        signals = [
+            replace(signal, window=depth) if 0 < signal.window < depth else signal for signal in self.signals
+        ]
+        return replace(self, signals=tuple(signals))
+
+    def raised(self, depth: int) -> list[str]:
+        """A sentence about each signal whose window a depth raises."""
+        return [
+            f"the depth {depth:,} raises the window {signal.window:,} of the signal {signal.name}, so that the ranking "
+            f"may differ from that of a lower depth"
+            for signal in self.signals
+            if 0 < signal.window < depth
+        ]
+
+    def manifest(self) -> dict[str, Any]:
+        """What a run records of the recipe."""
+        described: dict[str, Any] = {
+            "name": self.name,
+            "template": self.query.template.name,
+            "template_digest": self.query.digest,
+            "parameters": dict(self.parameters),
+            "signals": [signal.manifest() for signal in self.signals],
+        }
+        described |= {"set": dict(self.overrides)} if self.overrides else {}
+        described |= {"tuned": dict(self.tuned)} if self.tuned else {}
+        return described | ({"fusion": self.fusion.manifest()} if len(self.signals) > 1 else {})
+
+
+_INSIDE: Mapping[str, tuple[str, ...]] = {
+    "bool": ("must", "should", "filter", "must_not"),
+    "dis_max": ("queries",),
+    "constant_score": ("filter",),
+    "function_score": ("query",),
+    "boosting": ("positive", "negative"),
+}
+"""The queries that hold others, and where."""
+
+_ALONE = frozenset(
+    {
+        "match",
+        "multi_match",
+        "match_phrase",
+        "term",
+        "terms",
+        "ids",
+        "exists",
+        "prefix",
+        "range",
+        "match_all",
+        "match_none",
+    }
+)
+_OF_WORDS = (None, "best_fields", "most_fields")
+"""The types of `multi_match` that score each field by its own words."""
+
+_FUNCTIONS = frozenset({"filter", "weight", "field_value_factor"})
+
+
+def shard_warnings(recipe: Recipe, shards: int) -> Iterator[str]:
+    """A sentence for each template of a recipe that may rank differently on this many shards than on one."""
+    if shards == 1:
+        return
+    templates = {query.template.name: query.template for one in recipe.signals for query in one.queries}
+    for name, template in templates.items():
+        why = shard_dependence(template.body.get("query", {}))
+        if why is not None:
+            yield (
+                f"{name} may rank differently on these {shards} shards than on one, for {why}: see docs/engines.md, "
+                "or index with --shards 1"
+            )
+
+
+def shard_dependence(query: Any) -> str | None:
+    """What in a query may have other statistics on several shards; None if nothing has."""
+    return next(_outside(query), None)
+
+
+def _outside(query: Any) -> Iterator[str]:
+    for kind, content in _queries(query):
+        if kind in _INSIDE:
+            for name in _INSIDE[kind]:
+                yield from _outside(content.get(name))
+            if kind == "function_score":
+                yield from _outside_functions(content)
+        elif kind not in _ALONE:
+            yield f"its `{kind}`"
+        elif kind == "multi_match":
+            if content.get("type") not in _OF_WORDS:
+                yield f"its `multi_match` of the type {content['type']}"
+            if "fuzziness" in content:
+                yield "its fuzzy `multi_match`"
+        elif kind == "match" and any(
+            isinstance(asked, Mapping) and "fuzziness" in asked for asked in content.values()
+        ):
+            yield "its fuzzy `match`"
+
+
+def _outside_functions(content: Mapping[str, Any]) -> Iterator[str]:
+    functions = content.get("functions", [content])
+    for function in functions if isinstance(functions, list) else []:
+        if isinstance(function, Mapping):
+            yield from _outside(function.get("filter"))
+            for name, given in function.items():
+                if name not in _FUNCTIONS and isinstance(given, Mapping) and name != "query":
+                    yield f"its `{name}` in a `function_score`"
+
+
+def _queries(query: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The kind and content of a query, or of each of a list."""
+    for one in query if isinstance(query, list) else [query]:
+        if isinstance(one, Mapping):
+            yield from ((kind, content) for kind, content in one.items() if isinstance(content, Mapping))
+
 
 _TYPES: Mapping[str, tuple[type, str]] = {
     "about": (str, "text in quotes"),
@@ -42,9 +241,6 @@ _TYPES: Mapping[str, tuple[type, str]] = {
     "parameters": (Mapping, "a table"),
     "signals": (list, "a list of tables"),
     "fusion": (Mapping, "a table"),
-    "neighbours": (Mapping, "a table"),
-    "labelled": (Mapping, "a table"),
-    "baseline": (str, "text in quotes"),
     "tuned": (Mapping, "a table"),
 }
 _FUSIONS: Mapping[str, type[RecipeFusion]] = {**fusion.KINDS, Learned.by: Learned}
@@ -53,6 +249,7 @@ _NAME = "name"
 _BY = "by"
 _RECIPE = "recipe."
 _COUNTS = "what the signal counts in the fusion"
+_ABOUT = {WINDOW: "how many documents the signal ranks at least, whatever the depth of the run"}
 
 
 def names(task: str | RecipeBook) -> list[str]:
@@ -77,10 +274,12 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
         raise UsageError(f"{book.task} has no recipe {refused(name, names(book))}")
     place = RecipeName(book, name)
     _require_types(place, written)
-    reading = _Reading(place, deepcopy(earlier.brought_up(place, written)))
+    described = deepcopy(dict(written))
+    described.setdefault("signals", [{_SIGNAL: Direct.kind, "template": described.get("template")}])
+    reading = _Reading(place, described)
     for key, value in (overrides or {}).items():
         reading = reading.with_value(key, value)
-    return reading.recipe
+    return replace(reading.recipe, overrides=dict(overrides or {}))
 
 
 def settable(task: str | RecipeBook, recipe: Recipe) -> list[Settable]:
@@ -184,7 +383,10 @@ class _Reading:
         self._described = described
         self._tables = tables = _tables(place, described)
         parameters = described.setdefault("parameters", {})
-        read = {name: Table(place, name, table, parameters) for name, table in tables.items()}
+        read = {
+            name: Table(place, name, table, parameters, is_fused=len(tables) > 1)
+            for name, table in tables.items()
+        }
         signals = tuple(_signal(read[name], table) for name, table in tables.items())
         query = _query(place, described, signals, parameters)
         queries = {one.template.name: one for one in (query, *(one for it in signals for one in it.queries))}
@@ -255,7 +457,7 @@ class _Reading:
             )
         for signal, (name, table) in zip(self.recipe.signals, read.items(), strict=True):
             for key, (value, kind) in table.settable.items():
-                about = signal.meanings.get(key, f"{key} of the signal {signal.kind}")
+                about = signal.meanings.get(key, _ABOUT.get(key, f"{key} of the signal {signal.kind}"))
                 if key != WEIGHT:
                     one = _named(f"{name}.{key}", name, key, value, kind, about)
                     add(key, _Place(one, self._tables[name], key))
@@ -297,7 +499,8 @@ def _query(
 def _fusion(place: RecipeName, written: Mapping[str, Any], table: Table) -> RecipeFusion:
     by = str(written.get(_BY))
     if by not in _FUSIONS:
-        raise DataError(f"the recipe {place} has no fusion by {refused(by, _FUSIONS)}")
+        hint = f" (did you mean {fusion.ReciprocalRanks.by}?)" if "rank" in by else meant(by, _FUSIONS)
+        raise DataError(f"the recipe {place} has no fusion by {by!r}{hint}: choose {one_of(list(_FUSIONS))}")
     read = _FUSIONS[by].read(table)
     table.finish(_BY)
     return read

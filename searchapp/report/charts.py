@@ -1,4 +1,4 @@
-"""Charts as SVG that stands in a page: drawn by pygal, coloured by the page's own style, with names on hover.
+"""Charts as SVG that stands in a page or, for a learning curve, in a file of its own: drawn by pygal, names on hover.
 
 pygal sees numbers and our own words alone. What others have written, such as the id of a topic, is put into the
 finished drawing, as text of an element: nothing in it can be read as anything else.
@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pygal
@@ -18,7 +18,12 @@ from markupsafe import Markup
 from pygal.graph.graph import Graph
 from pygal.style import Style
 
-from searchapp.visible import visible_line
+from searchapp.report.wording import curve_heading
+from searchapp.text import counted, visible_line
+
+if TYPE_CHECKING:
+    from searchapp.app.experiments.learning_curve import LearningCurve
+
 
 # pygal looks for plugins with maps, of which there are none here, whenever a module is not found, in a way that Python
 # 3.11 warns of and later ones ignore.
@@ -281,3 +286,27 @@ def _attribute(name: str, text: str) -> str | None:
     if name == "class":
         return " ".join(one for one in text.split() if one not in _OF_SCRIPTS) or None
     return _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
+
+
+def curve_picture(found: LearningCurve) -> bytes:
+    """The mean score by the number of judged topics as a line, and each sample as a dot, in UTF-8."""
+    scores = Line(
+        tuple(
+            (one.judged, Mark(one.score, f"{counted(one.judged, 'judged topic')}: {one.score:.4f}"))
+            for one in found.points
+        )
+    )
+    samples = Line(
+        tuple(
+            (one.judged, Mark(value, f"a sample of {counted(one.judged, 'judged topic')}: {value:.4f}"))
+            for one in found.points
+            for value in one.values
+            if len(one.values) > 1
+        ),
+        dots_only=True,
+    )
+    beside = (
+        f"besides {found.solved:,} that were solved before" if found.solved else "none were solved before"
+    )
+    titles = (f"judged topics, {beside}", f"{found.measure} of unjudged topics")
+    return curve([scores, samples], curve_heading(found), titles).encode()

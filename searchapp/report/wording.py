@@ -1,4 +1,4 @@
-"""Figures, p-values and what must be known of a comparison, in the same words wherever it is shown."""
+"""Figures, p-values, steps of a bench and learning curves in the same words wherever they are shown."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from searchapp.app.comparison import SMALLEST_P, number, p_value, signed
-from searchapp.visible import visible_line
+from searchapp.text import counted, visible_line
 
 if TYPE_CHECKING:
-    from searchapp.app.comparison import (
-        ComparedBreakdown,
-        Comparison,
-        Doubt,
-        Measured,
-        Pair,
-        TopicDifference,
-    )
+    from searchapp.app.comparison import ComparedBreakdown, Comparison, Doubt, Measured, Pair, TopicDifference
+    from searchapp.app.experiments.bench_result import BenchMeasure, BenchResult, Column, Difference
+    from searchapp.app.experiments.learning_curve import LearningCurve
     from searchapp.evaluation.significance import Interval
+
 
 LEVEL = 0.05
 """The level at which a sentence says that a difference can be told from chance."""
@@ -106,7 +102,7 @@ def verdicts(found: Comparison) -> Iterator[str]:
         )
 
 
-def legend(found: Comparison) -> Iterator[str]:
+def comparison_legend(found: Comparison) -> Iterator[str]:
     """What must be known to read the figures, in sentences."""
     for one in found.differing:
         yield f"the runs are compared although {one}"
@@ -149,3 +145,83 @@ DUE = {
     "none": "–",
 }
 """Whether a difference is due to documents that nobody has judged, see `comparison.Doubt`."""
+
+
+LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+"""Marks of a difference by its p-value."""
+
+STEPS = 4
+"""Shades of gains, and of losses."""
+
+
+def lines_of(found: BenchResult) -> list[tuple[Column, BenchMeasure | None]]:
+    """The lines of a table: the columns of the bench with each of their measures, None where there is none."""
+    lines: list[tuple[Column, BenchMeasure | None]] = []
+    for column in found.columns:
+        lines += [(column, measure) for measure in column.measures] or [(column, None)]
+    return lines
+
+
+def official(found: BenchResult) -> list[tuple[Column, BenchMeasure]]:
+    """The columns that have figures, with the measure that ranks submissions."""
+    return [(column, one) for column in found.columns if (one := column.official) is not None]
+
+
+def greatest(found: BenchResult) -> float:
+    """The greatest difference to the baseline under the official measures, whatever its sign."""
+    differences = (one for _, measure in official(found) for one in measure.differences if one is not None)
+    return max((abs(one.mean) for one in differences), default=0.0)
+
+
+def step(difference: Difference, greatest: float) -> int:
+    """How far a difference is from 0, in steps up to `STEPS` of the greatest one."""
+    share = abs(difference.mean) / greatest if greatest else 0.0
+    return 0 if math.isnan(share) else math.ceil(STEPS * share - 1e-9)
+
+
+def marks(difference: Difference) -> str:
+    """Stars by the p-value."""
+    return next((marks for level, marks in LEVELS if difference.p < level), "")
+
+
+def bench_legend(found: BenchResult) -> Iterator[str]:
+    """What must be known to read the figures, in sentences."""
+    baseline = found.systems[found.baseline].name
+    yield (
+        f"figures are those of `searchapp evaluate`; differences are to {baseline} on the same topics: "
+        f"{', '.join(f'{marks} p < {level:g}' for level, marks in reversed(LEVELS))} in the randomisation test "
+        f"({found.permutations:,} sign vectors of seed {found.seed})"
+    )
+    if len(found.systems) > 1:
+        yield "each block and each shade of the heatmap stands for a quarter of the greatest difference in it"
+    if len(found.systems) > 2:
+        yield (
+            f"p-values are corrected by Holm for the comparisons with {baseline} in one line; not for the number of "
+            "lines"
+        )
+    yield from found.notes
+
+
+def curve_heading(found: LearningCurve) -> str:
+    """What is scored, by what and how it is ranked."""
+    official = " (official)" if found.is_official else ""
+    where = f"{found.task} {found.split}, recipe {found.recipe['name']}"
+    return f"{where}: {found.measure}{official} of {counted(found.unjudged, 'unjudged topic')}"
+
+
+def curve_legend(found: LearningCurve) -> Iterator[str]:
+    """What must be known to read the figures, in sentences."""
+    who = "people" if found.by_people else "the organisers' gold, which stands in for a judge"
+    yield (
+        f"scored at every point: the same {counted(found.unjudged, 'topic')}; judged: growing samples of "
+        f"{found.can_be_judged:,} others, by {who}; solved from the beginning: {counted(found.solved, 'topic')}"
+    )
+    if found.repetitions > 1:
+        yield (
+            f"score: mean over {found.repetitions:,} samples, drawn with seed {found.seed}, where samples of so many "
+            "topics differ; lowest and highest are those of single samples"
+        )
+    yield (
+        "gain: mean over topics of what the point has more than the first one; interval: BCa bootstrap over topics; "
+        "p-values are two-sided, of the randomisation test"
+    )

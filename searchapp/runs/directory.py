@@ -1,32 +1,42 @@
-"""A run is a directory.
+"""A run is a directory: its manifest, rankings and tags, and what it learned from judgments.
 
-    run.json      the manifest: what was ranked, how, on which engine, from which data
-    run.trec      the rankings, `topic Q0 document rank score tag`
-    predict.txt   the task's official file, when the run is deep enough for it
+    run.json        the manifest: what was ranked, how, on which engine, from which data
+    run.trec        the rankings, `topic Q0 document rank score tag`
+    documents.json  the digest of the text of each ranked document
+    predict.txt     the task's official file, when the run is deep enough for it
+    inputs/         copies of the recipe, its templates and the mappings, of which `searchapp rerun` ranks again
+    tags.json       {"format": 1, "tags": ["baseline", "paper"]}, names by which people group and find runs
 
-Files of a run that is long, see `LONG`, are compressed with gzip: `run.trec.gz`, `predict.txt.gz`.
+Files of a run that is long, see `LONG`, are compressed with gzip: `run.trec.gz`, `predict.txt.gz`. The same inputs
+give the same bytes of every file but the manifest's `created` and `seconds`. Tags are no part of the run: tagging
+changes no digest, and a run that is written anew has none.
 
-The same inputs give the same bytes of every file but the manifest's `created` and `seconds`.
+`read_given` reads a run directory or any TREC run, which says less of itself. `judged_warning` and `tuned_warning` say
+that figures are too good to be fair, where a run is scored on topics that it has learned from.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from searchapp import files, resources
-from searchapp.digests import digest_file, digest_json
 from searchapp.errors import DataError, SearchappError, UsageError
-from searchapp.files import whole_folder
-from searchapp.formats import packed, trec
-from searchapp.model import Run
+from searchapp.files import digest_file, digest_json, locked_by, parse_json, whole_file, whole_folder
+from searchapp.formats import encoding, trec
+from searchapp.formats.encoding import opened
+from searchapp.model import Example, Run
+from searchapp.text import counted
 
 MANIFEST = "run.json"
+DOCUMENTS = "documents.json"
 RANKINGS = "run.trec"
-PACKED_RANKINGS = RANKINGS + packed.SUFFIX
+PACKED_RANKINGS = RANKINGS + encoding.GZIP_SUFFIX
 LONG = 250_000
 """The hits beyond which the files of a run are compressed, if it also has more than `DEEP` for each topic: so deep is a
 run that ranks every document, which are hundreds of megabytes that nobody reads to the end."""
@@ -37,9 +47,9 @@ MODELS = "models"
 """The key of a manifest's recipe with the models of trained signals."""
 EXAMPLES = "examples"
 """The key of a manifest's recipe with the splits whose solved topics the run has learned from."""
-FORMAT = 1
-_LATER = ("imported", "variant", "empty")
-"""What a manifest has only where there is something to say: searchapp 0.2 does not know it."""
+INPUTS = "inputs"
+"""The folder of a run directory with the copies of what the run was ranked by."""
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +58,11 @@ class Manifest:
 
     `data` is the folder the topics came from and `data_digests` the SHA-256 of each file read there;
     `index_digest` identifies mapping and documents of the index; `files` maps each other file of the run to its
-    SHA-256. `task_file` has path and digest of the TOML file of a user's own task, and is empty for other tasks.
-    `variant` has the same of the TOML file of a variant, and the digests of the JSON `files` that it names.
+    SHA-256. `task_file` is the path of the TOML file of a user's own task, empty for other tasks, and `variant` that of
+    a variant. `layout` is what a task file says of the files that the run read, see `Collection.layout`.
     `imported` says of a run that another tool made which file it was read from; it has no recipe and no engine then.
     `empty` are the topics of which no document was found, which have no line in the file with the rankings.
+    `untested` are the packages, with their versions, that were outside the range searchapp is tested with.
     `seconds` is the time the ranking took, `created` its end in UTC, `digest` that of the manifest.
     """
 
@@ -71,10 +82,12 @@ class Manifest:
     created: str
     seconds: float
     files: Mapping[str, str] = field(default_factory=dict)
-    task_file: Mapping[str, str] = field(default_factory=dict)
+    task_file: str = ""
+    variant: str = ""
+    layout: Mapping[str, Any] = field(default_factory=dict)
     imported: Mapping[str, Any] = field(default_factory=dict)
-    variant: Mapping[str, Any] = field(default_factory=dict)
     empty: Sequence[str] = ()
+    untested: Mapping[str, str] = field(default_factory=dict)
     format: int = FORMAT
     digest: str = ""
 
@@ -93,15 +106,11 @@ class Manifest:
     @property
     def task_reference(self) -> str:
         """What names its task: the file of a variant or of a user's own task, or a name."""
-        return str(self.variant.get("path") or self.task_file.get("path") or self.task)
+        return self.variant or self.task_file or self.task
 
     def own_digest(self) -> str:
         """The SHA-256 of everything in the manifest but its own digest."""
-        described = {**asdict(self), "digest": ""}
-        for name in ("task_file", *_LATER):
-            if not described[name]:
-                del described[name]  # runs from before there was such a thing keep their digest
-        return digest_json(described)
+        return digest_json({**asdict(self), "digest": ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,37 +127,56 @@ def write(
     manifest: Manifest,
     run: Run,
     official: Mapping[str, Callable[[BinaryIO], object]],
+    documents: Mapping[str, str] | None = None,
+    inputs: Mapping[str, Any] = MappingProxyType({}),
     *,
     overwrite: bool = False,
 ) -> Manifest:
     """Write a run directory whole or not at all; returns the manifest with the digests of its files.
 
-    `official` maps the name of each official file to what writes it; in a long run `.gz` is added to the names. With
-    `overwrite` an existing run directory is replaced; anything else that stands there never is.
+    `official` maps the name of each official file to what writes it; in a long run `.gz` is added to the names.
+    `documents` are the digests of the ranked documents' texts by their ids, `inputs` maps the name of each file in the
+    folder `INPUTS` to its JSON value. With `overwrite` an existing run directory is replaced; anything else that stands
+    there never is.
     """
     require_writable(path, overwrite=overwrite)
     with whole_folder(path, replace=overwrite) as folder:
-        for name, writer in {RANKINGS: lambda file: trec.write_run(file, run), **official}.items():
+        # The official file of an own task has the same name, and distinct scores; here they are the engine's.
+        writers: dict[str, Callable[[BinaryIO], object]] = {**official}
+        writers[RANKINGS] = lambda file: trec.write_run(file, run)
+        writers[DOCUMENTS] = lambda file: file.write(
+            json.dumps(documents or {}, indent=0, sort_keys=True).encode()
+        )
+        for name, writer in writers.items():
             if not _is_long(manifest):
                 with (folder / name).open("wb") as plain:
                     writer(plain)
             elif name == RANKINGS:  # which is read a topic at a time
                 with (folder / PACKED_RANKINGS).open("wb") as pieces:
-                    trec.write_run(packed.PieceWriter(pieces), run)
+                    trec.write_run(encoding.PieceWriter(pieces), run)
             else:
-                with packed.packing(folder / f"{name}{packed.SUFFIX}") as whole:
+                with encoding.packing(folder / f"{name}{encoding.GZIP_SUFFIX}") as whole:
                     writer(whole)
-        digests = {file.name: digest_file(file) for file in sorted(folder.iterdir())}
+        if inputs:
+            (folder / INPUTS).mkdir()
+        for name, value in inputs.items():
+            _write_json(folder / INPUTS / name, value)
+        digests = {name: digest_file(folder / name) for name in _files(folder)}
         complete = replace(manifest, files=digests)
         complete = replace(complete, digest=complete.own_digest())
-        described = asdict(complete)
-        for name in _LATER:
-            if not described[name]:
-                del described[name]  # which searchapp 0.2 does not know
-        text = json.dumps(described, indent=2, ensure_ascii=False) + "\n"
-        # A name of a file that is not UTF-8 has halves of characters, which become JSON's escapes.
-        (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
+        _write_json(folder / MANIFEST, asdict(complete))
     return complete
+
+
+def _files(path: Path) -> list[str]:
+    """Return the files of a run directory, those in folders of it too, by their paths in it."""
+    return sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir())
+
+
+def _write_json(path: Path, value: object) -> None:
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    # A name of a file that is not UTF-8 has halves of characters, which become JSON's escapes.
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def _is_long(manifest: Manifest) -> bool:
@@ -161,6 +189,7 @@ def require_writable(path: Path, *, overwrite: bool) -> None:
     Raises:
         UsageError: something stands there that may not be replaced, or the folder above can't be written to.
     """
+    files.require_folder(path)
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
     if path.exists() and not (path / MANIFEST).is_file():
@@ -182,6 +211,27 @@ def read(path: Path) -> StoredRun:
     return StoredRun(path, manifest, trec.read_run(rankings))
 
 
+def read_digests(path: Path, manifest: Manifest) -> dict[str, str]:
+    """The digests of the ranked documents' texts by their ids.
+
+    Raises:
+        DataError: the file is missing or can't be read.
+    """
+    file = path / (
+        f"{DOCUMENTS}{encoding.GZIP_SUFFIX}" if manifest.rankings == PACKED_RANKINGS else DOCUMENTS
+    )
+    try:
+        with opened(file) as content:
+            digests = parse_json(content.read().decode(), file_names=True)
+    except FileNotFoundError:
+        raise DataError(f"{path} has no {file.name} with the digests of its documents: rank again") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file} can't be read ({error}): rank again") from error
+    if not isinstance(digests, dict):
+        raise DataError(f"{file} is not a JSON object: rank again")
+    return digests
+
+
 def read_manifest(path: Path) -> Manifest:
     """The manifest of a run directory."""
     if not (path / MANIFEST).is_file():
@@ -190,7 +240,7 @@ def read_manifest(path: Path) -> Manifest:
     if described.get("format") != FORMAT:
         raise DataError(
             f"{path / MANIFEST}: format {described.get('format')!r} is not the format {FORMAT} "
-            "that this version of searchapp reads: rank again"
+            "that this version of searchapp reads: rank again, or import the run again"
         )
     try:
         manifest = Manifest(**described)
@@ -199,27 +249,27 @@ def read_manifest(path: Path) -> Manifest:
     for name, kind in _FIELD_TYPES.items():
         if not isinstance(getattr(manifest, name), kind):
             raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {name} is not {kind.__name__}")
-    if manifest.task_file and not _is_file(manifest.task_file, "path", "digest"):
-        raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: task_file lacks path or digest")
     empty = manifest.empty
     if not isinstance(empty, list | tuple) or not all(isinstance(topic, str) for topic in empty):
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: empty is no list of topics")
-    variant = manifest.variant
-    if variant and not (_is_file(variant, "path", "digest", "files") and isinstance(variant["files"], dict)):
-        raise DataError(
-            f"{path / MANIFEST}: not a manifest of searchapp: variant lacks path, digest or files"
-        )
     return manifest
 
 
-def _is_file(described: Mapping[str, Any], *keys: str) -> bool:
-    """Whether this says, with these keys, where a file is and what its content was."""
-    return described.keys() == set(keys) and all(
-        isinstance(described[key], str) for key in ("path", "digest")
-    )
+def read_input(path: Path, manifest: Manifest, name: str) -> Any:
+    """Return the JSON object that a run directory keeps of an input; None if the run has no such input.
+
+    Raises:
+        DataError: the copy is missing or was changed.
+    """
+    file = f"{INPUTS}/{name}"
+    if file not in manifest.files:
+        return None
+    if digest_file(path / file) != manifest.files[file]:
+        raise DataError(f"{path / file}: changed since the run was written: rank again with `searchapp rank`")
+    return resources.read_json(path / file, file_names=True)
 
 
-_OF_RANKINGS = ("topics", "hits", "empty", "created", "seconds", "files")
+_OF_RANKINGS = ("topics", "hits", "empty", "untested", "created", "seconds", "files")
 """What a manifest says of the rankings, and not of what they were made from."""
 
 
@@ -237,15 +287,11 @@ def kept(path: Path, planned: Manifest) -> Manifest | None:
     alike = replace(planned, **{name: getattr(manifest, name) for name in _OF_RANKINGS})
     if MODELS in manifest.recipe:  # they follow from the rest, and are known once they are trained
         alike = replace(alike, recipe={**alike.recipe, MODELS: manifest.recipe[MODELS]})
-    if (
-        EXAMPLES not in manifest.recipe
-    ):  # runs from before it was recorded; their files are compared all the same
-        alike = replace(alike, recipe={key: value for key, value in alike.recipe.items() if key != EXAMPLES})
     return manifest if whole and manifest.digest == manifest.own_digest() == alike.own_digest() else None
 
 
 def verify(path: Path) -> Verification:
-    """Compare a run directory with what its manifest says, and the manifest with its own digest.
+    """Compare a run directory and its data with what the manifest says, and the manifest with its own digest.
 
     Raises:
         DataError: a file can't be read.
@@ -262,16 +308,10 @@ def verify(path: Path) -> Verification:
         elif digest_file(path / name) != digest:
             problems.append(f"{path / name}: changed since the run was written")
     known = {MANIFEST, TAGS, *manifest.files}
-    problems += [f"{file}: not part of the run" for file in sorted(path.iterdir()) if file.name not in known]
+    problems += [f"{path / name}: not part of the run" for name in _files(path) if name not in known]
     notes = []
-    used = {Path(manifest.data) / name: digest for name, digest in manifest.data_digests.items()}
-    if manifest.variant:
-        variant = Path(manifest.variant["path"])
-        used[variant] = manifest.variant["digest"]
-        used |= {variant.parent / name: digest for name, digest in manifest.variant["files"].items()}
-    if manifest.task_file:
-        used[Path(manifest.task_file["path"])] = manifest.task_file["digest"]
-    for file, digest in used.items():
+    for name, digest in manifest.data_digests.items():
+        file = Path(manifest.data) / name
         if not file.is_file():
             notes.append(f"{file}: gone, so not compared")
         elif digest_file(file) != digest:
@@ -289,7 +329,210 @@ class Verification:
 
 _FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys(("searchapp", "task", "split", "tag", "data", "mapping_digest", "index_digest"), str),
-    **dict.fromkeys(("created", "digest"), str),
+    **dict.fromkeys(("created", "digest", "task_file", "variant"), str),
     **dict.fromkeys(("depth", "topics", "hits"), int),
-    **dict.fromkeys(("recipe", "engine", "data_digests", "files", "task_file", "imported", "variant"), dict),
+    **dict.fromkeys(("recipe", "engine", "data_digests", "files", "layout", "imported", "untested"), dict),
 }
+
+
+TAGS_FORMAT = 1
+MOST_TAGS = 100
+_TAG = re.compile(r"[\w][\w.:+-]{0,63}")
+
+
+def tags_of(path: Path) -> tuple[str, ...]:
+    """The tags of a run directory, in the order of the alphabet; none where there are none.
+
+    Raises:
+        DataError: they can't be read.
+    """
+    file = path / TAGS
+    if not file.is_file():
+        return ()
+    described = resources.read_json(file)
+    held = described.get("tags")
+    if described.get("format") != TAGS_FORMAT or not isinstance(held, list):
+        raise DataError(f"{file}: no tags of this searchapp: remove it, and tag the run again")
+    return tuple(sorted({one for one in held if isinstance(one, str) and _TAG.fullmatch(one)}))
+
+
+def change_tags(path: Path, add: Iterable[str] = (), remove: Iterable[str] = ()) -> tuple[str, ...]:
+    """Tag a run directory, or take tags away; returns those that it has then.
+
+    Raises:
+        UsageError: there is no run directory, a name can't be a tag, or one that is to go is not there.
+        DataError: the tags that are there can't be read.
+        SearchappError: they can't be written.
+    """
+    read_manifest(path)
+    add, remove = list(add), list(remove)
+    for one in add:
+        if not _TAG.fullmatch(one):
+            raise UsageError(
+                f"{one!r} can't be a tag: it takes letters, digits and . : + - _, 64 of them at most, and begins with "
+                "a letter or digit"
+            )
+    with locked_by(path / MANIFEST):  # another process may be tagging it too
+        held = tags_of(path)
+        for one in remove:
+            if one not in held:
+                raise UsageError(f"{path} has no tag {one!r}: it has {', '.join(held) or 'none'}")
+        tags = tuple(sorted({*held, *add} - set(remove)))
+        if len(tags) > MOST_TAGS:
+            raise UsageError(f"{path} would have {len(tags)} tags: {MOST_TAGS} are enough for a run")
+        if tags != held:
+            with whole_file(path / TAGS) as file:
+                file.write(
+                    json.dumps({"format": TAGS_FORMAT, "tags": tags}, ensure_ascii=False).encode() + b"\n"
+                )
+    return tags
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRun:
+    """The rankings of a run directory, or those of a file in the order in which trec_eval takes them.
+
+    `manifest` is that of a directory, None for a file. `digest` identifies the run. `tied` counts the topics of a file
+    whose documents of equal scores stand in another order there.
+    """
+
+    path: Path
+    run: Run
+    manifest: Manifest | None
+    digest: str
+    tied: int = 0
+
+    @property
+    def note(self) -> str | None:
+        """A sentence on equal scores that were reordered; None when there are none."""
+        if not self.tied:
+            return None
+        return (
+            f"{self.path} has documents of equal scores in {counted(self.tied, 'topic')}: they are ordered by "
+            "descending id, as trec_eval "
+            "does, and not as they stand in the file"
+        )
+
+
+def read_given(path: Path) -> GivenRun:
+    """A run directory, or a TREC run.
+
+    Raises:
+        UsageError: there is neither.
+        DataError: the files of a directory are not what they should be.
+        InvalidFiles: the file is no TREC run.
+    """
+    require_there(path)
+    if path.is_dir():
+        stored = read(path)
+        return GivenRun(path, stored.run, stored.manifest, stored.manifest.digest)
+    found = trec.read_by_score(path)
+    return GivenRun(path, found.run, None, digest_file(path), found.tied)
+
+
+def require_there(path: Path) -> None:
+    """Make sure that there is a run directory or a file.
+
+    Raises:
+        UsageError: there is nothing of the name.
+    """
+    if not path.exists():
+        raise UsageError(
+            f"there is no run directory or TREC run {path}: `searchapp rank` makes a run directory"
+        )
+
+
+_KEY = "judged"
+
+_SPLITS, _CHOSEN, _MAPPING = "splits", "chosen", "mapping"
+
+
+def solved_by(splits: Sequence[str], mapping: Any, *, chosen: bool = False) -> dict[str, Any]:
+    """Return what a manifest's recipe records of the splits whose solved topics a run learns from.
+
+    `mapping` is that of their index, None without one. `chosen` tells whether the user chose the splits.
+    """
+    described = {_SPLITS: list(splits), _MAPPING: None if mapping is None else digest_json(mapping)}
+    return {EXAMPLES: described | ({_CHOSEN: True} if chosen else {})}
+
+
+def mapping_digest(manifest: Manifest) -> Any:
+    """Return the digest of the mapping of the solved topics that a run has learned from; None without any."""
+    found = manifest.recipe.get(EXAMPLES)
+    return found.get(_MAPPING) if isinstance(found, Mapping) else None
+
+
+def solved_splits(manifest: Manifest) -> tuple[str, ...]:
+    """Return the splits whose solved topics a run has learned from."""
+    found = manifest.recipe.get(EXAMPLES)
+    splits = found.get(_SPLITS) if isinstance(found, Mapping) else None
+    return tuple(map(str, splits)) if isinstance(splits, list) else ()
+
+
+def chosen_splits(manifest: Manifest) -> tuple[str, ...]:
+    """Return the splits whose solved topics a run has learned from because the user chose them."""
+    found = manifest.recipe.get(EXAMPLES)
+    return solved_splits(manifest) if isinstance(found, Mapping) and found.get(_CHOSEN) else ()
+
+
+def described_judgments(judged: Iterable[Example]) -> dict[str, Any]:
+    """What a manifest's recipe records of the judged topics that a run was made with."""
+    grades = {example.topic.id: dict(example.gold) for example in judged}
+    if not grades:
+        return {}
+    return {_KEY: {"topics": len(grades), "digest": digest_json(grades), "ids": sorted(grades)}}
+
+
+def judgments_digest(manifest: Manifest) -> str | None:
+    """The digest of the judgments that a run was made with; None without any."""
+    found = _recorded(manifest).get("digest")
+    return None if found is None else str(found)
+
+
+def judged_topics(path: Path, manifest: Manifest) -> frozenset[str]:
+    """The judged topics that the run directory `path` has learned from.
+
+    Raises:
+        DataError: the manifest does not name them.
+    """
+    found = _recorded(manifest)
+    ids = found.get("ids") if found else []
+    if not isinstance(ids, list):
+        raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: judged has no list of ids")
+    return frozenset(map(str, ids))
+
+
+def judged_warning(path: Path, manifest: Manifest, scored: Collection[str], remedy: str) -> str | None:
+    """A sentence for who scores topics that a run has learned from; None when there are none of them.
+
+    `remedy` says what to do, where other topics are scored too.
+    """
+    seen = judged_topics(path, manifest).intersection(scored)
+    if not seen:
+        return None
+    learned = f"{path} has learned from judgments (rank --with-judgments)"
+    if len(seen) == len(scored):
+        those = "the only scored topic" if len(scored) == 1 else f"all {len(scored):,} scored topics"
+        advice = "judge others, and score these"
+    else:
+        those, advice = f"{len(seen):,} of the {counted(len(scored), 'scored topic')}", remedy
+    return f"{learned} on {those}, so its figures are too good to be fair: {advice}"
+
+
+def tuned_warning(path: Path, manifest: Manifest) -> str | None:
+    """A sentence for who scores a run whose recipe was tuned on its topics, or on a split that is reported."""
+    tuned = manifest.recipe.get("tuned")
+    splits = tuned.get("splits") if isinstance(tuned, Mapping) else None
+    if not isinstance(tuned, Mapping) or not isinstance(splits, list):
+        return None
+    on = f"the recipe of {path} was tuned on {', '.join(map(str, splits))}"
+    if manifest.split in splits:
+        return f"{on}, whose topics these are, so its figures are too good to be fair"
+    if tuned.get("reported"):
+        return f"{on}, which figures are reported for: say so where its figures are shown"
+    return None
+
+
+def _recorded(manifest: Manifest) -> Mapping[str, Any]:
+    found = manifest.recipe.get(_KEY)
+    return found if isinstance(found, Mapping) else {}

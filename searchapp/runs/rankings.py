@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from searchapp.errors import DataError
-from searchapp.files import first_there, unreadable
-from searchapp.formats import packed, trec
-from searchapp.inputs import open_file
+from searchapp.files import first_there, open_file, unreadable
+from searchapp.formats import encoding, trec
 from searchapp.model import Hits, Ranking, Run, float32
 from searchapp.runs.directory import PACKED_RANKINGS, RANKINGS
 
@@ -63,7 +62,7 @@ class RunRankings:
     def __init__(self, path: Path, run: Run | None = None, empty: Sequence[str] = ()) -> None:
         self.path = first_there(path, (RANKINGS, PACKED_RANKINGS)) if run is None else path
         held = self._mapped() if run is None else _as_written(run)
-        members = packed.pieces(held) if self.path.name == PACKED_RANKINGS and run is None else None
+        members = encoding.pieces(held) if self.path.name == PACKED_RANKINGS and run is None else None
         try:
             self._lines: _Lines = _PlainLines(held) if members is None else _PackedLines(held, members)
         except _Altered as error:
@@ -152,19 +151,19 @@ class _Lines(Protocol):
 class _PackedLines:
     """Those of a file that is compressed with a piece a topic."""
 
-    def __init__(self, held: bytes | mmap.mmap, pieces: Iterable[packed.Piece]) -> None:
+    def __init__(self, held: bytes | mmap.mmap, pieces: Iterable[encoding.Piece]) -> None:
         self._bytes = held
-        self._pieces: dict[str, packed.Piece] = {}
+        self._pieces: dict[str, encoding.Piece] = {}
         for piece in pieces:
             try:
-                beginning = packed.unpacked(held, piece, LONGEST_ID)
+                beginning = encoding.unpacked(held, piece, LONGEST_ID)
             except ValueError as error:
                 raise _Altered("a compressed piece") from error
             _add(self._pieces, _topic_at(beginning, 0), piece)
         self.topics = tuple(self._pieces)
 
     def of(self, topic_id: str) -> bytes:
-        return packed.unpacked(self._bytes, self._pieces[topic_id])
+        return encoding.unpacked(self._bytes, self._pieces[topic_id])
 
     def length(self, topic_id: str) -> int:
         return self._pieces[topic_id].lines

@@ -1,21 +1,26 @@
-"""The tasks, by name or file; a task's module is imported only when it is asked for.
+"""The tasks, by name or file: one folder for each shared task, `own` for tasks described in TOML.
 
-`base` says what a task is, `catalogue` names those that ship with searchapp, `folders` says where their files are.
+A folder holds the task's file formats, its collection, its official files and its official scorer; its module is
+imported only when the task is loaded. `base` defines a task, `catalogue` lists those that ship with searchapp,
+`folders` finds their files.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from importlib import import_module as import_module
+from pathlib import Path as Path
+from typing import TYPE_CHECKING as TYPE_CHECKING
+from typing import cast as cast
 
-from searchapp.errors import UsageError
-from searchapp.names import refused
-from searchapp.tasks.catalogue import MODULES
+from searchapp.errors import UsageError as UsageError
+from searchapp.tasks.catalogue import MODULES as MODULES
+from searchapp.tasks.catalogue import SAMPLE as SAMPLE
 from searchapp.tasks.catalogue import names as names
+from searchapp.tasks.catalogue import sample_names as sample_names
+from searchapp.text import refused as refused
 
 if TYPE_CHECKING:
-    from searchapp.tasks.base import Task
+    from searchapp.tasks.base import Task as Task
 
 
 def load(name: str) -> Task:
@@ -25,13 +30,19 @@ def load(name: str) -> Task:
         UsageError: there is no such task, or no such file.
         InvalidFiles: the file has problems.
     """
+    if name in sample_names():
+        from searchapp.tasks.shipped import sample_of
+
+        return sample_of(load(name.removesuffix(SAMPLE)))
     if name not in MODULES:
         if name.lower().endswith(".toml") or Path(name).is_file():
-            from searchapp.tasks import own, variant
+            from searchapp.tasks.own import task, variant
 
             path = Path(name)
-            return variant.load(path, load) if variant.is_variant(path) else own.load(path)
+            return variant.load(path, load) if variant.is_variant(path) else task.load(path)
         raise UsageError(
-            f"there is no task {refused(name, names())}, or name the TOML file of a task of your own"
+            f"there is no task {refused(name, names())}, or name the TOML file of a task of your own (its name is "
+            "enough once it is indexed)"
         )
-    return cast("Task", import_module(f"searchapp.tasks.{MODULES[name]}").TASK)
+    module, _, attribute = MODULES[name].partition(":")
+    return cast("Task", getattr(import_module(f"searchapp.tasks.{module}"), attribute))

@@ -6,22 +6,101 @@
     task.official                          the organisers' file: how it is written, checked and scored
 
 A task is made of these parts; it has no behaviour of its own. docs/architecture.md says what a new one touches.
+
+`Once` and `DocumentSource` read the files of a collection once for each command, and report their problems to every
+caller. `CollectionBase` chooses the splits whose solved topics a ranking may use. `general` is a query template that
+needs nothing of a task but text.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, Protocol, TypeVar
+from types import MappingProxyType
+from typing import Any, BinaryIO, Generic, Protocol, Self, TypeVar
 
+from searchapp import resources
 from searchapp.errors import DataError, UsageError
-from searchapp.evaluation.base import BreakdownScorer, Scorer, ScorerOptions
+from searchapp.evaluation.base import BreakdownScorer, GoldFiles, Scorer, ScorerOptions
 from searchapp.formats.problems import Problems
-from searchapp.model import Example, Markup, Run, Topic
-from searchapp.names import refused
+from searchapp.model import Document, Example, Markup, Run, Topic
 from searchapp.resources import RecipeBook
-from searchapp.tasks.documents import DocumentSource
+from searchapp.text import refused
+
+T = TypeVar("T")
+
+
+class Once(Generic[T]):
+    """What a reader makes of a file, with the problems that it found, which every caller gets."""
+
+    def __init__(self, read: Callable[[Problems], T]) -> None:
+        self._read = read
+        self._found: tuple[T, Problems] | None = None
+
+    def __call__(self, problems: Problems) -> T:
+        """What has been read; what was wrong with the file goes to `problems`."""
+        if self._found is None:
+            own = Problems(lenient=True)
+            self._found = self._read(own), own
+        value, found = self._found
+        problems.add_all(found)
+        return value
+
+
+class DocumentSource:
+    """Documents in the order of their files.
+
+    Those of a shared task are `kept`: the largest of them has 16,000 short ones, and indexing it asks for them once for
+    each split besides. A user's own may be a million of any length: they are read again for each caller, one at a time,
+    and only their ids are kept, once somebody has asked for these.
+    """
+
+    def __init__(
+        self,
+        files: Callable[[], list[Path]],
+        read: Callable[[Problems], Iterator[Document]],
+        *,
+        kept: bool = True,
+    ) -> None:
+        self._files = files
+        self._read = read
+        self._keeps = kept
+        self._kept: tuple[list[Document], Problems] | None = None
+        self._ids: frozenset[str] | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that they are read from."""
+        return self._files()
+
+    def read(self, problems: Problems) -> Iterator[Document]:
+        """The documents; what is wrong with them goes to `problems`."""
+        if not self._keeps:
+            yield from self._read(problems)
+            return
+        if self._kept is not None:
+            documents, found = self._kept
+            problems.add_all(found)
+            yield from documents
+            return
+        documents, found = [], Problems(lenient=True)
+        try:
+            for document in self._read(found):
+                documents.append(document)
+                yield document
+        finally:  # a caller that stops early has read a part of them, and gets that part's problems
+            problems.add_all(found)
+        self._kept = documents, found
+
+    def ids(self) -> frozenset[str]:
+        """The ids of all of them; the reader of the documents reports what is wrong with them."""
+        if self._ids is None:
+            self._ids = frozenset(document.id for document in self.read(Problems(lenient=True)))
+        return self._ids
+
 
 P = TypeVar("P")
 """The predictions of a submission as the task's scorer takes them."""
@@ -50,8 +129,8 @@ class TaskInfo:
     mean. `context` names the fields that say in which text a document stands and as which of its parts, where its
     neighbours there help to understand it. `markup` is what the texts are written in. `file` is the TOML file of a
     user's own task, None for a task that ships with searchapp. `indexes` are the names of its indexes where these are
-    not one of the task's name. `variant` is the TOML file with recipes and mappings of a user's own, and
-    `variant_files` are the JSON files that it names, see `tasks.variant`.
+    not one of the task's name. `variant` is the TOML file with recipes and mappings of a user's own, see
+    `tasks.variant`. `folder` is where a sample's files are.
     """
 
     name: str
@@ -74,7 +153,7 @@ class TaskInfo:
     file: Path | None = None
     indexes: tuple[str, ...] = ()
     variant: Path | None = None
-    variant_files: tuple[str, ...] = ()
+    folder: Path | None = None
 
     @property
     def reference(self) -> str:
@@ -132,6 +211,12 @@ class Collection(Protocol):
 
     def with_indexes(self, names: Mapping[str, str]) -> Collection:
         """The same collection, whose indexes have other names: those of a variant with mappings of its own."""
+
+    def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:
+        """Return how a task file says that a split's files are read, by its tables; empty for a task that ships.
+
+        The values are JSON. With `solved` they include the splits of the solved topics.
+        """
 
     def split_files(self, split: str) -> list[Path]:
         """The files of a split's topics and gold, whether they exist or not."""
@@ -193,6 +278,10 @@ class Part(Generic[C_co]):
     def topics(self, problems: Problems) -> list[Topic]:
         """Its topics."""
         return self.collection.topics(self.split, problems)
+
+    def gold(self, files: Sequence[Path], options: ScorerOptions) -> GoldFiles:
+        """Gold files that are scored as those of the split."""
+        return GoldFiles(files, replace(options, split=self.split))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +350,9 @@ class OfficialFormat(Protocol[P, C_contra]):
         Only the topics with grades are in it; a document without a grade counts as not relevant.
         """
 
-    def grades(self, files: Sequence[Path], part: Part[C_contra]) -> Grades:
+    def grades(
+        self, files: Sequence[Path], part: Part[C_contra], options: ScorerOptions = ScorerOptions()
+    ) -> Grades:
         """The grades of files like those of `gold`, by topics of the split and by documents.
 
         Raises:
@@ -303,3 +394,62 @@ class Task:
         """The names of what its official figures can be broken down by, as `evaluate --by` takes them."""
         found = self.official.breakdowns
         return () if found is None else found.breakdowns
+
+
+class CollectionBase(ABC):
+    """A collection that is made another one by a choice.
+
+    `chosen` are the splits whose solved topics somebody has chosen, None where nobody has. `indexes` are the documents
+    by the names of the indexes, `renamed` those of these names that a variant has other ones for.
+    """
+
+    chosen: frozenset[str] | None = None
+    indexes: Mapping[str, DocumentSource]
+    renamed: Mapping[str, str] = MappingProxyType({})
+
+    def with_indexes(self, names: Mapping[str, str]) -> Self:
+        other = copy(self)
+        other.indexes = {names.get(name, name): documents for name, documents in self.indexes.items()}
+        other.renamed = names
+        return other
+
+    def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:  # noqa: ARG002  # the same for all
+        return {}
+
+    @abstractmethod
+    def all_solved_splits(self, split: str) -> tuple[str, ...]:
+        """The splits whose solved topics are those that a split may be ranked by.
+
+        Raises:
+            UsageError: there is no such split.
+        """
+
+    def solved_splits(self, split: str) -> tuple[str, ...]:
+        every = self.all_solved_splits(split)
+        return every if self.chosen is None else tuple(one for one in every if one in self.chosen)
+
+    def _solved_by(self, info: TaskInfo, splits: Sequence[str]) -> Self:
+        every = dict.fromkeys(one for split in info.splits for one in self.all_solved_splits(split))
+        for one in splits:
+            if one not in every:
+                choice = refused(one, every) if every else f"{one!r}: it has none at all"
+                raise UsageError(f"{info.reference} has no solved topics in the split {choice}")
+        other = copy(self)
+        other.chosen = frozenset(splits)
+        return other
+
+
+def general_names() -> list[str]:
+    """Their names."""
+    return sorted(
+        file.stem for file in (resources.folder("query_templates") / resources.GENERAL).glob("*.json")
+    )
+
+
+def general(info: TaskInfo, name: str) -> dict[str, Any]:
+    """One of them, which leaves the topic itself out where topics are documents."""
+    body = resources.query_template(resources.GENERAL, name)
+    if info.topics_are_documents:
+        itself = {"term": {"id": "{{topic.id}}"}}
+        body["query"] = {"bool": {"must": [body["query"]], "must_not": [itself]}}
+    return body

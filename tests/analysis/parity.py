@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from searchapp.analysis import AnalysisRegistry, Analyzer
-from searchapp.analysis.offsets import from_utf16_units
-from searchapp.analysis.tokens import Tokens
-from searchapp.engines.elasticsearch.older import (
+from searchapp.engines.elasticsearch.analysis import (
     SHORT_STEMS,
     analysis_for,
     with_short_stems,
     without_added,
 )
-from searchapp.engines.elasticsearch.servers import Server as Answering
+from searchapp.engines.elasticsearch.client import Server as Answering
+from searchapp.lucene.analysis import AnalysisRegistry, Analyzer
+from searchapp.lucene.analysis.characters import from_utf16_units
+from searchapp.lucene.analysis.token_filters import Tokens
 from searchapp.model import AnalysisStep, Token
 from tests.server.rest import Server
 

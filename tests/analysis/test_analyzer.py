@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from searchapp.analysis import AnalysisRegistry, standard
-from searchapp.analysis.unicode_tables import parse_ranges, read_table
+from searchapp.lucene.analysis import AnalysisRegistry, tokenizers
+from searchapp.lucene.analysis.characters import parse_ranges, read_table
 from searchapp.model import AnalysisStep, Token
 
 SETTINGS = {
@@ -80,10 +80,10 @@ def test_each_character_has_the_class_of_its_table() -> None:
         for name, ranges in read_table("word_break.txt")
         for low, high in parse_ranges(ranges)
     ]
-    letters = standard._RULES.classes.letters
+    letters = tokenizers._RULES.classes.letters
     assert len(set(letters.values())) == len(letters)
     for code in {one + step for _name, low, high in table for one in (low, high) for step in (-1, 0, 1)}:
         names = [name for name, low, high in table if low <= code <= high]
         assert len(names) <= 1  # or one letter would not do
-        expected = letters[names[0]] if names else standard._Classes.NONE
-        assert standard._RULES.classes[code] == expected
+        expected = letters[names[0]] if names else tokenizers._Classes.NONE
+        assert tokenizers._RULES.classes[code] == expected

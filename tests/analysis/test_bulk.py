@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from searchapp.analysis import AnalysisRegistry, Analyzer, bulk
-from searchapp.analysis.standard import _RULES
+from searchapp.lucene.analysis import AnalysisRegistry, Analyzer, bulk
+from searchapp.lucene.analysis.tokenizers import _RULES
 from tests.analysis.test_shared import MAPPINGS, hostile
 
 Found = tuple[list[str], list[int]]

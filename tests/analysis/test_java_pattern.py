@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.analysis.java_pattern import NOT_BOUNDARY, WORD_BOUNDARY, JavaRegex
+from searchapp.lucene.analysis.java_pattern import NOT_BOUNDARY, WORD_BOUNDARY, JavaRegex
+from searchapp.lucene.analysis.java_regex import compile_java
+from searchapp.lucene.analysis.options import Options
 
 UNMARKED = st.text(st.sampled_from("ab9_ -.éÉßÅ’“中あ𝐀😀\u00a0\u200d\u2028"))
 PATTERNS = {
@@ -24,6 +26,26 @@ def test_without_combining_marks_both_find_the_same(pattern: JavaRegex, text: st
         [found.start() for found in one.finditer(text)] for one in (pattern._quick, pattern._exact)
     )
     assert quick == exact
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "replaced"),
+    [
+        ("a{1,2}{2}", "aaaaaab", "___b"),
+        ("a{2}{3}{2}", "aaaaaab", "___b"),
+        ("(ab)+{2}", "ababab", "_"),
+        ("a+{0}", "aaaaaab", "_b"),
+        ("a?{2}b", "ababab", "___"),
+        ("a*{2}", "aac", "__c_"),
+        ("a|{2}b", "aac", "__c"),
+        ("{2}", "b", "_b_"),
+    ],
+)
+def test_a_counted_quantifier_after_another_one_repeats_nothing(
+    pattern: str, text: str, replaced: str
+) -> None:
+    """As Elasticsearch 9.4.3 answers: in Java the second one repeats the empty text before it."""
+    assert compile_java(Options("p", {"pattern": pattern})).substitute("_", text) == replaced
 
 
 def test_a_combining_mark_is_of_the_letter_before_it() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from searchapp.analysis.unicode_tables import parse_ranges, read_table
+from searchapp.lucene.analysis.characters import parse_ranges, read_table
 from tests.analysis.parity import InlineOracle
 from tests.profile import FULL, SEED
 from tests.search.pieces import Settings

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.formats.problems import Problems
-from searchapp.formats.proofwiki import read_knowledge_base, read_statements
+from searchapp.tasks.nlps.task import read_knowledge_base, read_statements
 from tests.analysis.parity import AnalysisOracle
 from tests.profile import FULL, SEED
 from tests.scheduling import OLDER

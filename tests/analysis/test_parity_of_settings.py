@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from searchapp.analysis import AnalysisRegistry
-from searchapp.analysis.registry import TOKEN_FILTERS, TOKENIZERS
+from searchapp.lucene.analysis import AnalysisRegistry
+from searchapp.lucene.analysis.registry import TOKEN_FILTERS, TOKENIZERS
 from tests.analysis.parity import InlineOracle
 from tests.profile import FULL, SEED
 from tests.scheduling import OLDER

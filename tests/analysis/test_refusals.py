@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from searchapp.analysis import AnalysisRegistry, BadSettings, NotSupported
+from searchapp.lucene.analysis import AnalysisRegistry, BadSettings, NotSupported
+from searchapp.lucene.errors import Undefined
 
 Settings = dict[str, Any]
 
@@ -66,8 +67,6 @@ def _synonym(**settings: Any) -> Settings:
         (_tokenizer(type="standard", unknown=1), "`unknown` of tokenizer `mine`"),
         (_analyzer(type="german"), "the analyzer `mine` of type german"),
         (_analyzer(type="english", stem_exclusion_path="x"), "`stem_exclusion_path`"),
-        (_analyzer(tokenizer="standard", filter=["cjk_width"]), "the filter `cjk_width`"),
-        (_analyzer(tokenizer="thai"), "the tokenizer `thai`"),
         (_analyzer(tokenizer="standard", extra=1), "`extra` of analyzer `mine`"),
         ({"normalizer": {}}, "the section `normalizer`"),
         (_pattern("a", flags="COMMENTS"), "flag COMMENTS"),
@@ -80,6 +79,8 @@ def _synonym(**settings: Any) -> Settings:
         (_pattern(r"\p{IsLatin}"), r"\p{IsLatin}"),
         (_pattern(r"\p{Lu}", flags="CASE_INSENSITIVE"), r"\p{Lu}"),
         (_pattern("(?<=a|bc)d"), "a look-behind of variable length"),
+        (_pattern(r"(?<=\x{1F600})a"), "an escaped character above U+FFFF in a look-behind"),
+        (_pattern(r"(?<![b\x{01F600}])a"), "an escaped character above U+FFFF in a look-behind"),
         (_pattern("(a|(b))+", replacement="$2"), "a group inside of a repeated, atomic or negative one"),
     ],
 )
@@ -134,8 +135,48 @@ def test_settings_that_make_no_sense_are_bad_settings(settings: Settings, said: 
 
 
 def test_an_unknown_analyzer_is_refused_when_it_is_asked_for() -> None:
-    with pytest.raises(NotSupported, match="the analyzer `french` is not supported"):
+    with pytest.raises(
+        Undefined, match="there is no analyzer `french`: define it under `settings.analysis.analyzer`"
+    ):
         AnalysisRegistry({}).analyzer("french")
+    with pytest.raises(Undefined, match=r"there is no analyzer `englsh` \(did you mean english\?\)"):
+        AnalysisRegistry({}).analyzer("englsh")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (_analyzer(tokenizer="standard", filter=["cjk_width"]), "there is no filter `cjk_width`: define"),
+        (_analyzer(tokenizer="thai"), "there is no tokenizer `thai`: define"),
+        (_analyzer(tokenizer="standard", filter=["lowrcase"]), "(did you mean lowercase?)"),
+    ],
+)
+def test_a_name_that_nothing_has_is_not_ascribed_to_elasticsearch(settings: Settings, told: str) -> None:
+    with pytest.raises(Undefined) as refused:
+        AnalysisRegistry(settings)
+    assert told in str(refused.value) and str(refused.value).endswith("if Elasticsearch has it")
+
+
+def test_all_problems_are_reported_with_their_paths() -> None:
+    settings = {
+        "filter": {"stems": {"type": "stemmer", "language": "english", "a": 1, "b": 2}, "long": {}},
+        "tokenizer": {"mine": {"type": "thai"}},
+        "analyzer": {
+            "broken": {"tokenizer": "standard", "filter": ["stems"]},
+            "other": {"tokenizer": "mine", "filter": ["lowercase", "x", "y"]},
+        },
+    }
+    with pytest.raises(NotSupported) as refused:
+        AnalysisRegistry(settings)
+    paths = [line.partition(": ")[0] for line in refused.value.lines]
+    assert [path.removeprefix("settings.analysis.") for path in paths] == [
+        "tokenizer.mine",
+        "filter.stems",
+        "filter.long",
+        "analyzer.other.filter[1]",
+        "analyzer.other.filter[2]",
+    ]
+    assert "`a` and `b` of filter `stems`" in str(refused.value)
 
 
 def test_a_pattern_that_was_refused_before_is_refused_by_each_setting_s_name() -> None:

@@ -13,10 +13,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from searchapp.analysis import AnalysisRegistry, Analyzer, java_regex, shared
-from searchapp.analysis.first_characters import with_first_characters
-from searchapp.analysis.tokens import Tokens
-from searchapp.analysis.word_trees import with_word_trees
+from searchapp.lucene.analysis import AnalysisRegistry, Analyzer, java_regex
+from searchapp.lucene.analysis import analyzer as shared
+from searchapp.lucene.analysis.java_regex import with_first_characters, with_word_trees
+from searchapp.lucene.analysis.token_filters import Tokens
 
 MAPPINGS = sorted((Path(__file__).parents[2] / "index_mappings").glob("*.json"))
 FACTS = next(path for path in MAPPINGS if path.stem == "facts")
@@ -128,6 +128,7 @@ def test_a_text_is_cut_once_for_all_analyzers_that_begin_alike(monkeypatch: pyte
     cut: list[str] = []
     registry = AnalysisRegistry(_settings(FACTS))
     tokenizer = registry._tokenizers["standard"]
+    assert tokenizer is not None
     terms = tokenizer.terms
 
     def counted(text: str) -> list[str]:

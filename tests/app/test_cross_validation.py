@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from searchapp import tasks
-from searchapp.app.cross_validation import CrossValidation, CrossValidationRequest, is_training
+from searchapp.app.experiments.cross_validation import CrossValidation, CrossValidationRequest, is_training
 from searchapp.app.index import index_task
+from searchapp.config.settings import Settings
 from searchapp.engines import open_on_disk
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
-from searchapp.settings import Settings
-from searchapp.tasks import folds
+from searchapp.tasks import splits as folds
 from tests.app.conftest import SAMPLES
 
 Validate = Callable[..., CrossValidation]
@@ -67,10 +67,10 @@ def said(error: type[SearchappError], *words: str) -> Iterator[None]:
         ("explanation-2019", ("train",)),
         ("explanation-2021", ("train",)),
         ("checkthat", ("training",)),
-        ("smart-types-dbpedia", folds.NAMES),
-        ("smart-types-wikidata", folds.NAMES),
-        ("smart-relations-dbpedia", folds.NAMES),
-        ("smart-relations-wikidata", folds.NAMES),
+        ("smart-types-dbpedia", folds.FOLD_NAMES),
+        ("smart-types-wikidata", folds.FOLD_NAMES),
+        ("smart-relations-dbpedia", folds.FOLD_NAMES),
+        ("smart-relations-wikidata", folds.FOLD_NAMES),
     ],
 )
 def test_every_task_has_a_value_for_each_solved_topic(
@@ -86,7 +86,7 @@ def test_every_task_has_a_value_for_each_solved_topic(
 
 
 def test_no_topic_is_ranked_by_its_own_answers(validate: Validate, monkeypatch: pytest.MonkeyPatch) -> None:
-    from searchapp.ranking import rank
+    from searchapp.ranking import ranker as rank
 
     seen: list[tuple[set[str], set[str]]] = []
     ranker = rank.Ranker.rank
@@ -96,7 +96,7 @@ def test_no_topic_is_ranked_by_its_own_answers(validate: Validate, monkeypatch: 
         seen.append(({topic.id for topic in topics}, set(voting.solved.gold)))  # type: ignore[attr-defined]
         return ranker(self, topics, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("searchapp.app.cross_validation.Ranker.rank", watched)
+    monkeypatch.setattr("searchapp.app.experiments.cross_validation.Ranker.rank", watched)
     found = validate("nlps", folds=3)
     found.scores(recipes.load("nlps", "neighbours"))
     assert len(seen) == 3
@@ -105,7 +105,7 @@ def test_no_topic_is_ranked_by_its_own_answers(validate: Validate, monkeypatch: 
 
 
 def test_trained_signals_learn_from_the_other_folds_only(validate: Validate) -> None:
-    found = validate("smart-types-dbpedia", *folds.NAMES)
+    found = validate("smart-types-dbpedia", *folds.FOLD_NAMES)
     # A model refuses a topic that it was trained on: that it ranks them all shows that it has seen none of them.
     assert len(found.scores(recipes.load("smart-types-dbpedia", "best", {"fewest": 2}))) == len(found.topics)
 
@@ -113,9 +113,9 @@ def test_trained_signals_learn_from_the_other_folds_only(validate: Validate) -> 
 def test_the_usual_folds_are_those_that_figures_are_reported_for(validate: Validate) -> None:
     name = "smart-relations-dbpedia"
     recipe = recipes.load(name, "neighbours")
-    together = validate(name, *folds.NAMES, folds=5).scores(recipe)
+    together = validate(name, *folds.FOLD_NAMES, folds=5).scores(recipe)
     alone: dict[str, str] = {}
-    for split in folds.NAMES:
+    for split in folds.FOLD_NAMES:
         examples = tasks.load(name).collection(SAMPLES / name).topics(split, Problems())
         alone |= {topic.id: split for topic in examples}
     by_number = {topic: folds.fold_of(topic) for topic in together}

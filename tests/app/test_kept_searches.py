@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.app.kept_searches import (
+from searchapp.app.saved_searches import (
     FURTHEST,
     LONGEST,
     POSITIONS,
@@ -21,7 +21,7 @@ from searchapp.app.kept_searches import (
     last_position,
 )
 from searchapp.errors import SearchappError, UsageError
-from searchapp.ranking.language import Filter
+from searchapp.ranking.query_language import Filter
 
 WHOLE = KeptSearch("a\n\x1b[2J\u202e b", "words", (Filter("speaker", "CASTELL"),), "d:1", literal=True)
 

@@ -1,4 +1,4 @@
-"""A figure is the same wherever it is shown: all come through `app.scoring`, and are equal to the last bit."""
+"""A figure is the same wherever it is shown: all come through `app.evaluate`, and are equal to the last bit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import searchapp
-from searchapp.app.bench import read_bench
-from searchapp.app.figures import Figures
-from searchapp.app.known_runs import KnownRun
+from searchapp.app.experiments.bench_result import read_bench
+from searchapp.app.runs import Figures, KnownRun
 from searchapp.runs.directory import read_manifest
 from tests.cli.conftest import SAMPLES, Cli
 from tests.cli.conftest import offline as offline
@@ -29,7 +28,7 @@ SPLITS = {
     "smart-relations-wikidata": "fold0",
 }
 PACKAGE = Path(searchapp.__file__).parent
-DOOR = PACKAGE / "app" / "scoring.py"
+DOOR = PACKAGE / "app" / "evaluate.py"
 
 
 ASKING = re.compile(r"searchapp\.evaluation\.measures|ir_measures|pytrec_eval|\.score\b|measures\.measure")

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from searchapp.app import known_runs
-from searchapp.app.figures import Figures
-from searchapp.app.kept import KeptLines
-from searchapp.app.known_runs import KnownRun, recent
+from searchapp.app import runs
+from searchapp.app.line_cache import KeptLines
 from searchapp.app.overview import look, look_into
+from searchapp.app.runs import Figures, KnownRun, recent_runs
 from searchapp.cli import app as command_line
+from searchapp.config.settings import Settings
+from searchapp.judging.agreement import judged_in
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
-from searchapp.judging.statistics import judged_in
 from searchapp.resources import SAMPLES
-from searchapp.settings import Settings
+from searchapp.runs.directory import FORMAT
 from searchapp.tasks import load, names
 
 TASK = "explanation-2019"
@@ -92,7 +92,7 @@ def test_runs_are_listed_once_the_latest_first_and_what_is_gone_is_forgotten(tmp
             "index_digest": "",
             "created": created,
             "digest": path.name,
-            "format": 1,
+            "format": FORMAT,
             "seconds": 0.1,
             "depth": 1,
             "topics": 1,
@@ -113,12 +113,12 @@ def test_runs_are_listed_once_the_latest_first_and_what_is_gone_is_forgotten(tmp
     (folder / "damaged").mkdir()
     (folder / "damaged" / "run.json").write_text('{"format": 1}')
     for path in (here, far, gone, far):
-        known_runs.remember(home, path)
-    with (home / known_runs.FILE).open("a") as file:
+        runs.remember_run(home, path)
+    with (home / runs.RUNS_FILE).open("a") as file:
         file.write('{"run": 3}\n[]\nno json\n{"run": "\\u0000"}\n')
     shutil.rmtree(gone)
-    assert [one.path.name for one in recent(home, folder)] == ["at home", "below", "here", "far"]
-    assert recent(tmp_path / "nowhere", tmp_path / "nowhere") == []
+    assert [one.path.name for one in recent_runs(home, folder)] == ["at home", "below", "here", "far"]
+    assert recent_runs(tmp_path / "nowhere", tmp_path / "nowhere") == []
 
 
 def test_the_oldest_lines_go_when_there_are_too_many(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_the_oldest_lines_go_when_there_are_too_many(tmp_path: Path) -> None:
 def test_a_figure_is_kept_as_long_as_run_and_gold_stay_the_same(ranked: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     run = tmp_path / "run"
-    (known,) = recent(ranked, tmp_path)
+    (known,) = recent_runs(ranked, tmp_path)
     shutil.copytree(known.path, run)
     mine = KnownRun(run, known.manifest)
     figures = Figures(home)

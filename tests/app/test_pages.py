@@ -11,12 +11,12 @@ import pytest
 
 import searchapp
 from searchapp.app.index import index_task, open_index
-from searchapp.app.pages import Pages
+from searchapp.app.inspection.pages import Pages
+from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.errors import Replaced
 from searchapp.model import Topic
 from searchapp.progress import Silent
-from searchapp.settings import Settings
 from searchapp.tasks import load
 
 SAMPLE = Path(searchapp.__file__).parent / "samples" / "nlps"

@@ -11,11 +11,11 @@ import pytest
 
 from searchapp.app.index import index_task
 from searchapp.app.search import Searcher, SearchRequest
+from searchapp.config.settings import ON_DISK, SERVER, Settings
 from searchapp.engines import open_engine
 from searchapp.progress import Silent
-from searchapp.ranking.language import Filter
+from searchapp.ranking.query_language import Filter
 from searchapp.resources import SAMPLES
-from searchapp.settings import ON_DISK, SERVER, Settings
 from searchapp.tasks import load
 from tests.server.faults import FaultProxy
 

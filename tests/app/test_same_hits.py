@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from searchapp.app.analyze import fields_of, side_by_side
+from searchapp.app.inspection.explanation import Why, compare, why
 from searchapp.app.search import Searcher, SearchRequest
-from searchapp.app.why import Why, compare, why
-from searchapp.ranking.analyzed import Analyzed
+from searchapp.ranking.highlighting import Analyzed
 from tests.profile import FULL, SEED
 from tests.search import typed
 from tests.search.comparing import unordered

@@ -8,14 +8,21 @@ from typing import Any
 
 import pytest
 
-from searchapp.app import fused, search
+from searchapp.app import search
+from searchapp.app import search as fused
 from searchapp.app.search import Searcher, SearchRequest
 from searchapp.errors import DataError, EngineRefused, UsageError
 from searchapp.model import float32
 from searchapp.ranking import paging, recipes
-from searchapp.ranking.language import BrokenQuery, Filter
-from searchapp.ranking.language.syntax import DEEPEST, LONGEST_PHRASE, LONGEST_WORD, MOST_SIGNS
 from searchapp.ranking.paging import matching_only
+from searchapp.ranking.query_language import (
+    DEEPEST,
+    LONGEST_PHRASE,
+    LONGEST_WORD,
+    MOST_SIGNS,
+    BrokenQuery,
+    Filter,
+)
 from tests.app.conftest import MakeSearcher
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "search.md"

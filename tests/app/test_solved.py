@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from searchapp.app.solved import SolvedTopic, SolvedTopics, solved_topics
+from searchapp.app.search import SolvedTopic, SolvedTopics, solved_topics
 from searchapp.model import Topic
 from searchapp.tasks import load
 from tests.app.conftest import SAMPLES

@@ -13,24 +13,21 @@ import pytest
 
 from searchapp import tasks
 from searchapp.app.evaluate import GoldSource, evaluate
-from searchapp.app.explain import loosened
-from searchapp.app.explain_topic import ExplainRequest, explain
 from searchapp.app.index import index_task
-from searchapp.app.open_topics import TopicsRequest, open_topics
+from searchapp.app.inspection.explanation import ExplainRequest, Standing, Why, explain, loosened
+from searchapp.app.inspection.live_ranking import AT_ONCE, usual_split
+from searchapp.app.inspection.topics import RunTopics, TopicsRequest, open_topics, what_became
 from searchapp.app.rank import RunRequest, make_run
-from searchapp.app.ranked_now import AT_ONCE, usual_split
 from searchapp.app.topic_figures import Figures, Order, TopicFigures
-from searchapp.app.topics import RunTopics, what_became
-from searchapp.app.why import Standing, Why
+from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.evaluation.measures import measure
 from searchapp.model import Hits, Ranking, Run, Topic, float32
 from searchapp.progress import Silent
 from searchapp.ranking import paging, recipes
-from searchapp.ranking.rank import RankedTopic, Ranker
+from searchapp.ranking.ranker import RankedTopic, Ranker
 from searchapp.runs import directory
-from searchapp.settings import Settings
 from tests.app.conftest import SAMPLES
 
 SPLITS = {"nlps": "dev", "explanation-2019": "dev", "checkthat": "training", "smart-types-wikidata": "fold0"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.app.tune_space import (
+from searchapp.app.experiments.tuning_space import (
     Dimension,
     Rung,
     Search,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import searchapp
-from searchapp.app.validate import ValidateRequest, validate
+from searchapp.app.evaluate import ValidateRequest, validate
 from searchapp.errors import DataError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.tasks import load, names

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from searchapp.app import fused
+from searchapp.app import search
+from searchapp.app.inspection.explanation import Standing, Why, compare, why
 from searchapp.app.search import Searcher, SearchRequest
-from searchapp.app.why import Standing, Why, compare, why
-from searchapp.ranking.language import Filter
+from searchapp.ranking.query_language import Filter
 from tests.app.conftest import MakeSearcher
 
 LEARNED = SearchRequest("every ring is a group", recipe="neighbours")
@@ -70,7 +70,7 @@ def test_what_is_behind_the_depth_of_a_recipe_is_told_from_what_does_not_match(
     nlps: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last = nlps.search(replace(LEARNED, size=100))[-1]
-    monkeypatch.setattr(fused, "FUSED_DEPTH", 3)
+    monkeypatch.setattr(search, "FUSED_DEPTH", 3)
     fresh = Searcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
     assert why(fresh, LEARNED, last.hit.document_id) == Why(last.hit.document_id, Standing.behind)
 

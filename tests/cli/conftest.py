@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import searchapp
 from searchapp.cli import app
-from searchapp.config.declared import DECLARED
+from searchapp.config.settings import DECLARED
 from tests.server.rest import Server
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"

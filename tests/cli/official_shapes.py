@@ -180,6 +180,14 @@ def _relations(files: dict[str, bytes]) -> dict[str, bytes]:
     return {name: _json(masked, indent=2)}
 
 
+def relations_with_gold(base: str) -> dict[str, bytes]:
+    """The files of relation prediction whose test file has gold, beside the one without."""
+    files = dict(_sample(f"smart-relations-{base}"))
+    train = json.loads(files[f"smart-2021-rl-{base}-train.json"])
+    gold = [{**entry, "id": f"test-{number}"} for number, entry in enumerate(train[:5])]
+    return {**files, f"smart-2021-rl-{base}-test.json": _json(gold, indent=2)}
+
+
 _MAKERS = {
     "nlps": _nlps,
     "explanation-2019": _explanation_2019,

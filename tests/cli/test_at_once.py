@@ -15,7 +15,7 @@ from tests.programs import COMMAND, Program
 
 SLOW_BUILDER = """
 import sys, time
-from searchapp.engines.embedded.storage.writer import IndexWriter
+from searchapp.lucene.index.writer import IndexWriter
 add_all = IndexWriter.add_all
 def slow(writer, *given, **more):
     print("building", flush=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.ranking.learning import files
+from searchapp.ranking.learning import model_files
 from tests.cli.conftest import SAMPLES, Cli
 
 TASK = "nlps"
@@ -22,7 +22,7 @@ def ranked(run: Cli, out: Path, *options: object) -> dict[str, bytes]:
     assert run("index", TASK, *DATA, *engine).code == 0
     made = run("rank", TASK, *DATA, "--split", "dev", "--recipe", "best", *QUICK, "--out", out, *options)
     assert made.code == 0, made.stderr
-    held = {file.name: file.read_bytes() for file in out.iterdir() if file.name != "run.json"}
+    held = {file.name: file.read_bytes() for file in out.rglob("*.*") if file.name != "run.json"}
     return held | {"models": json.dumps(recipe_of(out)["models"]).encode()}
 
 
@@ -33,7 +33,7 @@ def recipe_of(run: Path) -> Any:
 def test_a_run_records_the_model_that_fused_it_and_train_makes_the_same(offline: Cli, tmp_path: Path) -> None:
     first = ranked(offline, tmp_path / "run")
     (path,) = (tmp_path / "home" / "models").glob("nlps-fusion-*.npz")
-    stored = files.read(path)
+    stored = model_files.read(path)
     recipe = recipe_of(tmp_path / "run")
     assert recipe["models"]["fusion"]["digest"] == stored.digest
     assert recipe["models"]["fusion"]["solved"] == 12

@@ -11,7 +11,7 @@ import pytest
 
 import searchapp
 from searchapp.tasks.base import Part
-from searchapp.visible import visible
+from searchapp.text import visible
 from tests.cli.conftest import Cli, official_figures
 
 pytestmark = pytest.mark.shared_indexes
@@ -201,12 +201,12 @@ def test_an_index_made_before_holds_other_lines_and_is_refused(offline: Cli, tmp
     """Until there were two indexes, the one of the task's name had the lines of all debates."""
     from contextlib import closing
 
-    from searchapp.digests import DocumentsDigest, digest_json
+    from searchapp.config.settings import Settings
     from searchapp.engines import open_engine
     from searchapp.engines.base import IndexSpec
+    from searchapp.files import DocumentsDigest, digest_json
     from searchapp.formats.problems import Problems
-    from searchapp.settings import Settings
-    from searchapp.tasks.checkthat import TASK
+    from searchapp.tasks.checkthat.task import TASK
 
     seen = DocumentsDigest()
     documents = list(seen.watch(TASK.collection(SAMPLE).documents.read(Problems())))
@@ -228,10 +228,9 @@ def test_an_index_made_before_holds_other_lines_and_is_refused(offline: Cli, tmp
 def test_the_lines_of_every_debate_can_be_judged(offline: Cli, tmp_path: Path) -> None:
     from contextlib import closing
 
-    from searchapp.app.index_sources import LocalFirst
-    from searchapp.app.run_pages import RunPages
+    from searchapp.app.inspection.pages import LocalFirst, RunPages
+    from searchapp.config.settings import Settings
     from searchapp.progress import Silent
-    from searchapp.settings import Settings
     from searchapp.tasks import load
 
     assert offline("index", "checkthat", "--data", SAMPLE).code == 0
@@ -443,7 +442,7 @@ def test_a_folder_without_a_run_needs_a_task_and_files(offline: Cli, tmp_path: P
 
 
 def test_no_judged_gold_is_lost(debates: Cli, tmp_path: Path) -> None:
-    from searchapp.tasks.checkthat import TASK
+    from searchapp.tasks.checkthat.task import TASK
 
     grades: dict[str, Any] = {"farm_speech": {"farm_speech:2": 1, "farm_speech:3": 0}}
     (name, write), *others = TASK.official.gold(grades, Part(TASK.collection(SAMPLE), "training")).items()

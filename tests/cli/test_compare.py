@@ -16,7 +16,7 @@ import pytest
 import scipy
 
 from searchapp import processes
-from searchapp.app import scored_runs
+from searchapp.app import comparison
 from searchapp.evaluation.overlap import rbo
 from searchapp.evaluation.significance import PERMUTATIONS, SEED
 from searchapp.formats import trec
@@ -94,8 +94,8 @@ def test_large_runs_are_scored_by_other_processes_with_the_same_figures(
             pids.append(pid)
             yield found
 
-    monkeypatch.setattr(scored_runs, "LARGE", 1)
-    monkeypatch.setattr(scored_runs, "spread", told)
+    monkeypatch.setattr(comparison, "LARGE", 1)
+    monkeypatch.setattr(comparison, "spread", told)
     assert ranked("compare", "A", "B", *NEAREST, "--by", "all", "--json").stdout == here
     assert os.getpid() not in pids or sys.platform != "linux"
     refused = ranked("compare", "A", "B", "--json")  # an error of another process is the same one
@@ -311,3 +311,33 @@ def test_the_figures_against_qrels_are_those_of_evaluate(ranked: Cli) -> None:
     assert found["measures"][0]["means"]["B"] == pytest.approx(expected[1]["official"]["value"], abs=1e-12)
     for one in found["measures"][1:]:
         assert one["means"]["A"] == pytest.approx(expected[0]["measures"][one["measure"]], abs=1e-12)
+
+
+def test_compare_takes_the_gold_that_evaluate_takes_with_the_same_options(
+    offline: Cli, tmp_path: Path
+) -> None:
+    def ranked(task: str, split: str) -> tuple[Path, list[Path]]:
+        data = shutil.copytree(SAMPLES / task, tmp_path / task)
+        assert offline("index", task, "--data", data).code == 0
+        runs = [tmp_path / recipe for recipe in ("bm25", "neighbours")]
+        for run in runs:
+            options = ("--split", split, "--recipe", run.name, "--out", run, "--overwrite")
+            assert offline("rank", task, *options).code == 0
+        return data, runs
+
+    data, runs = ranked("explanation-2019", "dev")
+    gold = data / "questions" / "ARC-Elementary+EXPL-Dev.tsv"
+    gold.write_text(gold.read_text().replace("questionID", "QuestionID", 1))
+    for command, named in (("evaluate", runs[:1]), ("compare", runs)):
+        refused = offline(command, *named)
+        assert refused.code == 4 and "--lenient continues" in refused.stderr
+    found = offline("compare", *runs, "--lenient", "--json")
+    assert found.code == 0, found.stderr
+    figure = offline("evaluate", runs[0], "--lenient", "--json").json["official"]["value"]
+    assert found.json["runs"][0]["official"] == figure
+
+    data, runs = ranked("smart-types-dbpedia", "fold0")
+    hierarchy = (data / "dbpedia_types.tsv").rename(tmp_path / "hierarchy.tsv")
+    for command, named in (("evaluate", runs[:1]), ("compare", runs)):
+        found = offline(command, *named, "--hierarchy", hierarchy)
+        assert found.code == 0, found.stderr

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.config.declared import DECLARED
+from searchapp.config.settings import DECLARED
 from tests.cli.conftest import SAMPLE, Cli, Result
 
 

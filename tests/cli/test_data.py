@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.fetching import download, sources
-from searchapp.fetching.staging import NAME
+from searchapp.fetching.fetch import STAGING
 from tests.cli.conftest import SAMPLE, Cli
 from tests.fetching.server import Fault, FileServer
 from tests.programs import Program
@@ -253,7 +253,7 @@ def test_the_list_tells_sizes_sources_terms_and_what_is_there(
 def test_an_unfinished_download_is_no_data(web: FileServer, offline: Cli, home: Path) -> None:
     web.faults[BASE + "dev_set.json"] = Fault(status=404)
     assert offline("data", "get", "nlps", "--accept-terms").code == 1
-    assert (home / NAME).is_dir()
+    assert (home / STAGING).is_dir()
     described = {task["task"]: task for task in offline("tasks", "--json").json["tasks"]}
     assert described["nlps"]["data_found"] is False
     assert offline("data", "verify", "nlps").code == 4
@@ -362,7 +362,7 @@ def test_an_interrupted_download_says_what_is_kept_and_goes_on_from_there(
     with Terminal(
         listed, "data", "get", "checkthat", "--accept-terms", "--home", tmp_path / "home"
     ) as terminal:
-        while not any(part.stat().st_size for part in folder.glob(f"{NAME}/downloads/*.part")):
+        while not any(part.stat().st_size for part in folder.glob(f"{STAGING}/downloads/*.part")):
             time.sleep(0.01)
         terminal.program.send_signal(signal.SIGINT)
         assert terminal.end() == 130

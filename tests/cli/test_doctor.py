@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import importlib.metadata
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from searchapp import resources
 from tests.cli.conftest import SAMPLE, Cli
 
 
@@ -17,6 +21,35 @@ def test_without_a_server_all_is_well(offline: Cli, monkeypatch: pytest.MonkeyPa
 def test_an_index_is_told_with_its_size(offline: Cli) -> None:
     offline("index", "nlps", "--data", SAMPLE)
     assert "index nlps: 70 documents, built 2" in offline("doctor").stdout
+
+
+@pytest.fixture
+def other_numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Reports a NumPy 99.0, which nobody has tested, in place of the installed one."""
+
+    def version(package: str) -> str:
+        return "99.0" if package == "numpy" else importlib.metadata.version(package)
+
+    monkeypatch.setattr(resources, "version", version)
+    resources.untested_versions.cache_clear()
+    yield
+    resources.untested_versions.cache_clear()
+
+
+def test_a_version_outside_the_tested_range_is_a_warning(offline: Cli, other_numpy: None) -> None:
+    result = offline("doctor", "--json")
+    (check,) = [check for check in result.json["checks"] if check["name"] == "tested versions"]
+    assert result.code == 0 and check["verdict"] == "warning"
+    assert check["finding"].startswith("outside the tested range: numpy 99.0 (tested: ")
+
+
+def test_a_run_names_versions_outside_the_tested_range(
+    offline: Cli, other_numpy: None, tmp_path: Path
+) -> None:
+    offline("index", "nlps", "--data", SAMPLE)
+    assert offline("rank", "nlps", "--split", "dev", "--out", tmp_path / "run").code == 0
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["untested"] == {"numpy": "99.0"}
+    assert offline("runs", "verify", tmp_path / "run").code == 0
 
 
 def index_file(home: Path, name: str) -> Path:

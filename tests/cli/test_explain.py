@@ -69,6 +69,14 @@ def test_a_topic_is_found_in_its_split_and_a_document_that_is_not_ranked_is_acco
     assert (told.code, told.stdout) == (0, f"{TOPIC} matches, but a filter leaves it out\n")
 
 
+def test_a_depth_that_raises_a_window_is_warned_of_as_by_rank(indexed: Cli) -> None:
+    asked = ("explain", "nlps", "601", "--topic", TOPIC, "--data", SAMPLE, "--recipe", "neighbours")
+    for depth in (500, 501):
+        told = indexed(*asked, "--depth", depth)
+        assert told.code == 0, told.stderr
+        assert ("the depth 501 raises the window 500 of the signal direct" in told.stderr) == (depth == 501)
+
+
 def test_a_debate_is_explained_although_nobody_could_type_it(indexed: Cli) -> None:
     assert indexed("index", "checkthat", "--data", SAMPLES / "checkthat").code == 0
     asked = ("--topic", "farm_speech", "--data", SAMPLES / "checkthat", "--recipe", "neighbours")

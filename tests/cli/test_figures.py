@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from searchapp.app.evaluate import Evaluation
-from searchapp.cli.figures import Column, blocks, headings, print_columns
-from searchapp.cli.judgments import tables
+from searchapp.cli import tables
+from searchapp.cli.tables import Column, blocks, headings, print_columns
 from searchapp.evaluation.base import OfficialScore
 from searchapp.evaluation.measures import Measures
 

@@ -80,7 +80,7 @@ def test_what_changes_an_answer_builds_a_new_version(indexed_server: Cli, data: 
         options += ["--rebuild"]
     outcome = indexed_server("index", "nlps", *options).json
     assert outcome["built"]
-    assert outcome["index"].endswith("-000002")
+    assert "-000002" in outcome["index"]
     assert outcome["documents"] == (71 if change == "documents" else 70)
 
 
@@ -225,12 +225,13 @@ def test_notation_variants_find_the_same(indexed: Cli) -> None:
 
 def test_analyze_shows_every_step(indexed: Cli) -> None:
     described = indexed("analyze", "nlps", r"$\left( x \leq y \right)$", "--field", "text", "--json").json
-    (analysis,) = described["analyses"]
+    analysis, of_queries = described["analyses"]
+    assert (analysis["field"], of_queries["search"]) == ("text", "text")
     assert analysis["steps"][0]["kind"] == "char_filter"
     terms = [token["term"] for token in analysis["steps"][-1]["tokens"]]
     assert r"\le" in terms and not {r"\left", r"\right", r"\leq"} & set(terms)
     shown = indexed("analyze", "nlps", "normal subgroups").stdout
-    assert "field text" in shown and "subgroup" in shown
+    assert "field text" in shown and "search text" in shown and "subgroup" in shown
 
 
 def test_a_run_is_complete_and_verifiable(indexed: Cli, run: Path) -> None:
@@ -238,7 +239,8 @@ def test_a_run_is_complete_and_verifiable(indexed: Cli, run: Path) -> None:
     assert (manifest["task"], manifest["split"], manifest["topics"]) == ("nlps", "dev", 10)
     assert manifest["hits"] == 10 * 69
     assert manifest["recipe"]["name"] == "bm25"
-    assert set(manifest["files"]) == {path.name for path in run.iterdir()} - {"run.json"}
+    there = {path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()}
+    assert set(manifest["files"]) == there - {"run.json"}
     assert indexed("runs", "verify", run).code == 0
     with (run / "run.trec").open("a") as file:
         file.write("x Q0 y 1 1 z\n")
@@ -317,8 +319,9 @@ def test_the_sample_is_too_small_for_the_official_cut_off(indexed: Cli, run: Pat
     assert scored.code == 4 and "the official scorer would not score this file" in scored.stderr
 
 
-def test_a_trec_export_is_the_run_file(indexed: Cli, run: Path, tmp_path: Path) -> None:
-    assert indexed("export", run, "--format", "trec", "--out", tmp_path / "run.trec").code == 0
+def test_a_trec_export_of_the_engines_scores_is_the_run_file(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    options = ("--format", "trec", "--engine-scores", "--out", tmp_path / "run.trec")
+    assert indexed("export", run, *options).code == 0
     assert (tmp_path / "run.trec").read_bytes() == (run / "run.trec").read_bytes()
 
 
@@ -387,3 +390,23 @@ def test_masked_gold_cannot_be_scored(indexed: Cli, data: Path, tmp_path: Path) 
     assert indexed("rank", "nlps", "--data", data, "--split", "test", "--out", out).code == 0
     result = indexed("evaluate", out, "--nearest", 50)
     assert result.code == 4 and "masked" in result.stderr
+
+
+def test_the_depth_cuts_a_fused_ranking_and_is_recorded_where_it_is_above_the_window(
+    offline: Cli, tmp_path: Path
+) -> None:
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0
+    given = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours")
+    found = {}
+    for depth in (2, 20, 501):
+        made = offline(*given, "--depth", depth, "--out", tmp_path / str(depth))
+        assert made.code == 0, made.stderr
+        assert ("the depth 501 raises the window 500 of the signal direct" in made.stderr) == (depth == 501)
+        manifest = json.loads((tmp_path / str(depth) / "run.json").read_text())
+        windows = [one.get("window") for one in manifest["recipe"]["signals"]]
+        assert windows == [max(500, depth), None]
+        lines = [line.split() for line in (tmp_path / str(depth) / "run.trec").read_text().splitlines()]
+        found[depth] = [
+            (topic, document, score) for topic, _, document, rank, score, _ in lines if int(rank) <= 2
+        ]
+    assert found[2] == found[20] == found[501]

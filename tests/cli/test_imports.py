@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.judging.events import Action, Author, Event
-from searchapp.judging.fold import View
+from searchapp.judging.judgments import View
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from tests.cli.conftest import SAMPLE, Cli, Result
@@ -94,7 +94,7 @@ def test_topics_of_another_split_are_refused_where_a_split_is_named(
 def test_without_an_index_documents_are_looked_up_in_the_files(offline: Cli, log: Path, qrels: Path) -> None:
     qrels.write_text("608 0 nothing 1\n")
     result = take_in(offline, log, qrels, "--data", SAMPLE)
-    assert result.code == 4 and "1 of 1 documents (nothing) is not in the files in" in result.stderr
+    assert result.code == 4 and "1 of 1 document (nothing) is not in the files in" in result.stderr
 
 
 def test_what_can_not_be_checked_is_told(offline: Cli, log: Path, qrels: Path) -> None:

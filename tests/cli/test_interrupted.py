@@ -114,7 +114,7 @@ sys.meta_path.insert(0, Slow())
 
 @pytest.mark.parametrize("text", [SCRIPT, MODULE])
 @pytest.mark.parametrize(
-    "imported", ["searchapp.cli", "typer", "searchapp.cli.doctor", "searchapp.app.doctor"]
+    "imported", ["searchapp.cli", "typer", "searchapp.cli.setup", "searchapp.app.doctor"]
 )
 def test_ctrl_c_ends_a_command_in_one_way_while_python_imports(text: str, imported: str) -> None:
     with subprocess.Popen(

@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from searchapp.cli import app
-from searchapp.judging.events import Event
-from searchapp.judging.log import JudgmentLog
-from searchapp.judging.presence import Presence
+from searchapp.judging.events import Author, Event
+from searchapp.judging.log import JudgmentLog, Presence
+from searchapp.judging.session import SeenDocument, Session
 from tests.cli.conftest import SAMPLE, Cli
 
 pytestmark = pytest.mark.shared_indexes
@@ -306,10 +306,34 @@ def test_settings_that_can_not_be_are_told(run: Path, tmp_path: Path) -> None:
 @pytest.mark.own_indexes
 def test_a_run_whose_index_has_changed_can_still_be_judged(indexed: Cli, run: Path, tmp_path: Path) -> None:
     data = Path(shutil.copytree(SAMPLE, tmp_path / "data"))
-    text = (data / "knowledge_base.json").read_text()
-    assert text.count('"101": ') == 1
-    (data / "knowledge_base.json").write_text(text.replace('"101": ', '"9101": '))
+    documents = json.loads((data / "knowledge_base.json").read_text())
+    documents["9101"] = documents.pop("101")
+    documents["103"] += " Or so."
+    (data / "knowledge_base.json").write_text(json.dumps(documents))
     assert indexed("index", "nlps", "--data", data, "--lenient").code == 0
     result = judge(run, typed="i 101\nq\n")
     assert "the index is not the one that was ranked" in result.stderr
     assert "The index does not have it any more" in result.stdout
+    result = judge(run, typed="i 101\n1\ni 103\n1\ni 104\n1\nbulk 1-70 0\ny\nq\n")
+    assert "document 101 is not in the index any more, so it is not graded: rank again" in result.stdout
+    changed = "the text of document 103 has changed since it was ranked, so it is not graded: rank again"
+    assert changed in result.stdout
+    assert result.stdout.count("saved. ") == 1 and result.stdout.count("error: ") == 3
+    with JudgmentLog(tmp_path / "home" / "judgments.sqlite") as log:
+        topic = next(event.topic_id for _, event in log.events())
+        for name, grade in (("ben", 0), ("eve", 1)):
+            session = Session(log, "nlps", Author(name))
+            session.grade([SeenDocument(topic, document) for document in ("101", "103", "104")], grade)
+
+    def decided(document: str, *options: object) -> tuple[int, str]:
+        decide = ("--annotator", "kim", "--topic", topic, "--document", document, "--grade", 1)
+        found = indexed("judgments", "adjudicate", "nlps", *decide, *options)
+        return found.code, found.stderr
+
+    code, told = decided("101", "--run", run)
+    assert code == 4 and "document 101 is not in the index any more, so it is not graded: rank again" in told
+    code, told = decided("103", "--run", run)
+    assert code == 4 and changed in told
+    assert decided("104", "--run", run)[0] == 0
+    assert decided("103")[0] == 0, "without a run there is nothing to compare the text with"
+    assert [event.document_id for event in events(tmp_path) if event.annotator == "kim"] == ["104", "103"]

@@ -10,7 +10,7 @@ from searchapp import tasks
 from searchapp.app.demo import OPTIONS, Sample, samples
 from searchapp.app.evaluate import GoldSource, evaluate
 from searchapp.judging.events import Author
-from searchapp.judging.fold import View, judged
+from searchapp.judging.judgments import View, judged
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.runs import directory

@@ -100,6 +100,22 @@ def test_qrels_are_imported_once_and_refused_where_they_contradict(
 
 
 @pytest.mark.own_indexes
+def test_one_judgment_is_counted_in_the_singular(offline: Cli, tmp_path: Path) -> None:
+    log, path = tmp_path / "log", tmp_path / "given"
+    path.write_text("t1 0 d1 2\n")
+    given = ("judgments", "import", TASK, path, "--format", "qrels", "--annotator", "ann", "--log", log)
+    assert f"{path}: 1 judgment, 1 of them new" in offline(*given).stderr
+    assert f"{path}: 1 judgment, none of them new" in offline(*given).stderr
+    for format_ in ("qrels", "trec", "jsonl"):
+        out = tmp_path / format_
+        made = offline("judgments", "export", TASK, "--format", format_, "--log", log, "--out", out)
+        assert made.code == 0 and f"1 line written to {out}" in made.stderr, made.stderr
+    assert "1 event, every one" in offline("judgments", "verify", "--log", log).stderr
+    retracted = offline("judgments", "retract", TASK, "--import", 1, "--log", log)
+    assert f"1 judgment of import 1 ({path}) retracted" in retracted.stderr
+
+
+@pytest.mark.own_indexes
 def test_grades_stay_in_the_order_of_their_file(offline: Cli, tmp_path: Path) -> None:
     # Some scorers go by the order of the gold.
     log, path, out = tmp_path / "log", tmp_path / "qrels", tmp_path / "out"
@@ -164,7 +180,7 @@ def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli,
         },
     }
     printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
-    told = "1 of 4 grades (25.0%) were given in view of others' judgments; of 2 more it is not known"
+    told = "1 of 4 grades (25.0%) was given in view of others' judgments; of 2 more it is not known"
     assert told in printed and "in view of others'" in printed
 
 
@@ -177,8 +193,7 @@ def test_whether_others_were_in_sight_goes_out_and_in(offline: Cli, tmp_path: Pa
             session.grade([SeenDocument("t", "d", saw_others=saw)], 1)
     assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
     lines = [json.loads(line) for line in out.read_text().splitlines()]
-    # An event of which it is not known is what it was for an earlier searchapp.
-    assert [line.get("saw_others", "-") for line in lines] == [True, False, "-"]
+    assert [line["saw_others"] for line in lines] == [True, False, None]
     assert offline("judgments", "import", TASK, out, "--log", again).code == 0
     with JudgmentLog(log) as one, JudgmentLog(again) as two:
         assert list(one.events()) == list(two.events())
@@ -391,11 +406,13 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
     assert "1 of 1. Topic t1" in result.stdout and "saved. decided 1 least relevant: d2" in result.stdout
     assert "the texts of the topics are missing" in result.stderr
     assert "the documents are missing: " in result.stderr
-    assert "1 of 1 disputed documents are decided" in result.stderr
+    assert "1 of 1 disputed document is decided" in result.stderr
     again = offline(*arguments)
-    assert again.code == 0 and "all 1 disputed documents are decided" in again.stderr
+    assert again.code == 0 and "the only disputed document is decided" in again.stderr
     named = CliRunner().invoke(app, [*arguments, "--between", "bot", "--between", "ben"], input="q\n")
-    assert "all 1 disputed" in named.stderr  # the same document, on which bot differs from ben
+    assert (
+        "the only disputed document is decided" in named.stderr
+    )  # the same document, on which bot differs from ben
     agreed = offline(*arguments, "--between", "bot", "--between", "ann")
     assert f"nobody disagrees on {TASK}" in agreed.stderr
 

@@ -36,7 +36,7 @@ def test_a_sound_log_is_called_so(offline: Cli, log: Path) -> None:
     assert (told.code, told.stdout) == (0, "")
     assert told.stderr == f"{log}: 5 events, every one as it was written\n"
     assert offline("judgments", "verify", "--log", log, "--json").json == {
-        "log": str(log), "sound": True, "events": 5, "unsealed": 0, "damaged": [], "missing": [], "problems": []
+        "log": str(log), "sound": True, "events": 5, "damaged": [], "missing": [], "problems": []
     }  # fmt: skip
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -81,7 +83,7 @@ def _scored(run: Cli, grades: dict[str, dict[str, int]]) -> list[str]:
     """The topics that are scored, as the seed divides them."""
     import random
 
-    from searchapp.app.learning import SEED
+    from searchapp.app.experiments.learning_curve import SEED
 
     topics = list(grades)
     random.Random(SEED).shuffle(topics)
@@ -144,6 +146,18 @@ def test_other_layouts_have_the_same_figures(indexed_nlps: Cli) -> None:
         shown = indexed_nlps("learning-curve", *NLPS, "--points", "0,5", *layout).stdout
         assert all(f"{point['score']:.4f}" in shown for point in found["points"])
         assert "stands in for a judge" in shown
+
+
+@pytest.mark.own_indexes
+def test_a_topic_that_train_has_too_is_learned_from_only_when_it_is_judged(
+    offline: Cli, tmp_path: Path
+) -> None:
+    data = Path(shutil.copytree(SAMPLES / "nlps", tmp_path / "data"))
+    train, dev = (json.loads((data / f"{name}_set.json").read_text()) for name in ("train", "dev"))
+    (data / "dev_set.json").write_text(json.dumps({**dev, **dict(list(train.items())[:1])}))
+    assert offline("index", "nlps", "--data", data).code == 0
+    found = curve(offline, *NLPS, "--points", "0", "--data", data)
+    assert found["solved"] == len(train) - 1 and found["unjudged"] + found["can_be_judged"] == len(dev) + 1
 
 
 def test_what_can_t_be_learned_is_a_mistake(indexed_nlps: Cli, tmp_path: Path) -> None:

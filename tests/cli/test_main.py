@@ -11,7 +11,7 @@ import pytest
 
 from searchapp import __version__
 from searchapp.cli import run
-from searchapp.cli.commands import NAMES
+from searchapp.cli.commands import MODULES, module_of
 from searchapp.ranking import recipes
 from tests.cli.conftest import SAMPLE, Cli
 from tests.programs import COMMAND, Program
@@ -25,18 +25,18 @@ def test_the_version_is_printed(offline: Cli) -> None:
 
 def test_every_command_is_listed_with_a_sentence(offline: Cli) -> None:
     shown = offline("--help").stdout
-    for name in NAMES:
+    for name in MODULES:
         assert f" {name} " in shown
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MODULES)
 def test_every_command_has_help(offline: Cli, name: str) -> None:
     result = offline(name, "--help")
     assert result.code == 0
     assert "Usage:" in result.stdout
 
 
-@pytest.mark.parametrize("name", ["", *NAMES])
+@pytest.mark.parametrize("name", ["", *MODULES])
 def test_no_help_is_cut_in_a_narrow_terminal(
     offline: Cli, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -154,8 +154,8 @@ def printed_by(code: str) -> str:
 
 def test_no_command_imports_anything_heavy_before_it_runs() -> None:
     code = (
-        "import sys; from importlib import import_module; from searchapp.cli.commands import NAMES, module_of\n"
-        "for name in NAMES: import_module(module_of(name))\n"
+        "import sys; from importlib import import_module; from searchapp.cli.commands import MODULES, module_of\n"
+        "for name in MODULES: import_module(module_of(name))\n"
         "heavy = {'elasticsearch', 'numpy', 'scipy', 'ir_measures', 'rich.table', 'ijson', 'textual', 'httpx'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
@@ -164,14 +164,14 @@ def test_no_command_imports_anything_heavy_before_it_runs() -> None:
 
 def test_only_the_command_that_is_typed_is_imported() -> None:
     code = (
-        "import sys; from searchapp.cli import run; from searchapp.cli.commands import NAMES, module_of\n"
+        "import sys; from searchapp.cli import run; from searchapp.cli.commands import MODULES, module_of\n"
         "run(sys.argv[1:] or ['--version'])\n"
         "run(['validate', '--help'])\n"
-        "print([name for name in NAMES if module_of(name) in sys.modules])"
+        "print({module_of(name) for name in MODULES if module_of(name) in sys.modules})"
     )
     first, *_help, last = printed_by(code).splitlines()
     assert first == f"searchapp {__version__}"
-    assert last == "['validate']"
+    assert last == str({module_of("validate")})
 
 
 def test_the_help_says_task_and_no_type_of_a_flag(offline: Cli) -> None:

@@ -22,8 +22,6 @@ from tests.cli.conftest import Cli
 from tests.cli.ranked_samples import SCORED_WITH
 from tests.fetching.server import FileServer
 
-pytestmark = pytest.mark.shared_indexes
-
 SPLITS = {"nlps": "test", "checkthat": "test_annotated"}
 """The split without gold of each task, or the one that was without at first; of the others it is `test`."""
 
@@ -134,6 +132,21 @@ def test_the_files_of_2020_have_their_own_names(offline: Cli, task: str, gold: b
     scored = offline("evaluate", tmp_path / "run", "--json")
     assert scored.code == (0 if gold else 4), scored.stderr
     whole_way(offline, task, "fold1", ["--data", data], tmp_path / "fold")
+
+
+@pytest.mark.parametrize("base", ["dbpedia", "wikidata"])
+def test_relations_of_a_test_file_with_gold_are_read(offline: Cli, base: str, tmp_path: Path) -> None:
+    task = f"smart-relations-{base}"
+    data = shapes.put(shapes.relations_with_gold(base), tmp_path / "data")
+    indexed = offline("index", task, "--data", data, "--json")
+    assert indexed.code == 0 and indexed.json["missing"] == [], indexed.stderr
+    whole_way(offline, task, "test", ["--data", data], tmp_path / "run")
+    scored = offline("evaluate", tmp_path / "run", "--json")
+    assert scored.code == 0 and scored.json["topics"] == 5, scored.stderr
+    # Without it, the questions without gold are ranked.
+    (data / f"smart-2021-rl-{base}-test.json").unlink()
+    whole_way(offline, task, "test", ["--data", data], tmp_path / "masked")
+    assert offline("evaluate", tmp_path / "masked").code == 4
 
 
 def test_the_files_of_the_later_year_are_read_where_both_are(offline: Cli, tmp_path: Path) -> None:

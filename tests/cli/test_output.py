@@ -13,11 +13,11 @@ from rich.text import Text
 
 from searchapp import cli
 from searchapp.cli import output
-from searchapp.cli.common import guarded
+from searchapp.cli.commands import guarded
+from searchapp.config.settings import Settings
 from searchapp.errors import DataError
-from searchapp.settings import Settings
-from searchapp.visible import visible
-from tests.cli.conftest import Cli
+from searchapp.text import visible
+from tests.cli.conftest import SAMPLE, Cli
 from tests.test_visible import HOSTILE
 
 
@@ -36,6 +36,52 @@ def test_messages_are_harmless(capfd: pytest.CaptureFixture[str]) -> None:
     output.complain(HOSTILE)
     output.show(HOSTILE)
     assert printed(capfd).count("␛]52;c;") == 4
+
+
+def test_out_can_be_stdout(offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0
+    assert offline("rank", "nlps", "--split", "dev", "--out", "run").code == 0
+    for arguments in (
+        ("export", "run", "--format", "trec"),
+        ("export", "run", "--nearest", 50),
+        ("report", "run", "--nearest", 50),
+        ("judgments", "assign", "nlps", "--split", "dev", "--to", "ann=3", "--seed", 1),
+        (
+            "learning-curve",
+            "nlps",
+            "--split",
+            "dev",
+            "--recipe",
+            "neighbours",
+            "--points",
+            "0,3",
+            "--nearest",
+            30,
+        ),
+        ("tune", "nlps", "--recipe", "neighbours", "--over", "k=1,3", "--folds", 2, "--nearest", 30),
+    ):
+        written = offline(*arguments, "--out", "file.toml")
+        assert written.code == 0, written.stderr
+        to_stdout = offline(*arguments, "--out", "-")
+        assert to_stdout.code == 0, to_stdout.stderr
+        assert to_stdout.stdout == Path("file.toml").read_text().replace("file.toml", "FILE")
+        Path("file.toml").unlink()
+    assert not Path("-").exists()
+    both = offline("report", "run", "--json", "--out", "-")
+    assert (both.code, "--out - and --json both write to stdout" in both.stderr) == (2, True)
+
+
+def test_a_folder_can_not_be_stdout(offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bench.toml").write_text("")
+    for arguments in (
+        ("rank", "nlps", "--data", SAMPLE, "--split", "dev"),
+        ("runs", "import", "x.trec", "--task", "nlps", "--data", SAMPLE, "--split", "dev"),
+        ("judgments", "pool", "run"),
+    ):
+        refused = offline(*arguments, "--out", "-")
+        assert (refused.code, "name a folder with --out" in refused.stderr) == (2, True), refused.stderr
 
 
 def test_tables_lines_and_styles_are_harmless(capfd: pytest.CaptureFixture[str]) -> None:

@@ -56,6 +56,50 @@ def test_every_command_takes_the_path_of_a_task_file(cli: Cli, task: Path, tmp_p
         assert cli("runs", "verify", out).code == 0
 
 
+def test_an_indexed_task_is_named_without_its_file(cli: Cli, task: Path, tmp_path: Path) -> None:
+    unknown = cli("search", "cooking", "soups with lentils")
+    assert unknown.code == 2 and "its name is enough once it is indexed" in unknown.stderr
+    assert cli("index", task).code == 0
+    assert cli("search", "cooking", "soups with lentils", "--json").json["hits"][0]["id"] == "r01"
+    assert cli("tasks", "show", "cooking", "--json").json["file"] == str(task.resolve())
+    out = tmp_path / "run"
+    assert cli("rank", "cooking", "--split", "dev", "--out", out).code == 0
+    assert cli("validate", out / "run.trec", "--task", "cooking", "--split", "dev").code == 0
+    assert cli("evaluate", out, "--task", "cooking").code == 0
+    assert cli("index", "cooking").code == 0
+    removed = cli("indexes", "remove", "cooking", "--yes")
+    assert removed.code == 0 and "own-cooking is removed" in removed.stderr
+    assert cli("search", "cooking", "soups").code == 2
+
+
+def test_a_bench_names_an_indexed_task_without_its_file(
+    cli: Cli, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    plan = (
+        '[recipes.bm25]\n[tasks.cooking]\nsplits = "dev"\n[tasks.again]\ntask = "cooking"\nsplits = "dev"\n'
+    )
+    Path("plan.toml").write_text(plan)
+    unknown = cli("bench", "plan.toml")
+    assert unknown.code == 4 and "its name is enough once it is indexed" in unknown.stderr
+    assert cli("index", task).code == 0
+    columns = cli("bench", "plan.toml", "--json").json["columns"]
+    assert [column["task"] for column in columns] == ["cooking", "again"]
+    assert all(cell["error"] is None for column in columns for cell in column["cells"])
+    out = tmp_path / "run"
+    assert cli("rank", task, "--split", "dev", "--out", out).code == 0
+    ranked = Path("plan", columns[1]["cells"][0]["run"], "run.trec")
+    assert ranked.read_bytes() == (out / "run.trec").read_bytes()
+
+
+def test_an_indexed_task_whose_file_is_gone_is_reported_with_the_file(cli: Cli, task: Path) -> None:
+    assert cli("index", task).code == 0
+    task.rename(task.with_name("moved.toml"))
+    gone = cli("search", "cooking", "soups")
+    assert gone.code == 4 and str(task) in gone.stderr
+
+
 def test_both_engines_rank_to_the_same_bytes(server: Cli, task: Path, tmp_path: Path) -> None:
     for engine in ("elasticsearch", "embedded"):
         server("index", task, "--engine", engine)
@@ -73,12 +117,15 @@ def test_both_engines_rank_to_the_same_bytes(server: Cli, task: Path, tmp_path: 
 def test_a_run_remembers_its_task_file(cli: Cli, run: Path, task: Path) -> None:
     manifest = json.loads((run / "run.json").read_text())
     assert manifest["task"] == "cooking"
-    assert manifest["task_file"]["path"] == str(task.resolve())
+    assert manifest["task_file"] == str(task.resolve())
     task.write_text(task.read_text() + "\n# changed\n")
+    assert cli("runs", "verify", run).code == 0
+    assert "has changed" not in cli("evaluate", run).stderr
+    task.write_text(task.read_text().replace('text = "question"', 'text = ["question", "level"]'))
     changed = cli("runs", "verify", run)
-    assert changed.code == 4 and f"{task.resolve()}: changed since the run was made" in changed.stderr
+    assert changed.code == 4 and f"{task.resolve()}: topics.dev changed since the run" in changed.stderr
     evaluated = cli("evaluate", run)
-    assert evaluated.code == 0 and "has changed since the run" in evaluated.stderr
+    assert evaluated.code == 0 and "topics.dev has changed since the run" in evaluated.stderr
 
 
 def test_a_task_file_that_was_moved_can_be_named(cli: Cli, run: Path, task: Path, tmp_path: Path) -> None:
@@ -154,6 +201,65 @@ def test_a_field_that_is_indexed_can_be_searched_and_one_that_is_not_is_kept(
     assert cli("index", task).code == 0
     hits = cli("search", task, "fish", "--recipe", "kind", "--json").json["hits"]
     assert [hit["id"] for hit in hits] == ["r32", "r33", "r34"]
+
+
+def test_a_template_without_a_sort_orders_by_score_and_then_by_id(cli: Cli, task: Path) -> None:
+    template = {"size": "{{depth}}", "query": {"constant_score": {"filter": {"match": {"text": "the"}}}}}
+    (task.parent / "plain.json").write_text(json.dumps(template).replace('"the"', '"{{topic.text}}"'))
+    task.write_text(task.read_text() + '[recipes.plain]\nabout = "x"\ntemplate = "plain.json"\n')
+    assert cli("index", task).code == 0
+    found = cli("search", task, "lentils soup", "--recipe", "plain", "--json").json["hits"]
+    assert len(found) > 3 and [hit["id"] for hit in found] == sorted(hit["id"] for hit in found)
+
+
+def test_one_document_is_counted_in_the_singular(offline: Cli, tmp_path: Path) -> None:
+    (tmp_path / "docs.jsonl").write_text('{"id": "a", "text": "soup"}\n')
+    task = tmp_path / "one.toml"
+    task.write_text('name = "one"\n[documents]\nfile = "docs.jsonl"\n')
+    assert "1 document is indexed and serves as" in offline("index", task).stderr
+    assert "with 1 document still serves" in offline("index", task).stderr
+    assert "1 document" in offline("tasks", "show", task).stdout
+    assert "1 documents" not in offline("search", task, "soup", "--from", 2).stderr
+
+
+LACKING = """name = "lacking"
+[documents]
+file = "recipes.jsonl"
+text = ["title", "text"]
+[topics.dev]
+file = "questions.tsv"
+id = "id"
+text = "question"
+[recipes.rm3]
+about = "x"
+signals = [
+  { signal = "direct", template = "bm25" },
+  { signal = "expansion", by = "rm3", documents = 5, terms = 10, share = 0.5 },
+]
+[recipes.cosine]
+about = "x"
+template = "bm25"
+signals = [{ signal = "cosine" }]
+[recipes.power]
+about = "x"
+template = "bm25"
+signals = [{ signal = "power", k = 5, power = 1.0 }]
+"""
+
+
+def test_rm3_and_the_cosine_need_no_solved_topics(offline: Cli, task: Path, tmp_path: Path) -> None:
+    own = task.with_name("lacking.toml")
+    own.write_text(LACKING)
+    assert offline("index", own).code == 0
+    for recipe in ("rm3", "cosine"):
+        out = tmp_path / recipe
+        ranked = offline("rank", own, "--split", "dev", "--recipe", recipe, "--out", out)
+        assert (ranked.code, ranked.stderr.count("warning")) == (0, 0)
+        assert offline("runs", "verify", out).code == 0
+        assert offline("search", own, "soup with lentils", "--recipe", recipe, "--json").json["hits"]
+    refused = offline("rank", own, "--split", "dev", "--recipe", "power", "--out", tmp_path / "power")
+    assert refused.code == 4
+    assert "the signal power needs solved topics, and this task has none" in refused.stderr
 
 
 @pytest.mark.parametrize("recipe", ["bm25", "words"])
@@ -446,3 +552,80 @@ def test_what_was_assumed_of_header_lines_is_said(offline: Cli, tmp_path: Path) 
     forced = offline("tasks", "new", task, "--documents", documents, "--header", "--overwrite")
     assert "header line" not in forced.stderr
     assert 'id = "d1"' in task.read_text()
+
+
+def test_topics_of_the_gold_that_the_split_lacks_do_not_count(
+    offline: Cli, task: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    assert offline("index", task).code == 0
+    assert offline("rank", task, "--split", "dev", "--out", run).code == 0
+    before = offline("evaluate", run, "--json").json
+    with (task.parent / "gold.txt").open("a") as gold:
+        gold.writelines(f"other{number} 0 r01 1\n" for number in range(8))
+    assert "other0 is not in the split dev" in offline("index", task, "--lenient").stderr
+    official = tmp_path / "official.trec"
+    assert offline("export", run, "--out", official).code == 0
+    for source in ([run], [official, "--task", task, "--split", "dev"]):
+        after = offline("evaluate", *source, "--json").json
+        assert (after["official"], after["measures"]) == (before["official"], before["measures"])
+        assert after["topics"] == before["topics"] == 8
+        assert any(
+            "8 of the 16 topics of the gold are not in the split dev" in one for one in after["warnings"]
+        )
+
+
+def test_a_split_whose_topics_file_serves_all_splits_has_the_topics_of_its_gold(
+    offline: Cli, task: Path, tmp_path: Path
+) -> None:
+    lines = (task.parent / "gold.txt").read_text().splitlines(keepends=True)
+    of_train = {"q1", "q2", "q3"}
+    for split in ("train", "test"):
+        path = task.parent / f"{split}.qrels"
+        path.write_text(
+            "".join(line for line in lines if (line.split()[0] in of_train) == (split == "train"))
+        )
+    text = task.read_text().partition("[topics.dev]")
+    shared = "".join(
+        f'[topics.{split}]\nfile = "questions.tsv"\ntext = "question"\nfields = ["level"]\n'
+        + ("" if split == "unjudged" else f'gold = "{split}.qrels"\n')
+        for split in ("train", "test", "unjudged")
+    )
+    solved = "[topics.solved]" + text[2].partition("[topics.solved]")[2]
+    task.write_text(text[0] + shared + solved)
+    assert offline("index", task).code == 0
+    for split, topics in (("train", 3), ("test", 5), ("unjudged", 8)):
+        run = tmp_path / split
+        assert offline("rank", task, "--split", split, "--json", "--out", run).json["topics"] == topics
+    scored = offline("evaluate", tmp_path / "test", "--json").json
+    assert scored["topics"] == 5 and scored["warnings"] == []
+    assert offline("validate", tmp_path / "test/run.trec", "--task", task, "--split", "test").code == 0
+    (task.parent / "test.qrels").unlink()
+    refused = offline("rank", task, "--split", "test", "--out", tmp_path / "gone")
+    assert refused.code == 4 and refused.stderr.count("missing file") == 1
+
+
+def test_the_official_file_of_a_run_scores_as_the_run_where_scores_are_equal(
+    offline: Cli, task: Path, tmp_path: Path
+) -> None:
+    run, official = tmp_path / "run", tmp_path / "official.trec"
+    (task.parent / "questions.tsv").write_text("id\tquestion\tlevel\nq1\tsoup\teasy\n")
+    (task.parent / "recipes.jsonl").write_text(
+        "".join(
+            json.dumps({"id": f"r0{n}", "title": "a soup", "text": "", "kind": "", "minutes": 1}) + "\n"
+            for n in range(1, 5)
+        )
+    )
+    (task.parent / "gold.txt").write_text("q1 0 r01 2\n")
+    task.write_text(task.read_text().partition("[topics.solved]")[0].replace('examples = "solved"', ""))
+    assert offline("index", task).code == 0
+    assert offline("rank", task, "--split", "dev", "--out", run).code == 0
+    assert len({line.split()[4] for line in (run / "run.trec").read_text().splitlines()}) == 1
+    assert offline("export", run, "--out", official).code == 0
+    of_run = offline("evaluate", run, "--json").json
+    of_file = offline("evaluate", official, "--task", task, "--split", "dev", "--json").json
+    assert of_run["official"] == of_file["official"]
+    assert of_run["official"]["value"] == 1
+    # The run's own file has the engine's equal scores, which trec_eval orders by descending id.
+    of_engine = offline("evaluate", run / "run.trec", "--task", task, "--split", "dev", "--json").json
+    assert of_engine["measures"]["RR"] == 1 / 4

@@ -12,7 +12,7 @@ from tests.terminal import Terminal
 LABEL = "verifying smart-relations-wikidata"
 
 DRAWN = f"""
-from searchapp.cli.progress import Bars
+from searchapp.cli.output import Bars
 with Bars().stage("{LABEL}", 123_456, in_bytes=True) as advance:
     advance(2_800)
 """

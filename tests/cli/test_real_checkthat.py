@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.formats.debates import read_debate
 from searchapp.formats.problems import Problems
+from searchapp.tasks.checkthat.debate_files import read_debate
 from tests.cli.conftest import Cli
 from tests.profile import FULL
 from tests.real import RealRuns, real_data

@@ -24,7 +24,7 @@ DOCUMENTED = {
     "nlps": {"MAP@500": 0.385637},
     "explanation-2019": {"MAP": 0.556951},
     "explanation-2021": {"mean NDCG": 0.737368},
-    "checkthat": {"MAP": 0.290282},
+    "checkthat": {"MAP": 0.290138},
 }
 """The official figures: those of dev in docs/nlps-analysis.md and docs/explanation.md; of fold1, whose means over all
 folds are in docs/smart-types.md and docs/smart-relations.md; of all debates, each left out, in docs/checkthat.md."""

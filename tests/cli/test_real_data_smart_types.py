@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from searchapp.formats.problems import Problems
-from searchapp.tasks.smart_types_dbpedia import TASK as DBPEDIA
-from searchapp.tasks.smart_types_wikidata import TASK as WIKIDATA
+from searchapp.tasks.smart_types.task import TASK_DBPEDIA as DBPEDIA
+from searchapp.tasks.smart_types.task import TASK_WIKIDATA as WIKIDATA
 from tests.cli.conftest import Cli
 from tests.profile import FULL
 from tests.real import real_data

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from searchapp.cli import app
-from searchapp.evaluation.curves import measures_of_curves
+from searchapp.evaluation.measures import measures_of_curves
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session

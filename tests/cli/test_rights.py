@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from searchapp.cli import app
-from searchapp.engines.elasticsearch import sizing
+from searchapp.engines.elasticsearch import shards
 from searchapp.engines.elasticsearch.rights import ROLES, bodies, lacks
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
@@ -82,7 +83,8 @@ class Lab:
         """Whether every index serves, and none is half-built."""
         found = self.names()
         return all(
-            list(described["aliases"]) in ([name[:-7]], []) and "-building" not in str(described)
+            list(described["aliases"]) in ([re.sub(r"-\d{6}(-\w{8})?$", "", name)], [])
+            and "-building" not in str(described)
             for name, described in found.items()
         )
 
@@ -216,7 +218,7 @@ def without(body: Json, place: int | None, privilege: str) -> Json:
 def test_a_right_that_is_missing_is_named(
     lab: Lab, use: str, place: int | None, privilege: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sizing, "WORTHWHILE", 1)  # so that the cluster's nodes are asked for
+    monkeypatch.setattr(shards, "WORTHWHILE", 1)  # so that the cluster's nodes are asked for
     name = f"{lab.prefix}-{use}"
     body = printed(lab)[name]
     group = None if place is None else body["indices"][place]["names"][0]

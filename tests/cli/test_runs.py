@@ -13,11 +13,13 @@ from typing import Any
 import bm25s
 import pytest
 
+from searchapp.app import import_run
 from searchapp.cli.runs import ForeignFormat
 from searchapp.errors import UsageError
-from searchapp.formats import run_rows, trec
+from searchapp.formats import encoding, run_files, trec
 from searchapp.model import float32
-from searchapp.runs import directory, tags
+from searchapp.runs import directory
+from searchapp.runs import directory as tags
 from tests.cli.conftest import SAMPLES, Cli
 from tests.programs import Program
 
@@ -41,7 +43,7 @@ def nlps(offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 
 def test_every_format_of_runs_can_be_named() -> None:
-    assert {one.value for one in ForeignFormat} == set(run_rows.FORMATS), (
+    assert {one.value for one in ForeignFormat} == set(run_files.FORMATS), (
         "add it to ForeignFormat in cli/runs.py"
     )
 
@@ -248,7 +250,7 @@ def test_scores_say_the_order_and_ids_where_they_are_equal(nlps: Cli) -> None:
     made = nlps("runs", "import", file, "--out", "out")
     assert made.code == 0
     (ranking,) = directory.read(Path("out")).run
-    assert ranking.document_ids() == (three, two, four, one)
+    assert ranking.document_ids() == (three, four, two, one)
     assert (
         "line 2: ranks against the scores" in made.stderr
         and "rank 2 has a higher score than rank 1" in made.stderr
@@ -258,11 +260,28 @@ def test_scores_say_the_order_and_ids_where_they_are_equal(nlps: Cli) -> None:
 
 def test_equal_scores_that_the_ranks_order_otherwise_are_told(nlps: Cli) -> None:
     topic, (one, two, *_) = topics()[0], sorted(documents())
-    file = bad("other.trec", f"{topic} Q0 {two} 1 1.0 t", f"{topic} Q0 {one} 2 1.0 t")
+    file = bad("other.trec", f"{topic} Q0 {one} 1 1.0 t", f"{topic} Q0 {two} 2 1.0 t")
     made = nlps("runs", "import", file, "--out", "out", "--tag", "mine")
-    assert made.code == 0 and "equal scores" in made.stderr and "ascending id" in made.stderr
+    assert made.code == 0 and "equal scores" in made.stderr and "descending id" in made.stderr
     stored = directory.read(Path("out"))
-    assert stored.run.rankings[0].document_ids() == (one, two) and stored.manifest.tag == "mine"
+    assert stored.run.rankings[0].document_ids() == (two, one) and stored.manifest.tag == "mine"
+
+
+def test_an_imported_run_scores_as_its_file(nlps: Cli) -> None:
+    ids = sorted(documents())
+    # 1e-9 apart are equal as float32.
+    lines = [
+        f"{topic} Q0 {document} 0 {1 + (place % 3) + place * 1e-9} t"
+        for topic in topics()
+        for place, document in enumerate(ids)
+    ]
+    file = bad("other.trec", *lines)
+    bad("qrels", *(f"{topic} 0 {document} 1" for topic in topics() for document in ids[::4]))
+    assert nlps("runs", "import", file, "--out", "out").code == 0
+    assert nlps("export", "out", "--format", "trec", "--out", "again.trec").code == 0
+    options = ("--qrels", "qrels", "--measure", "AP", *NEAREST, "--json")
+    scored = [nlps("evaluate", path, *options).json["measures"] for path in (file, "out", "again.trec")]
+    assert scored[0] == scored[1] == scored[2]
 
 
 def test_a_table_without_scores_is_ordered_by_its_ranks(nlps: Cli) -> None:
@@ -310,13 +329,61 @@ def test_of_another_tasks_run_nothing_is_left(nlps: Cli) -> None:
     assert nlps("runs", "import", "a.trec", "--out", "out", "--tag", "a b").code in (2, 4)
 
 
+def refused_import(cli: Cli, file: str) -> str:
+    refused = cli("runs", "import", file, "--out", "out")
+    assert refused.code == 4 and file in refused.stderr and not Path("out").exists()
+    return refused.stderr
+
+
+def test_a_line_beyond_the_limit_is_refused_in_every_format(
+    nlps: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "LONGEST_LINE", 1 << 20)
+    for name in ("a.trec.gz", "a.csv.gz", "a.jsonl.gz"):
+        Path(name).write_bytes(gzip.compress(b'{"topic": "' + b"x" * (1 << 23)))
+        assert "line 1 is longer than 1,048,576 bytes" in refused_import(nlps, name)
+    refused = nlps("judgments", "import", "nlps", "a.jsonl.gz", "--data", "data")
+    assert refused.code == 4 and "line 1 is longer than" in refused.stderr
+
+
+def test_problems_without_end_stop_the_reading(nlps: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_run, "MOST_PROBLEMS", 50)
+    bad("a.trec", *["x Q0 y 1 1 t"] * 100)
+    said = refused_import(nlps, "a.trec")
+    assert (
+        "line 52: the file has more than 50 problems, the limit; the first is a.trec: line 1: unknown topic"
+        in said
+    )
+
+
+def test_what_parquet_unpacks_to_is_bounded(nlps: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyarrow import array, parquet, table
+
+    def write(documents: list[Any]) -> str:
+        columns = {
+            "topic": ["1"] * len(documents),
+            "document": array(documents),
+            "score": [1.0] * len(documents),
+        }
+        parquet.write_table(table(columns), "a.parquet", compression="zstd")
+        return "a.parquet"
+
+    said = refused_import(nlps, write(["x" * 200_000] * 500))
+    assert Path("a.parquet").stat().st_size < 10_000
+    assert "document has a text of 200,000 characters: the limit is 4,096" in said
+    assert "document is of the type list<" in refused_import(nlps, write([["x"]]))
+    monkeypatch.setattr(run_files, "LARGEST_COLUMN", 1000)
+    said = refused_import(nlps, write([f"{number:04}" for number in range(1000)]))
+    assert "row group 1: column too large: document takes" in said and "is 1,000" in said
+
+
 def test_parquet_without_its_package_is_refused_in_a_sentence(
     nlps: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_parquet(Path("other.parquet"), rows())
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     refused = nlps("runs", "import", "other.parquet", "--out", "out")
-    assert refused.code == 2 and "pip install 'searchapp[parquet]'" in refused.stderr
+    assert refused.code == 2 and "-m pip install 'pyarrow>=15'`" in refused.stderr
 
 
 def test_ids_that_could_act_on_a_terminal_are_refused(nlps: Cli) -> None:
@@ -385,16 +452,16 @@ def test_what_is_no_tag_is_refused(nlps: Cli, tag: str) -> None:
     as_trec(Path("other.trec"), rows())
     assert nlps("runs", "import", "other.trec", "--out", "out").code == 0
     with pytest.raises(UsageError, match="can't be a tag"):
-        tags.change(Path("out"), [tag])
+        tags.change_tags(Path("out"), [tag])
     assert not (Path("out") / directory.TAGS).exists()
 
 
 TAGGER = """
 import sys
 from pathlib import Path
-from searchapp.runs import tags
+from searchapp.runs.directory import change_tags
 for place in range(5):
-    tags.change(Path(sys.argv[1]), [f"t{sys.argv[2]}-{place}"])
+    change_tags(Path(sys.argv[1]), [f"t{sys.argv[2]}-{place}"])
 """
 
 
@@ -405,7 +472,7 @@ def test_processes_that_tag_at_once_lose_nothing(nlps: Cli) -> None:
     for tagger in taggers:
         with tagger:
             assert tagger.wait() == 0
-    assert len(tags.of(Path("out"))) == 15
+    assert len(tags.tags_of(Path("out"))) == 15
 
 
 def test_a_run_that_was_imported_reads_back_as_a_trec_run(nlps: Cli) -> None:

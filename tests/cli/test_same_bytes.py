@@ -17,7 +17,7 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 from searchapp import tasks
-from searchapp.engines.embedded import index
+from searchapp.engines import embedded
 from tests.cli import ranked_samples, test_shards
 from tests.cli.conftest import SAMPLES, Cli
 from tests.profile import FULL
@@ -88,7 +88,7 @@ def test_samples_are_ranked_to_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run: Cli = request.getfixturevalue("offline" if engine == "embedded" else "server")
-    monkeypatch.setattr(index, "BATCH_BODIES", 1)
+    monkeypatch.setattr(embedded, "BATCH_BODIES", 1)
     for recipe in wanted(task):
         require_same(run, task, recipe, SAMPLES / task, engine, elsewhere, tmp_path)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.cli.common import guarded
+from searchapp.cli.commands import guarded
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from tests.cli.conftest import Cli

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from searchapp.app.kept_searches import KeptSearch, Saved
+from searchapp.app.saved_searches import KeptSearch, Saved
 from searchapp.cli import app
-from searchapp.config.sources import resolve
-from searchapp.ranking.language import Filter
+from searchapp.config.resolution import resolve
+from searchapp.ranking.query_language import Filter
 from tests.cli.conftest import SAMPLE, Cli, Result
 
 pytestmark = pytest.mark.shared_indexes

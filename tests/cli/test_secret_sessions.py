@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
-from searchapp.config.declared import DECLARED
+from searchapp.config.settings import DECLARED
 from searchapp.engines.elasticsearch import credentials
 from tests.cli.conftest import SAMPLE
 from tests.profile import FULL

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +19,10 @@ import psutil
 import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, CookieJar
 
-from searchapp.cli.serve import _environment, _flags
-from searchapp.cli.terminal import IN_BROWSER
-from searchapp.config.sources import resolution
-from searchapp.serving.listening import listen
+from searchapp.cli.browse import _environment, _flags
+from searchapp.cli.output import IN_BROWSER
+from searchapp.config.resolution import resolution
+from searchapp.serving.guard import listen
 from tests.cli.conftest import SAMPLE, Cli
 from tests.programs import COMMAND, Program
 from tests.serving.browser import Browser
@@ -87,7 +87,7 @@ def serve(tmp_path: Path, offline: Cli) -> Iterator[Serve]:
         programs = one.programs if one.process.returncode is None else []
         one.process.close()
         for program in programs:
-            if program.is_running():
+            with suppress(psutil.NoSuchProcess):
                 program.kill()
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.judgments import JudgmentIndex
 from searchapp.errors import EngineRefused
-from searchapp.settings import Settings
 from tests.cli.conftest import SAMPLE, Cli
 from tests.engines.conftest import GROUPS, match, spec_of
 from tests.server.rest import Server

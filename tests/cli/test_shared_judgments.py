@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from searchapp.cli import app
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-from searchapp.tui.plain import JudgePrompts
+from searchapp.tui.judge.prompts import JudgePrompts
 from tests.cli.conftest import SAMPLE, Cli
 from tests.server.faults import FaultProxy
 
@@ -56,7 +56,7 @@ def test_two_members_judge_and_see_each_other(
     found = server("judgments", "sync", "--json")
     assert (found.json["sent"], found.json["fetched"], found.json["waiting"]) == (0, 0, 0)
     home(tmp_path, "ann", monkeypatch)
-    assert server("judgments", "sync").stderr.startswith("0 judgments were sent to http")
+    assert server("judgments", "sync").stderr.startswith("0 judgments sent to http")
     assert count(first) == 3
     one, two = (
         (home(tmp_path, name, monkeypatch), server("judgments", "agreement", "nlps", "--json"))[1].json
@@ -297,7 +297,7 @@ def test_documents_of_disputes_come_from_the_files_when_the_server_is_away(
     away.answer(503, times=None)
     arguments = ["judgments", "adjudicate", "nlps", "--annotator", "kim", "--run", str(run), "--plain"]
     told = CliRunner().invoke(app, arguments, input="1\nq\n")
-    assert told.exit_code == 0 and "1 of 1 disputed documents are decided" in told.stderr
+    assert told.exit_code == 0 and "1 of 1 disputed document is decided" in told.stderr
     assert "does not have it" not in told.stdout
 
 

@@ -207,3 +207,19 @@ def test_a_split_that_is_not_there_is_a_usage_error(
 ) -> None:
     result = offline("rank", task, "--data", data, "--split", "dev", "--out", tmp_path / "run")
     assert result.code == 2 and "fold0 or fold1" in result.stderr
+
+
+def test_a_question_without_a_text_is_broken_down_as_the_scorer_takes_it(
+    offline: Cli, task: str, data: Path, tmp_path: Path
+) -> None:
+    run = ranked(offline, task, data, tmp_path / "run", "--split", "fold1")
+    path = train_file(task, data)
+    questions = json.loads(path.read_text())
+    for question in questions:
+        del question["question"]
+    path.write_text(json.dumps(questions))
+    result = offline("evaluate", run, "--by", "all", "--lenient", "--json")
+    if "dbpedia" in task:
+        assert result.code == 4 and "question" in result.stderr
+    else:
+        assert [row["group"] for row in result.json["breakdowns"]["first-word"]["rows"]] == ["(none)"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.cli.spreading import files_named, spread_words
+from searchapp.cli.commands import files_named, spread_words
 
 OPTIONS = {"--gold": True, "--task": True, "--json": False}
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import searchapp
-from searchapp.engines.embedded.storage.layout import MANIFEST
-from searchapp.engines.embedded.storage.verified import STAMP
+from searchapp.lucene.index.layout import MANIFEST, STAMP
 from tests.cli.conftest import Cli
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"

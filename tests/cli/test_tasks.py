@@ -116,6 +116,13 @@ def test_show_lists_what_can_be_set_of_a_recipe(offline: Cli) -> None:
     assert shown.code == 0 and shown.stdout.splitlines()[0].startswith("nlps/neighbours  Premises of")
     assert "  k          7: how many of the nearest vote (a whole number from 1 on)\n" in shown.stdout
     described = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--json").json
-    assert [one["name"] for one in described["settable"]] == ["direct", "neighbours", "k", "power", "scale"]
+    assert [one["name"] for one in described["settable"]] == [
+        "direct",
+        "window",
+        "neighbours",
+        "k",
+        "power",
+        "scale",
+    ]
     assert "nothing: it has no parameters" in offline("tasks", "show", "nlps", "--recipe", "bm25").stdout
     assert offline("tasks", "show", "nlps", "--recipe", "none").code == 2

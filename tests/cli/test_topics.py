@@ -98,6 +98,18 @@ def test_what_a_recipe_ranks_now_is_the_same_as_its_run(indexed: Cli, run: Path)
     assert json.loads(now.stdout)["run"] == "search bm25"
 
 
+def test_a_depth_that_raises_a_window_is_warned_of_as_by_rank(
+    indexed: Cli, run: Path, tmp_path: Path
+) -> None:
+    now = ("topics", "nlps", "--data", SAMPLE, "--recipe", "neighbours", "--json")
+    for depth in (500, 501):
+        found = indexed(*now, "--depth", depth)
+        assert found.code == 0, found.stderr
+        assert ("the depth 501 raises the window 500 of the signal direct" in found.stderr) == (depth == 501)
+    of_run = indexed("topics", "nlps", "--run", run, "--depth", 501, "--json")  # which is ranked already
+    assert of_run.code == 0 and "window" not in of_run.stderr
+
+
 def test_requests_that_make_no_sense_are_refused(indexed: Cli, run: Path, tmp_path: Path) -> None:
     for options, code, told in (
         (["--run", run, "--recipe", "bm25"], 2, "leave one of them out"),

@@ -126,7 +126,7 @@ def test_a_trec_run_gives_the_topics_of_what_is_decided(indexed: Cli, other: Pat
     arguments = ["judgments", "adjudicate", "nlps", "--annotator", "kim", "--log", log, "--run", other,
                  "--data", SAMPLE, "--plain"]  # fmt: skip
     told = CliRunner().invoke(app, [str(argument) for argument in arguments], input="1\nq\n")
-    assert told.exit_code == 0 and "1 of 1 disputed documents are decided" in told.stderr
+    assert told.exit_code == 0 and "1 of 1 disputed document is decided" in told.stderr
 
 
 # Pools

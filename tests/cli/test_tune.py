@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.app.tune_log import FILE
+from searchapp.app.experiments.tuning import TRIALS_FILE
 from searchapp.files import alone_in
 from tests import profile
 from tests.cli.conftest import SAMPLES, Cli, Result
@@ -39,7 +39,7 @@ def tune(offline: Cli, indexed_home: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 def log_in(folder: Path) -> bytes:
-    return (folder / FILE).read_bytes()
+    return (folder / TRIALS_FILE).read_bytes()
 
 
 def test_the_best_recipe_is_written_and_ranks_as_it_was_found(
@@ -60,9 +60,7 @@ def test_the_best_recipe_is_written_and_ranks_as_it_was_found(
     assert offline("index", "best.toml").code == 0
     assert offline("rank", "best.toml", "--split", "dev", "--out", "run").code == 0
     manifest = json.loads(Path("run/run.json").read_text())
-    assert manifest["recipe"]["tuned"]["splits"] == ["train"] and manifest["variant"]["path"].endswith(
-        "best.toml"
-    )
+    assert manifest["recipe"]["tuned"]["splits"] == ["train"] and manifest["variant"].endswith("best.toml")
     (vote,) = (one for one in manifest["recipe"]["signals"] if one["signal"] == "neighbours")
     assert vote["k"] == found["best"]["set"]["k"]
     # An index with the written mapping gives what was found by scoring the one that was there otherwise.
@@ -81,7 +79,7 @@ def test_one_worker_or_two_and_an_interruption_or_none_are_the_same_bytes(tune: 
     cuts = ((1, b""), (3, b"{"), (4, lines[4][:-1]), (6, lines[6][:-30] + b"\n"))
     for place, torn in cuts if profile.FULL else cuts[1:3]:
         Path("cut").mkdir(exist_ok=True)
-        (tmp_path / "cut" / FILE).write_bytes(b"".join(lines[:place]) + torn)
+        (tmp_path / "cut" / TRIALS_FILE).write_bytes(b"".join(lines[:place]) + torn)
         assert tune(*SPACE, "--trials", 5, "--out", "cut.toml", "--log", "cut", "--overwrite").code == 0
         assert log_in(tmp_path / "cut") == b"".join(lines)
     for written in ("one", "two", "cut"):
@@ -96,7 +94,7 @@ def test_a_tuning_that_was_killed_goes_on(tune: Tune, tmp_path: Path, name: str)
     command = [sys.executable, "-m", "searchapp", "tune", *GIVEN, *asked, "--log", "killed"]
     process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while not (tmp_path / "killed" / FILE).exists() or log_in(tmp_path / "killed").count(b"\n") < 3:
+    while not (tmp_path / "killed" / TRIALS_FILE).exists() or log_in(tmp_path / "killed").count(b"\n") < 3:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.005)
     process.send_signal(getattr(signal, name))
@@ -118,7 +116,7 @@ def test_two_at_once_are_refused_and_another_tuning_is_told_from_it(tune: Tune, 
     other = tune(*SPACE, "--trials", 2, "--log", "log", "--seed", 1)
     assert other.code == 4 and "the log of another tuning" in other.stderr and "--restart" in other.stderr
     assert tune(*SPACE, "--trials", 2, "--log", "log", "--seed", 1, "--restart").code == 0
-    path = tmp_path / "log" / FILE
+    path = tmp_path / "log" / TRIALS_FILE
     path.write_bytes(path.read_bytes().replace(b'"trial": 1', b'"trial": 2', 1))
     damaged = tune(*SPACE, "--trials", 2, "--log", "log", "--seed", 1)
     assert damaged.code == 4 and "line 3 was changed since it was written" in damaged.stderr
@@ -129,7 +127,7 @@ def test_a_full_disk_is_said_and_what_is_there_is_kept(tune: Tune, tmp_path: Pat
     assert tune(*SPACE, "--trials", 4, "--log", "whole").code == 0
     whole = log_in(tmp_path / "whole")
     (tmp_path / "full").mkdir()
-    (tmp_path / "full" / FILE).write_bytes(b"".join(whole.splitlines(keepends=True)[:2]))
+    (tmp_path / "full" / TRIALS_FILE).write_bytes(b"".join(whole.splitlines(keepends=True)[:2]))
     limit = len(whole) - 300
     filled = subprocess.run(
         [sys.executable, "-c", FULL % limit, *map(str, asked)], capture_output=True, text=True, timeout=120
@@ -144,12 +142,12 @@ def test_a_full_disk_is_said_and_what_is_there_is_kept(tune: Tune, tmp_path: Pat
 
 FULL = """
 import resource, sys
-from searchapp.app import tune_log
-append = tune_log.TuneLog.append
+from searchapp.app.experiments.tuning import TuneLog
+append = TuneLog.append
 def limited(log, done):  # once the indexes of the folds are there, which are larger than the log
     resource.setrlimit(resource.RLIMIT_FSIZE, (%d, resource.RLIM_INFINITY))
     append(log, done)
-tune_log.TuneLog.append = limited
+TuneLog.append = limited
 from searchapp.cli import run
 sys.exit(run(sys.argv[1:]))
 """
@@ -192,12 +190,19 @@ def test_a_table_has_the_best_first_and_the_recipe_as_it_was(tune: Tune) -> None
     assert "3 folds, seed 2021; 3 trials, grid" in table.stderr
 
 
+def test_a_depth_that_raises_a_window_is_warned_of_as_by_rank(tune: Tune) -> None:
+    usual = tune("--over", "k=1,3", "--search", "grid", "--depth", 500)
+    assert usual.code == 0 and "raises the window" not in usual.stderr
+    deep = tune("--over", "k=1,3", "--search", "grid", "--depth", 501)
+    assert deep.code == 0 and deep.stderr.count("the depth 501 raises the window 500 of") == 1
+
+
 def test_halving_gives_the_best_ever_more_topics(
     offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from searchapp.app import tune_space
+    from searchapp.app.experiments import tuning_space
 
-    monkeypatch.setattr(tune_space, "LEAST_TOPICS", 2)
+    monkeypatch.setattr(tuning_space, "LEAST_TOPICS", 2)
     monkeypatch.chdir(tmp_path)
     assert offline("index", "nlps", "--data", SAMPLES / "nlps").code == 0
     given = ("tune", *GIVEN, *SPACE, "--trials", 9, "--search", "halving", "--json")

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from searchapp.cli import app
-from searchapp.config.declared import DECLARED
+from searchapp.config.settings import DECLARED
 from tests.cli.conftest import Cli, Result
 from tests.cluster.collection import Words
 from tests.conftest import MEMORY, no_server

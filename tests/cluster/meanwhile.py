@@ -65,7 +65,7 @@ class Requests(logging.Handler):
 
 
 def _told(record: logging.LogRecord) -> tuple[str, str, float]:
-    """Path, outcome and milliseconds of a request, as `searchapp.engines.elasticsearch.nodes` logs them."""
+    """Path, outcome and milliseconds of a request, as `searchapp.engines.elasticsearch.client` logs them."""
     assert isinstance(record.args, tuple)
     _method, path, _address, outcome, milliseconds, *_ = record.args
     assert isinstance(path, str) and isinstance(outcome, str) and isinstance(milliseconds, float)

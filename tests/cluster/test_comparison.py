@@ -39,7 +39,9 @@ def test_runs_are_those_of_the_embedded_engine(commands: Cli, tmp_path: Path, ta
             options = ["--data", data, "--engine", engine, "--split", split, "--recipe", recipe, "--out", out]
             made = commands("rank", task, *options)
             assert made.code == 0, made.stderr
-            runs.append({path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"})
+            runs.append(
+                {path.name: path.read_bytes() for path in out.rglob("*.*") if path.name != "run.json"}
+            )
         found.append(runs)
     assert found[0] == found[1]
     assert all(run["run.trec"] for run in found[0])

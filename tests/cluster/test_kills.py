@@ -17,15 +17,15 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.app.exchange import exchange, team
 from searchapp.app.rank import RunRequest, make_run
+from searchapp.app.sessions import exchange, team
+from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.engines.elasticsearch import copies, searching, sending
+from searchapp.engines.elasticsearch import indexing, searching, shards
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.log import JudgmentLog
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
-from searchapp.settings import Settings
 from searchapp.tasks import load
 from tests.cli.conftest import Cli
 from tests.cluster.collection import BATCH, Words, renamed
@@ -232,10 +232,10 @@ def test_commands_go_on_when_a_node_that_they_ask_is_killed(
 
     In the short form it doesn't come back, so that none has to start.
     """
-    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 100)
+    monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 100)
     monkeypatch.setattr(searching, "BATCH_BODIES", BATCH)
     if not FULL:
-        monkeypatch.setattr(copies, "LOST_SECONDS", 3.0)
+        monkeypatch.setattr(shards, "LOST_SECONDS", 3.0)
     dice = random.Random(3)
     settings = partial(Settings, engine="elasticsearch", url=",".join(cluster.urls))
     another = renamed(words.task, tmp_path / "another", "again")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.engines.elasticsearch import sizing
+from searchapp.engines.elasticsearch import shards
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from tests.cli.conftest import Cli
@@ -99,7 +99,7 @@ def test_a_rolling_upgrade_changes_no_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An index of version 8 is ranked all the time; others are built while nodes of both versions are there."""
-    monkeypatch.setattr(sizing, "COPIES_SECONDS", 5.0)  # no copy of a newer node's shard goes to an older one
+    monkeypatch.setattr(shards, "COPIES_SECONDS", 5.0)  # no copy of a newer node's shard goes to an older one
     task = renamed(words.task, tmp_path / "another", "again")
     with older() as cluster:
         day = Day(commands, words, tmp_path)

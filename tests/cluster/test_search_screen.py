@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.tui.search import asking
+from searchapp.tui.kit import background
 from searchapp.tui.search.screen import SearchScreen
 from tests.cluster.conftest import PREFIX
 from tests.server.cluster import Cluster
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.timeout(600)
 def test_a_node_that_is_lost_is_gone_without(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "REQUEST_SECONDS", 3.0)
+    monkeypatch.setattr(background, "REQUEST_SECONDS", 3.0)
     url = cluster.nodes[0].url
-    index = f"{PREFIX}-nlps-000001"
+    index = f"{PREFIX}-nlps"
 
     async def steps(pilot: Pilot[None], screen: SearchScreen) -> None:
         await answered(pilot, screen)

@@ -12,10 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.config.files import LARGEST, find_project, lines_of, read_project_file, read_user_file
-from searchapp.config.sources import resolution
+from searchapp.config.resolution import (
+    LARGEST,
+    find_project,
+    lines_of,
+    read_project_file,
+    read_user_file,
+    resolution,
+)
 from searchapp.errors import DataError, InvalidFiles
-from searchapp.inputs import open_file
+from searchapp.files import open_file
 from tests.config.conftest import Folders
 
 # Finding a project file
@@ -129,7 +135,7 @@ def test_a_file_that_may_not_be_read_is_refused(
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return open_file(opened)
 
-    monkeypatch.setattr("searchapp.config.files.open_file", refused)
+    monkeypatch.setattr("searchapp.config.resolution.open_file", refused)
     assert refusal(folders) == f"{path} can't be read: permission denied"
 
 

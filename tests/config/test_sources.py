@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.config.declared import BY_NAME, CREDENTIALS, DECLARED, Declared
-from searchapp.config.found import Origin
-from searchapp.config.kinds import HeadersKind, Switch
-from searchapp.config.sources import Resolution, resolution
+from searchapp.config.resolution import Origin, Resolution, resolution
+from searchapp.config.settings import BY_NAME, CREDENTIALS, DECLARED, Declared, HeadersKind, Settings, Switch
 from searchapp.errors import InvalidFiles, UsageError
-from searchapp.settings import Settings
 from tests.config.conftest import Folders, standing
 
 FIRST_TO_LAST = (Origin.flag, Origin.environment, Origin.project, Origin.user)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from searchapp.digests import digest_json
+from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.files import digest_json
 from searchapp.model import Document
-from searchapp.settings import Settings
 from tests.server.faults import FaultProxy
 from tests.server.rest import Server
 

@@ -14,17 +14,16 @@ from typing import Any
 
 import pytest
 
-from searchapp.app.indexes import versions
+from searchapp.app.index import stored_versions
+from searchapp.config.settings import Settings
 from searchapp.engines.base import State
 from searchapp.engines.elasticsearch import ElasticsearchEngine, locks
-from searchapp.engines.elasticsearch.builder import Builder
 from searchapp.engines.elasticsearch.connection import Connection
-from searchapp.engines.elasticsearch.copies import Copies, Copy
-from searchapp.engines.elasticsearch.locks import Locks, Overtaken
+from searchapp.engines.elasticsearch.locks import Builder, Locks, Overtaken
+from searchapp.engines.elasticsearch.shards import Copies, Copy
 from searchapp.engines.elasticsearch.versions import Split
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
-from searchapp.settings import Settings
 from tests.engines.conftest import GROUPS, match, spec_of, spoil
 from tests.profile import FULL
 from tests.programs import Program
@@ -39,7 +38,7 @@ BUILDER = textwrap.dedent(
     from pathlib import Path
     from searchapp.engines.elasticsearch import ElasticsearchEngine, locks
     from searchapp.errors import SearchappError
-    from searchapp.settings import Settings
+    from searchapp.config.settings import Settings
     from tests.engines.conftest import GROUPS, spec_of
 
     locks.LOOK_SECONDS = 0.05
@@ -130,7 +129,7 @@ def test_a_builder_waits_for_another_one_and_says_so(
         building.join(30)
         waiting.join(30)
         serving = other.index_info("groups")
-    assert serving is not None and serving.documents == 2 and serving.version.endswith("-000002")
+    assert serving is not None and serving.documents == 2 and "-000002-" in serving.version
     (sentence,) = said
     assert f"process {os.getpid()} on " in sentence and "waiting until it is done" in sentence
 
@@ -162,7 +161,7 @@ def test_an_index_that_is_being_built_is_listed_as_such_and_not_removed(
     engine.build("groups", spec_of(GROUPS), GROUPS)
 
     def meanwhile() -> Iterator[Document]:
-        assert [one.state for one in versions(engine)] == [State.serves, State.building]
+        assert [one.state for one in stored_versions(engine)] == [State.serves, State.building]
         with (
             closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url))) as other,
             pytest.raises(EngineRefused, match=r"process \d+ on .* is building .*: wait until it is done"),
@@ -171,7 +170,7 @@ def test_an_index_that_is_being_built_is_listed_as_such_and_not_removed(
         yield from GROUPS[:2]
 
     new = engine.build("groups", spec_of(GROUPS[:2]), meanwhile())
-    assert [(one.version, one.state) for one in versions(engine)] == [(new.version, State.serves)]
+    assert [(one.version, one.state) for one in stored_versions(engine)] == [(new.version, State.serves)]
 
 
 @pytest.fixture
@@ -202,13 +201,13 @@ def test_a_lock_of_a_dead_process_of_this_machine_is_taken_over_at_once(
     connected: Connection, elasticsearch_url: str, index_prefix: str
 ) -> None:
     own = Locks(connected, index_prefix)
-    with own.hold("x") as lock:
-        lock.note(7)
+    with own.hold("x"):
+        pass
     this = Builder.this_process()
     holder_of(elasticsearch_url, index_prefix, host=this.host, booted=this.booted, started=this.started - 99)
     begun = time.monotonic()
-    with own.hold("x") as lock:
-        assert lock.last == 7  # numbers go on where they were
+    with own.hold("x"):
+        pass
     assert time.monotonic() - begun < 5
 
 
@@ -258,7 +257,7 @@ def test_who_was_overtaken_finds_out(
     with Locks(connected, index_prefix).hold("x") as lock:
         holder_of(elasticsearch_url, index_prefix)
         with pytest.raises(Overtaken, match="another builder took over x because this one did not answer"):
-            lock.note(3)
+            lock.confirm()
     assert lock_document(elasticsearch_url, index_prefix)["token"] == "another"  # not given back for them
 
 
@@ -266,10 +265,9 @@ def test_an_index_of_locks_that_was_deleted_is_made_again(
     connected: Connection, elasticsearch_url: str, index_prefix: str, eager: None
 ) -> None:
     with Locks(connected, index_prefix).hold("x") as lock:
-        lock.note(3)
         Server(elasticsearch_url).request("DELETE", f"/{index_prefix}-locks-000001")
-        lock.note(4)
-        assert lock_document(elasticsearch_url, index_prefix)["last"] == 4
+        lock.confirm()
+        assert lock_document(elasticsearch_url, index_prefix)["token"] == lock.token
 
 
 def test_a_lock_that_searchapp_did_not_write_is_refused(
@@ -343,7 +341,7 @@ STOP_BEFORE_THE_SWAP = textwrap.dedent(
 )
 
 
-# What an earlier searchapp's builders left: an alias on two indexes
+# An alias on two versions
 
 
 def copy_of(server: Server, version: str, name: str, aliases: Mapping[str, Any] | None = None) -> str:
@@ -360,9 +358,10 @@ def split(engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
     """An alias on two versions, and their names, the older one first."""
     old = engine.build("groups", spec_of(GROUPS), GROUPS).version
     server = Server(elasticsearch_url)
-    new = copy_of(server, old, f"{index_prefix}-groups-000007")
+    new = copy_of(server, old, f"{index_prefix}-groups-000007-0123abcd")
     for document in GROUPS:
         server.request("PUT", f"/{new}/_doc/{document.id}?refresh=true", document.source())
+    server.request("PUT", f"/{new}/_settings", {"index.blocks.write": True})
     alias = f"{index_prefix}-groups"
     actions: list[dict[str, Any]] = [
         {"add": {"index": old, "alias": alias, "is_write_index": False}},
@@ -397,9 +396,9 @@ def test_a_repair_keeps_the_newest_version(
 def test_a_repair_keeps_the_version_that_is_sound(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, split: tuple[str, str]
 ) -> None:
-    Server(elasticsearch_url).request(
-        "PUT", f"/{split[1]}/_doc/1?refresh=true", GROUPS[0].source()
-    )  # once more: the newest has a deleted copy
+    server = Server(elasticsearch_url)
+    server.request("PUT", f"/{split[1]}/_settings", {"index.blocks.write": None})
+    server.request("PUT", f"/{split[1]}/_doc/1?refresh=true", GROUPS[0].source())  # a deleted copy
     done = engine.repair("groups")
     assert (done.serving, done.removed, done.problem) == (split[0], (split[1],), "")
 
@@ -425,9 +424,9 @@ def test_a_repair_removes_what_builders_left(
 ) -> None:
     info = engine.build("groups", spec_of(GROUPS), GROUPS)
     server = Server(elasticsearch_url)
-    half, whole = (f"{index_prefix}-groups-00000{number}" for number in (4, 5))
+    half, whole = (f"{index_prefix}-groups-00000{number}-0123abcd" for number in (4, 5))
     left = [
-        copy_of(server, info.version, half, {f"{half}-building": {}}),
+        copy_of(server, info.version, half, {f"{half}-building-0123456789abcdef": {}}),
         copy_of(server, info.version, whole),
     ]
     done = engine.repair("groups")
@@ -445,8 +444,8 @@ def test_a_repair_leaves_the_indexes_of_a_longer_prefix_alone(
     with closing(ElasticsearchEngine.connect(settings)) as other:
 
         def meanwhile() -> Iterator[Document]:
-            assert versions(engine) == []
-            assert [one.state for one in versions(other)] == [State.building]
+            assert stored_versions(engine) == []
+            assert [one.state for one in stored_versions(other)] == [State.building]
             yield from GROUPS
 
         assert other.build("groups", spec_of(GROUPS), meanwhile()).documents == 4

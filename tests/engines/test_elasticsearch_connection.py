@@ -11,10 +11,10 @@ from urllib.parse import quote
 import pytest
 import trustme
 
+from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.failures import reason
+from searchapp.engines.elasticsearch.connection import reason
 from searchapp.errors import EngineRefused, EngineUnreachable, SearchappError, UsageError
-from searchapp.settings import Settings
 from tests.server import distribution
 from tests.server.faults import StrangeElasticsearch
 from tests.server.node import Node, free_port

@@ -3,12 +3,12 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
+from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine, locks
 from searchapp.errors import EngineRefused, Replaced
 from searchapp.model import Document
-from searchapp.settings import Settings
 from tests.engines.conftest import GROUPS, MAPPING, match, spec_of
 from tests.server.node import Node
 
@@ -45,7 +45,8 @@ def test_a_built_index_serves_behind_its_alias(
 ) -> None:
     info = engine.build("groups", spec_of(GROUPS), GROUPS)
     assert info == engine.index_info("groups")
-    assert (info.documents, info.shards, info.version) == (4, 1, f"{index_prefix}-groups-000001")
+    assert (info.documents, info.shards) == (4, 1)
+    assert re.fullmatch(f"{index_prefix}-groups-000001-[0-9a-f]{{8}}", info.version)
     assert indexes(elasticsearch_url, index_prefix) == {info.version: [f"{index_prefix}-groups"]}
 
 
@@ -61,10 +62,8 @@ def test_a_new_version_replaces_the_old_one(
     engine.build("groups", spec_of(GROUPS), GROUPS)
     more = [*GROUPS, Document("4", "The order of a subgroup divides the order of the group.")]
     info = engine.build("groups", spec_of(more), more)
-    assert indexes(elasticsearch_url, index_prefix) == {
-        f"{index_prefix}-groups-000002": [f"{index_prefix}-groups"]
-    }
-    assert info.documents == 5
+    assert indexes(elasticsearch_url, index_prefix) == {info.version: [f"{index_prefix}-groups"]}
+    assert info.documents == 5 and "-000002-" in info.version
 
 
 def test_a_search_during_a_rebuild_sees_one_whole_version(engine: ElasticsearchEngine) -> None:
@@ -131,11 +130,17 @@ def test_a_name_that_is_not_ours_is_refused_and_left_alone(
 def test_somebodys_index_with_the_name_of_a_version_is_not_removed(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
-    theirs = f"{index_prefix}-groups-000001"
+    theirs = f"{index_prefix}-groups-000001-0123abcd"
     rest(elasticsearch_url, "PUT", theirs, {})
     info = engine.build("groups", spec_of(GROUPS), GROUPS)
-    assert info.version == f"{index_prefix}-groups-000002"
+    assert "-groups-000002-" in info.version
     assert theirs in indexes(elasticsearch_url, index_prefix)
+
+
+def test_an_index_that_is_removed_and_built_again_gets_another_name(engine: ElasticsearchEngine) -> None:
+    before = engine.build("groups", spec_of(GROUPS), GROUPS)
+    engine.remove("groups")
+    assert engine.build("groups", spec_of(GROUPS), GROUPS).version != before.version
 
 
 def test_a_failed_build_leaves_the_old_version_and_nothing_else(
@@ -215,11 +220,11 @@ KILLED_BUILD = textwrap.dedent(
     """
     import sys, time
     from pathlib import Path
-    from searchapp.engines.elasticsearch import ElasticsearchEngine, sending
-    from searchapp.settings import Settings
+    from searchapp.engines.elasticsearch import ElasticsearchEngine, indexing
+    from searchapp.config.settings import Settings
     from tests.engines.conftest import GROUPS, spec_of
 
-    sending.BATCH_DOCUMENTS = 1
+    indexing.BATCH_DOCUMENTS = 1
     engine = ElasticsearchEngine.connect(Settings(home=Path("."), url=sys.argv[1], index_prefix=sys.argv[2]))
 
     def slowly():
@@ -255,8 +260,10 @@ def test_a_killed_build_leaves_the_old_serving_and_the_next_cleans_up(
     process = request.getfixturevalue("building_process")
     os.kill(process.pid, signal.SIGKILL)
     process.wait(10)
-    leftover = f"{index_prefix}-groups-000002"
-    assert indexes(elasticsearch_url, index_prefix)[leftover] == [f"{leftover}-building"]
+    ((leftover, (alias,)),) = (
+        one for one in indexes(elasticsearch_url, index_prefix).items() if one[0] != old.version
+    )
+    assert alias.startswith(f"{leftover}-building-")
     assert engine.index_info("groups") == old
     assert len(engine.open("groups").find(match("group"))) == 2
 
@@ -278,14 +285,15 @@ def test_a_build_waits_for_another_one_and_names_it(
 def test_a_version_deleted_while_it_is_built_is_not_created_again(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from searchapp.engines.elasticsearch import sending
+    from searchapp.engines.elasticsearch import indexing
 
-    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 1)
+    monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 1)
 
     def sabotaged() -> Iterator[Document]:
         for place, document in enumerate(GROUPS):
             if place == 2:
-                rest(elasticsearch_url, "DELETE", f"{index_prefix}-groups-000001")
+                (version,) = indexes(elasticsearch_url, index_prefix)
+                rest(elasticsearch_url, "DELETE", version)
             yield document
 
     with pytest.raises(EngineRefused):
@@ -293,43 +301,14 @@ def test_a_version_deleted_while_it_is_built_is_not_created_again(
     assert indexes(elasticsearch_url, index_prefix) == {}
 
 
-def test_a_process_number_that_was_given_again_is_no_builder(
-    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
-) -> None:
-    old = engine.build("groups", spec_of(GROUPS), GROUPS)
-    name = f"{index_prefix}-groups-000009"
-    meta = rest(elasticsearch_url, "GET", old.version)[old.version]["mappings"]["_meta"]["searchapp"]
-    meta["builder"] |= {"pid": 1, "started": 12345.0}  # process 1 is alive, but it started later
-    body = {"mappings": {"_meta": {"searchapp": meta}}, "aliases": {f"{name}-building": {}}}
-    rest(elasticsearch_url, "PUT", name, body)
-    new = engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2])
-    assert list(indexes(elasticsearch_url, index_prefix)) == [new.version]
-
-
 def test_an_index_whose_ownership_was_edited_is_not_ours(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
-    name = f"{index_prefix}-groups-000001"
+    name = f"{index_prefix}-groups-000001-0123abcd"
     meta = {"_meta": {"searchapp": {"alias": f"{index_prefix}-groups"}}}
     rest(elasticsearch_url, "PUT", name, {"mappings": meta, "aliases": {f"{index_prefix}-groups": {}}})
     with pytest.raises(EngineRefused, match="that searchapp did not make"):
         engine.index_info("groups")
-
-
-def test_builds_that_begin_at_the_same_moment_take_different_numbers(
-    engine: ElasticsearchEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine.build("groups", spec_of(GROUPS), GROUPS)
-    from searchapp.engines.elasticsearch.versions import Versions
-
-    real, given = Versions.next_number, []
-
-    def once_too_low(self: Versions, last: int) -> int:
-        given.append(real(self, last))
-        return 1 if len(given) == 1 else given[-1]
-
-    monkeypatch.setattr(Versions, "next_number", once_too_low)
-    assert engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2]).version.endswith("-000002")
 
 
 def test_the_number_of_documents_done_is_reported(engine: ElasticsearchEngine) -> None:
@@ -356,29 +335,3 @@ def test_indexes_of_other_prefixes_do_not_meet(
         assert info.documents == 2
     finally:
         other.close()
-
-
-def test_a_build_of_another_machine_is_left_alone_for_a_day(
-    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
-) -> None:
-    def half_built(number: int, created: str) -> str:
-        meta = {
-            "alias": f"{index_prefix}-groups",
-            "digest": "",
-            "mapping_digest": "",
-            "documents_digest": "",
-            "documents": 1,
-            "shards": 1,
-            "created": created,
-            "builder": {"host": "elsewhere.example", "pid": 1, "started": 0.0},
-        }
-        name = f"{index_prefix}-groups-{number:06d}"
-        body = {"mappings": {"_meta": {"searchapp": meta}}, "aliases": {f"{name}-building": {}}}
-        rest(elasticsearch_url, "PUT", name, body)
-        return name
-
-    fresh = half_built(7, time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()))
-    stale = half_built(6, "2020-01-01T00:00:00+00:00")
-    engine.build("groups", spec_of(GROUPS), GROUPS)
-    left = indexes(elasticsearch_url, index_prefix)
-    assert fresh in left and stale not in left

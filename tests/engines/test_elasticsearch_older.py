@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from searchapp.analysis.porter2 import porter2
+from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.older import (
+from searchapp.engines.elasticsearch.analysis import (
     ADDED,
     ADDED_AMONG_KEYWORDS,
     SHORT_STEMS,
     analysis_for,
     without_added,
 )
-from searchapp.engines.elasticsearch.servers import Server as Answering
-from searchapp.settings import Settings
+from searchapp.engines.elasticsearch.client import Server as Answering
+from searchapp.lucene.analysis.stemmers import porter2
 from tests.engines.conftest import GROUPS, MAPPING, spec_of
 from tests.server.faults import FaultProxy, Request, Response
 from tests.server.rest import Server

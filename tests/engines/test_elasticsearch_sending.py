@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, sending
-from searchapp.engines.elasticsearch.senders import Senders
-from searchapp.engines.waiting import Waiting, who_waits
+from searchapp.engines.base import Waiting, who_waits
+from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, indexing
+from searchapp.engines.elasticsearch.indexing import Senders
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
 from tests.engines.conftest import GROUPS, match, spec_of
@@ -82,7 +82,7 @@ def test_requests_are_bounded_by_bytes_as_well(
     fault_proxy: FaultProxy,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sending, "BATCH_BYTES", 1_000)
+    monkeypatch.setattr(indexing, "BATCH_BYTES", 1_000)
     documents = [*MANY, Document("long", "group " * 1_000)]
     behind_proxy.build("groups", spec_of(documents), documents)
     bulk = [request for request in fault_proxy.requests if request.path.endswith("/_bulk")]
@@ -130,7 +130,7 @@ def test_rejected_documents_alone_are_sent_again(
 ) -> None:
     """Three times for each of many requests at once; what was taken the first time is not sent again."""
     monkeypatch.setattr(connection, "FIRST_WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 10)
+    monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 10)
     rejected = {str(number) for number in range(0, 100, 10)}
     fault_proxy.reject_documents(rejected, times=10)
     behind_proxy.build("groups", spec_of(MANY), MANY)

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from searchapp.app.index import index_task
-from searchapp.engines.elasticsearch import ElasticsearchEngine, sizing
+from searchapp.config.settings import Settings
+from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.elasticsearch import shards as sizing
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused, UsageError
 from searchapp.progress import Silent
 from searchapp.resources import SAMPLES
-from searchapp.settings import Settings
 from searchapp.tasks import load
 from tests.engines.conftest import GROUPS, match, spec_of
 from tests.server.rest import Server

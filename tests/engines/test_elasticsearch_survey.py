@@ -8,10 +8,10 @@ from contextlib import closing
 import pytest
 
 from searchapp.app.doctor import Verdict, _nodes, _spread
+from searchapp.config.settings import Settings
 from searchapp.engines.base import ShardedIndex, Survey
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.survey import _index
-from searchapp.settings import Settings
+from searchapp.engines.elasticsearch.shards import _index
 from tests.engines.conftest import GROUPS, match, spec_of
 from tests.server.faults import FaultProxy
 from tests.server.rest import Server

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.errors import EngineError, UsageError
-from searchapp.settings import Settings
 
 VERSION = '{"version": {"number": %s}, "tagline": "You Know, for Search"}'
 ANSWERS = {

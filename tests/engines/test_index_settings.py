@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from searchapp import resources
-from searchapp.digests import digest_json
+from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.index_settings import canonical
 from searchapp.errors import DataError, EngineRefused
+from searchapp.files import digest_json
+from searchapp.lucene.index.index_settings import canonical
 from searchapp.model import Document
-from searchapp.settings import Settings
 
 MAPPINGS = {
     "properties": {

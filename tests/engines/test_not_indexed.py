@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.errors import EngineRefused
+from searchapp.engines.base import IndexSpec
+from searchapp.errors import DataError, EngineRefused
+from searchapp.files import DocumentsDigest
 from searchapp.model import Document
-from searchapp.settings import Settings
 from tests.engines.conftest import MAPPING, spec_of
 
 VALUES: list[Any] = ["x", "y" * 40_000, 7, 0.5, True, ["a", 1], {"deep": {"er": 1}}, ""]
@@ -47,8 +49,39 @@ def test_whatever_value_it_has_is_kept_and_not_searched(settings: Settings) -> N
             assert list(next(index.search([{**body, "query": query}]))) == []
 
 
+def nested(levels: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(levels):
+        found = {"a": found}
+    return found
+
+
+def test_a_value_that_is_nested_too_deep_is_rejected_with_its_document(tmp_path: Path) -> None:
+    mapping = with_kept({"type": "object", "enabled": False})
+    documents = [Document("flat", "a", {"kept": nested(500)}), Document("deep", "a", {"kept": nested(1_100)})]
+    with closing(open_engine(Settings(home=tmp_path))) as engine:
+        engine.build("kept", spec_of(documents[:1], mapping), documents[:1])
+        with pytest.raises(
+            EngineRefused, match="the document deep: it has objects or lists nested more than"
+        ):
+            engine.build("kept", IndexSpec(mapping, 2, "deep"), documents)
+    with pytest.raises(DataError, match="the document deep has objects or lists nested more than"):
+        list(DocumentsDigest().watch(documents))
+
+
 def test_an_object_that_is_indexed_is_refused_by_the_embedded_engine(tmp_path: Path) -> None:
     mapping = with_kept({"type": "object"})
     with closing(open_engine(Settings(home=tmp_path))) as engine:
         with pytest.raises(EngineRefused, match="the type `object` of the field kept"):
             engine.build("kept", spec_of(DOCUMENTS, mapping), DOCUMENTS)
+
+
+def test_a_field_whose_name_begins_with_an_underscore_is_searched(settings: Settings) -> None:
+    mapping = copy.deepcopy(MAPPING)
+    mapping["mappings"]["properties"]["_label"] = {"type": "keyword"}
+    documents = [Document("1", "a", {"_label": "x"}), Document("2", "a", {"_label": "y"})]
+    with closing(open_engine(settings)) as engine:
+        engine.build("labels", spec_of(documents, mapping), documents)
+        body = {"sort": [{"_score": "desc"}, {"id": "asc"}], "query": {"term": {"_label": "x"}}}
+        (hits,) = engine.open("labels").search([body])
+    assert hits.document_ids == ("1",)

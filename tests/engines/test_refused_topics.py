@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import QueryRefused
 from searchapp.model import Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.rank import Ranker
-from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.ranker import Ranker
+from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Inputs, Labels, Solved
 from searchapp.resources import RecipeBook, recipe_book
-from searchapp.settings import Settings
 from tests.engines.conftest import GROUPS, match, spec_of
 
 DIRECT = {"signal": "direct", "template": "bm25"}
@@ -35,7 +35,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
     "labelled": {
         "signals": [DIRECT | {"template": "plain"}, LABELLED],
-        "fusion": {"by": "ranks", "rank_constant": 60},
+        "fusion": {"by": "rrf"},
     },
 }
 

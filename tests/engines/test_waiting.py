@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.engines.base import Index
+from searchapp.config.settings import Settings
+from searchapp.engines.base import Index, NoLongerWanted, Waiting, at_leisure, require_wanted, who_waits
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.waiting import NoLongerWanted, Waiting, at_leisure, require_wanted, who_waits
 from searchapp.errors import EngineBusy, EngineUnreachable, Replaced
-from searchapp.settings import Settings
 from tests.engines.conftest import GROUPS, match, spec_of
 from tests.server.faults import FaultProxy
 

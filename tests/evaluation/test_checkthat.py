@@ -10,9 +10,9 @@ import pytest
 
 from searchapp.errors import NotScorable
 from searchapp.evaluation.base import GoldFiles, Scored, ScorerOptions
-from searchapp.evaluation.checkthat import CUTOFFS, CheckThatScorer, figures, means, ranking
-from searchapp.formats.line_scores import failures
 from searchapp.model import Hits, Ranking, Run
+from searchapp.tasks.checkthat.debate_files import failures
+from searchapp.tasks.checkthat.scorer import CUTOFFS, CheckThatScorer, figures, means, ranking
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "conformance" / "checkthat"
 CASES = {path.parent.name: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*/case.json"))}

@@ -9,12 +9,12 @@ import pytest
 
 from searchapp.errors import NotScorable
 from searchapp.evaluation.base import GoldFiles, Scorer, ScorerOptions
-from searchapp.evaluation.explanation_2019 import Explanation2019Scorer
-from searchapp.evaluation.explanation_2021 import Explanation2021Scorer
-from searchapp.evaluation.nlps import NlpsScorer
-from searchapp.evaluation.smart_relations import CutOff, RelationScorer
-from searchapp.evaluation.smart_types_dbpedia import SmartTypesDbpediaScorer
-from searchapp.evaluation.smart_types_wikidata import SmartTypesWikidataScorer
+from searchapp.tasks.explanation.scorer_2019 import Explanation2019Scorer
+from searchapp.tasks.explanation.scorer_2021 import Explanation2021Scorer
+from searchapp.tasks.nlps.scorer import NlpsScorer
+from searchapp.tasks.smart_relations.scorer import CutOff, RelationScorer
+from searchapp.tasks.smart_types.scorer_dbpedia import SmartTypesDbpediaScorer
+from searchapp.tasks.smart_types.scorer_wikidata import SmartTypesWikidataScorer
 from tests.conformance import CASES, Case, assert_as_recorded
 
 

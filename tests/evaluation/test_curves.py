@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from searchapp.evaluation.curves import DEPTHS, LEVELS, curves, measures_of_curves
-from searchapp.evaluation.measures import measure
+from searchapp.evaluation.measures import DEPTHS, LEVELS, curves, measure, measures_of_curves
 
 RANKINGS = {"1": ["a", "x", "b", "y"], "2": ["x", "c"]}
 QRELS = {"1": {"a": 1, "b": 1}, "2": {"c": 1, "d": 1}}

@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.evaluation.explanation_2019 import folded, read_gold, score
-from searchapp.evaluation.explanation_2019_breakdowns import (
+from searchapp.tasks.explanation.scorer_2019 import (
     ALL_QUESTIONS,
     BREAKDOWNS,
     BreakdownInputs,
     breakdown,
+    folded,
+    read_gold,
+    score,
 )
 
 C, G, L = ("CENTRAL",), ("GROUNDING",), ("LEXGLUE",)

@@ -10,10 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.evaluation.explanation_2021 import read_gold, score
-from searchapp.evaluation.explanation_2021_breakdowns import BreakdownInputs, breakdown, overlap
-from searchapp.evaluation.explanation_rankings import ranks_of
-from searchapp.evaluation.graded_gain import FURTHER_RANKS, ndcg, official_ndcg_at
+from searchapp.evaluation.base import ranks_of
+from searchapp.tasks.explanation.scorer_2021 import (
+    FURTHER_RANKS,
+    BreakdownInputs,
+    breakdown,
+    ndcg,
+    official_ndcg_at,
+    overlap,
+    read_gold,
+    score,
+)
 
 
 def words(text: str) -> frozenset[str]:
@@ -77,7 +84,7 @@ def test_it_agrees_with_the_description_written_out(
     ranked: list[str], length: int, grades: dict[str, float]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("searchapp.evaluation.graded_gain.FURTHER_RANKS", 50)
+        patch.setattr("searchapp.tasks.explanation.scorer_2021.FURTHER_RANKS", 50)
         assert official_ndcg(ranked[:length], grades) == pytest.approx(
             naive(ranked[:length], grades, 50), rel=1e-12, abs=1e-12
         )

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import InvalidFiles
-from searchapp.evaluation.base import GoldFiles
-from searchapp.evaluation.graded import GradedScorer
+from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.model import Hit, Hits, Ranking, Run
+from searchapp.tasks.own.task import GradedScorer
 
 GOLD = {"q1": {"d1": 2, "d2": 1}, "q2": {"d3": 1}, "q3": {"d1": 0}}
 
@@ -19,7 +19,7 @@ def scorer(measure: str = "nDCG@10") -> GradedScorer:
     def read_gold(_path: Path, _split: str | None, _problems: Problems) -> Mapping[str, Mapping[str, int]]:
         return GOLD
 
-    return GradedScorer(measure, read_gold)
+    return GradedScorer(measure, read_gold, lambda gold: None if gold.folder is None else {"q1", "q2", "q4"})
 
 
 def run(**rankings: list[str]) -> Run:
@@ -49,9 +49,19 @@ def test_what_the_mean_hides_is_told() -> None:
     )
 
 
+def test_only_the_topics_of_the_split_count() -> None:
+    one = scorer()
+    gold = GoldFiles([Path("gold")], ScorerOptions(split="dev"), Path("folder"))
+    scored = one.score(one.predictions(run(q1=["d1", "d2"], q2=["d3"])), gold)
+    assert (scored.official.value, scored.topics, list(scored.qrels)) == (1, 2, ["q1", "q2"])
+    assert scored.official.warnings == (
+        "1 of the 3 topics of the gold are not in the split dev and are left out",
+    )
+
+
 def test_a_file_scores_as_the_run_that_it_holds(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
-    path.write_text("q1 Q0 d2 1 5 t\nq1 Q0 d1 2 5 t\n")
+    path.write_text("q1 Q0 d1 1 5 t\nq1 Q0 d2 2 5 t\n")
     one = scorer("AP")
     assert one.read([path]) == {"q1": ("d2", "d1")}
     path.write_text("q1 Q0 d2\n")

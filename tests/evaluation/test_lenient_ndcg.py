@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.evaluation.lenient_ndcg import gains, most_specific, ndcg
-from searchapp.formats.type_hierarchy import Hierarchy
+from searchapp.tasks.smart_types.scorer_dbpedia import Hierarchy, gains, most_specific, ndcg
 
 TREE = Hierarchy(
     {"Agent": 1, "Person": 2, "Poet": 3, "Mayor": 3, "Place": 1},

@@ -116,6 +116,47 @@ def test_a_name_that_cannot_be_measured_is_a_usage_error(name: str) -> None:
         measure({"a": ["x"]}, {"a": {"x": 1}}, ["AP", name])
 
 
+@pytest.mark.parametrize(
+    ("name", "needed"),
+    [
+        ("RBP(p=0.8)", "it needs rel: write RBP(rel=1,p=0.8)"),
+        ("BPM", "it needs max_rel and cutoff: write BPM(max_rel=1)@10"),
+        ("alpha_nDCG@3", "it needs grades for each subtopic of a topic, which searchapp does not read"),
+        ("ERR@10", "searchapp does not run gdeval, which computes it"),
+    ],
+)
+def test_a_measure_that_is_known_is_rejected_with_what_it_lacks(name: str, needed: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        measure({"a": ["x"]}, {"a": {"x": 1}}, [name])
+    assert str(refused.value) == f"the measure {name!r} cannot be computed here: {needed}"
+
+
+def test_without_the_extra_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ir_measures import providers
+
+    monkeypatch.setattr(providers.registry["cwl_eval"], "is_available", lambda: False)
+    with pytest.raises(
+        UsageError, match=r"needs the package cwl-eval: `.*-m pip install 'cwl-eval>="
+    ) as refused:
+        measure({"a": ["x"]}, {"a": {"x": 1}}, ["RBP(p=0.8)"])
+    assert str(refused.value).endswith("write RBP(rel=1,p=0.8)")
+    with pytest.raises(UsageError, match=r"needs the package cwl-eval: [^;]*`$"):
+        measure({"a": ["x"]}, {"a": {"x": 1}}, ["RBP(rel=1,p=0.8)"])
+
+
+def test_the_extra_cwl_eval_computes_rank_biased_precision() -> None:
+    figures = measure(
+        {"a": ["x", "y", "z"], "b": ["w"]},
+        {"a": {"x": 1, "z": 2}, "b": {"v": 1}},
+        ["RBP(rel=1,p=0.8)", "RBP(rel=2,p=0.5)", "SDCG(max_rel=2)@2"],
+    )
+    of_a = {name: values["a"] for name, values in figures.per_topic.items()}
+    assert of_a["RBP(rel=1,p=0.8)"] == pytest.approx((1 - 0.8) * (1 + 0.8**2))
+    assert of_a["RBP(rel=2,p=0.5)"] == pytest.approx((1 - 0.5) * 0.5**2)
+    assert of_a["SDCG(max_rel=2)@2"] == pytest.approx(0.5 / (1 + 1 / math.log2(3)))
+    assert figures.values["RBP(rel=1,p=0.8)"] == pytest.approx(of_a["RBP(rel=1,p=0.8)"] / 2)
+
+
 def test_the_library_is_loaded_only_when_it_is_needed() -> None:
     code = "import sys, searchapp.evaluation.measures; sys.exit('ir_measures' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

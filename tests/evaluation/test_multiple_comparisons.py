@@ -11,14 +11,14 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.evaluation.multiple_comparisons import (
+from searchapp.evaluation.significance import (
+    Values,
     benjamini_hochberg,
     blocks,
     holm,
     randomised_tukey,
     tukey,
 )
-from searchapp.evaluation.significance import Values
 
 
 def exact(expected: Any, *, nan_ok: bool = False) -> Any:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.errors import DataError, NotScorable, UsageError
-from searchapp.evaluation.nlps import read_gold, score
+from searchapp.tasks.nlps.scorer import read_gold, score
 
 SHORT = "ValueError: invalid format of the prediction file, the systems have to retrieve at least 2 premises"
 

@@ -10,8 +10,8 @@ import pytest
 
 from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation.base import GoldFiles, Scored, ScorerOptions
-from searchapp.evaluation.smart_relations import CutOff, RelationScorer
 from searchapp.model import Hit, Hits, Ranking, Run
+from searchapp.tasks.smart_relations.scorer import CutOff, RelationScorer
 
 CUT_OFF = CutOff(share=0.5, most=3)
 
@@ -98,8 +98,8 @@ def test_what_is_skipped_is_told(tmp_path: Path, score: Any) -> None:
     path.write_text('[{"id": "1", "relations": ["a"]}, {"id": "1", "relations": ["b"]}, {"id": "2"}]')
     scorer = RelationScorer("wikidata", CUT_OFF, lambda _split, _id: True)
     first, second = scorer.read([path]).warnings
-    assert first.endswith("p.json: 1 predictions have no `relations` and are skipped")
-    assert second.endswith("1 predictions have an id that came before: the last one counts")
+    assert first.endswith("p.json: 1 prediction without `relations` skipped")
+    assert second.endswith("1 prediction with an id that came before: the last one counts")
 
 
 def test_only_the_questions_of_the_split_count(score: Any) -> None:

@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 
 from searchapp.errors import NotScorable, UsageError
 from searchapp.evaluation.base import GoldFiles, Scored, ScorerOptions
-from searchapp.evaluation.smart_types import Predictions, category_and_type, document_id, prediction
-from searchapp.evaluation.smart_types_breakdowns import first_word
-from searchapp.evaluation.smart_types_dbpedia import SmartTypesDbpediaScorer
-from searchapp.evaluation.smart_types_wikidata import SmartTypesWikidataScorer
 from searchapp.model import Hits, Ranking, Run
+from searchapp.tasks.smart_types.answers import (
+    Predictions,
+    category_and_type,
+    document_id,
+    first_word,
+    prediction,
+)
+from searchapp.tasks.smart_types.scorer_dbpedia import SmartTypesDbpediaScorer
+from searchapp.tasks.smart_types.scorer_wikidata import SmartTypesWikidataScorer
 
 HIERARCHY = "Type\tDepth\tParent\na:Agent\t1\ta:Thing\na:Person\t2\ta:Agent\na:Poet\t3\ta:Person\n"
 PERSON = {"id": "q1", "question": "Who wrote it?", "category": "resource", "type": ["a:Poet", "a:Person"]}
@@ -128,7 +133,7 @@ def test_mrr_of_wikidata_is_honestly_by_the_place_in_the_prediction(tmp_path: Pa
     assert official.values == {"accuracy": 1.0, "MRR": 0.5}
     assert official.honest == {"accuracy": 0.5, "MRR": 0.5}
     assert "MRR is 0.500000" in official.warnings[0]
-    assert "1 questions of the gold have no prediction" in official.warnings[1]
+    assert "1 question of the gold without a prediction" in official.warnings[1]
 
 
 def test_a_part_of_a_label_stops_the_script_unless_whole_labels_are_asked_for(tmp_path: Path) -> None:

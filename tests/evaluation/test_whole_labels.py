@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.evaluation.smart_types_wikidata import stops
-from searchapp.evaluation.whole_labels import WholeLabels
+from searchapp.tasks.smart_types.scorer_wikidata import WholeLabels, stops
 
 # Few short texts, so that many are parts of others. No quotes and blanks: alone they are parts of whatever is printed.
 LABELS = st.text(alphabet="abcé", min_size=1, max_size=4)

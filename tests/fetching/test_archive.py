@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from searchapp.errors import DataError
-from searchapp.fetching import archive as module
-from searchapp.fetching.archive import unpack, unpacked_bytes
+from searchapp.fetching import fetch as module
+from searchapp.fetching.fetch import unpack, unpacked_bytes
 from searchapp.fetching.sources import Member
 
 MEMBERS = (

@@ -15,12 +15,10 @@ from typing import Any
 import pytest
 
 from searchapp.errors import DataError, SearchappError, UsageError
-from searchapp.fetching import get
+from searchapp.fetching import fetch as get
 from searchapp.fetching.download import Downloader
-from searchapp.fetching.folder import RECEIPT, check, has_data, look, strangers
-from searchapp.fetching.get import Fetched, fetch, kept_bytes, make_plan
-from searchapp.fetching.sources import Source, parse
-from searchapp.fetching.staging import NAME, locked
+from searchapp.fetching.fetch import STAGING, Fetched, fetch, kept_bytes, locked, make_plan
+from searchapp.fetching.sources import RECEIPT, Source, check, has_data, look, parse, strangers
 from searchapp.progress import Silent
 from tests.fetching.server import Fault, FileServer
 from tests.programs import Program
@@ -160,7 +158,7 @@ def test_no_file_is_in_place_before_all_have_arrived(
     with pytest.raises(SearchappError, match="answers 404"):
         run()
     assert not has_data(folder)
-    assert [path.name for path in folder.iterdir()] == [NAME]
+    assert [path.name for path in folder.iterdir()] == [STAGING]
     assert kept_bytes(folder) == sum(map(len, SINGLE.values()))
     files.faults.clear()
     files.requests.clear()
@@ -194,13 +192,13 @@ def test_an_archive_that_arrived_is_not_fetched_twice(
 
 
 def test_half_an_archive_is_never_put_in_place(folder: Path, run: Callable[..., Fetched]) -> None:
-    (folder / NAME / "files" / "tables").mkdir(parents=True)
-    (folder / NAME / "files" / "tables" / "OLD.tsv").write_text("of an attempt that was killed")
-    (folder / NAME / "downloads").mkdir()
-    (folder / NAME / "downloads" / ("0" * 40 + ".part")).write_text("of another version of the sources")
+    (folder / STAGING / "files" / "tables").mkdir(parents=True)
+    (folder / STAGING / "files" / "tables" / "OLD.tsv").write_text("of an attempt that was killed")
+    (folder / STAGING / "downloads").mkdir()
+    (folder / STAGING / "downloads" / ("0" * 40 + ".part")).write_text("of another version of the sources")
     run()
     assert "tables/OLD.tsv" not in content(folder)
-    assert not (folder / NAME).exists()
+    assert not (folder / STAGING).exists()
 
 
 def test_other_files_in_place_of_the_official_ones_are_not_touched(
@@ -280,11 +278,13 @@ def test_a_full_disk_is_told_and_what_arrived_is_kept(
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("this system has no /dev/full")
-    part = folder / NAME / "downloads" / f"{source.files[1].download.name}.part"
+    part = folder / STAGING / "downloads" / f"{source.files[1].download.name}.part"
     part.parent.mkdir(parents=True)
     part.symlink_to(full)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("searchapp.fetching.part.Part.begin", lambda *_: None)  # which would remove the link
+        patch.setattr(
+            "searchapp.fetching.download.Part.begin", lambda *_: None
+        )  # which would remove the link
         with pytest.raises(
             SearchappError, match=r"no space left on device; what has arrived is kept"
         ) as caught:
@@ -327,7 +327,7 @@ def test_a_damaged_receipt_is_told(folder: Path, source: Source, run: Callable[.
 
 def test_one_process_at_a_time(folder: Path) -> None:
     hold = (
-        "import sys; from pathlib import Path; from searchapp.fetching.staging import locked\n"
+        "import sys; from pathlib import Path; from searchapp.fetching.fetch import locked\n"
         "with locked(Path(sys.argv[1])):\n    print('locked', flush=True); sys.stdin.read()"
     )
     with Program(hold, folder) as other:
@@ -348,7 +348,7 @@ from contextlib import closing
 from pathlib import Path
 from searchapp.errors import SearchappError
 from searchapp.fetching.download import Downloader
-from searchapp.fetching.get import fetch, make_plan
+from searchapp.fetching.fetch import fetch, make_plan
 from searchapp.fetching.sources import parse
 from searchapp.progress import Silent
 
@@ -383,7 +383,7 @@ def test_a_killed_process_is_taken_up_where_it_was(
     files: FileServer, table: Any, source: Source, folder: Path, run: Callable[..., Fetched]
 ) -> None:
     files.faults["/training/1.tsv"] = [Fault(pause=0.2)]
-    part = folder / NAME / "downloads" / f"{source.files[1].download.name}.part"
+    part = folder / STAGING / "downloads" / f"{source.files[1].download.name}.part"
     with fetching(table, folder) as other:
         while not (part.exists() and part.stat().st_size):
             time.sleep(0.01)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.formats.debates import Line, read_debate, write_debate
 from searchapp.formats.problems import Problems
+from searchapp.tasks.checkthat.debate_files import Line, read_debate, write_debate
 
 
 def read(tmp_path: Path, content: bytes) -> tuple[list[Line], list[tuple[str, str]]]:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.formats.encoding import BrokenFile, foreign, opened, remedy
+from searchapp.formats import encoding
+from searchapp.formats.encoding import BrokenFile, LongLine, foreign, opened, remedy
 
 
 def zipped(content: bytes) -> bytes:
@@ -76,6 +77,9 @@ def tarred() -> bytes:
         (b"\x28\xb5\x2f\xfd\x04\x00", "compressed with zstd", "unpack it"),
         (b"SQLite format 3\x00", "an SQLite database", "write its rows"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word file", "save its table as CSV"),
+        (b"\n\n<top>\n<num> Number: 301\n", "a TREC topics file", "write each topic as a line `id<tab>text`"),
+        (b"\xef\xbb\xbf<topics>\n", "a TREC topics file in XML", "write each topic as a line"),
+        (b"<DOC>\n<DOCNO> a </DOCNO>\n", "a file of TREC documents", "as a JSON object with id and text"),
         (b"<!DOCTYPE html><html>", "an HTML page", "extract its text"),
         (tarred(), "a tar archive", "unpack it"),
         ("id\ttext\n".encode("utf-16"), "UTF-16", "iconv -f UTF-16 -t UTF-8"),
@@ -155,3 +159,18 @@ def test_a_damaged_gzip_file_is_refused_in_a_sentence(tmp_path: Path, content: b
     with pytest.raises(BrokenFile, match="the gzip file (ends too early|is damaged): fetch it again"):
         with opened(path) as file:
             list(file)
+
+
+@pytest.mark.parametrize("pack", [lambda content: content, gzip.compress], ids=["plain", "gzip"])
+def test_a_line_beyond_the_limit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    monkeypatch.setattr(encoding, "LONGEST_LINE", 1000)
+    path = tmp_path / "file"
+    path.write_bytes(pack(b"a\n" + b"x" * 999 + b"\nlast"))
+    with opened(path) as file:
+        assert [len(line) for line in file] == [2, 1000, 4]
+    path.write_bytes(pack(b"a\n" + b"x" * 1001))
+    with opened(path) as file, pytest.raises(LongLine, match="line 2 is longer than 1,000 bytes, the limit"):
+        for line in file:
+            assert line == b"a\n"

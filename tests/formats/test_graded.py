@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.formats.graded import GradeLayout, format_of, read_qrels
 from searchapp.formats.problems import Problems
+from searchapp.tasks.own.task_file import GradeLayout, format_of, read_qrels
 
 EXPECTED = {"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}}
 
@@ -67,7 +67,7 @@ def test_a_bad_grade_is_told_with_its_line(tmp_path: Path, row: str, problem: st
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ('{"topic": "q1", "grade": 1}', "missing key: document"),
+        ('{"topic": "q1", "grade": 1}', "missing key: document: the object has topic, grade"),
         ('{"topic": null, "document": "d", "grade": 1}', "wrong type: topic is null"),
         ('{"topic": "q 1", "document": "d", "grade": 1}', "unusable id: topic: an id must not"),
         ('{"topic": "q1", "document": "d", "grade": true}', "grade not an integer: True"),

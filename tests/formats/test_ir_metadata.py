@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.formats import ir_metadata
+from searchapp.formats import run_files
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 scalars = st.one_of(
@@ -26,7 +26,7 @@ values = st.recursive(
 
 def read(tag: str, parts: dict[str, Any]) -> Any:
     buffer = BytesIO()
-    ir_metadata.write(buffer, tag, parts)
+    run_files.write_ir_metadata(buffer, tag, parts)
     text = buffer.getvalue().decode()
     assert text.startswith("# ir_metadata.start\n") and text.endswith("\n# ir_metadata.end\n")
     return yaml.safe_load(text)

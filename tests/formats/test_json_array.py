@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.formats.json_array import RepeatedKeys, read_entries
+from searchapp.formats.json_files import RepeatedKeys, read_entries
 from searchapp.formats.problems import Problems
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.errors import DataError
-from searchapp.formats.line_scores import failures, fixed_point, write_line_scores
 from searchapp.model import float32
+from searchapp.tasks.checkthat.debate_files import failures, fixed_point, write_line_scores
 
 
 def found(tmp_path: Path, text: str) -> list[tuple[int, str]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.formats.packed import PieceWriter, packing, pieces, unpacked
+from searchapp.formats.encoding import PieceWriter, packing, pieces, unpacked
 
 
 def written(texts: list[bytes]) -> bytes:

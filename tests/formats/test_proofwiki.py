@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.errors import InvalidFiles
-from searchapp.formats import json_stream
+from searchapp.formats import json_files
 from searchapp.formats.problems import Problems
-from searchapp.formats.proofwiki import Statement, read_knowledge_base, read_statements
 from searchapp.model import Document
+from searchapp.tasks.nlps.task import Statement, read_knowledge_base, read_statements
 
 BIG = 217373851401385999308586201941246152900
 
@@ -72,8 +72,8 @@ def test_a_masked_split_may_have_premises_after_all(tmp_path: Path) -> None:
     ("entry", "kind", "detail"),
     [
         ([], "wrong type", "the value is a list, not an object"),
-        ({"premises": []}, "missing key", "text"),
-        ({"text": "A"}, "missing key", "premises"),
+        ({"premises": []}, "missing key", "text: the object has premises"),
+        ({"text": "A"}, "missing key", "premises: the object has text"),
         (statement(3), "wrong type", "text is an integer, not a string"),
         (statement(" \n"), "blank text", "text must not be blank"),
         (statement("A", None), "wrong type", "premises is null, not a list"),
@@ -163,7 +163,7 @@ def test_a_file_that_is_no_object_is_one_problem(
 def test_the_offset_of_a_bad_byte_is_right_across_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_stream, "_CHUNK", 3)
+    monkeypatch.setattr(json_files, "_CHUNK", 3)
     path = put(tmp_path, b'\xef\xbb\xbf{"1": "\xe2\x82\xac",\n "2": "\xe2\x82"}')
     problems = Problems()
     list(read_knowledge_base(path, problems))
@@ -172,7 +172,7 @@ def test_the_offset_of_a_bad_byte_is_right_across_chunks(
 
 
 def test_surrogates_are_seen_across_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_stream, "_CHUNK", 4)
+    monkeypatch.setattr(json_files, "_CHUNK", 4)
     problems = Problems()
     list(read_knowledge_base(put(tmp_path, '{"1": "abc\\ud800def"}'), problems))
     assert [kind for kind, _, _ in told(problems)] == ["lone surrogate"]

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.formats.rankings import write_csv, write_jsonl
+from searchapp.formats.run_files import write_csv, write_jsonl
 from searchapp.model import Hit, Hits, Ranking, Run, float32
 
 RUN = Run(

@@ -60,13 +60,13 @@ def test_what_is_harmless_in_json_lines_is_accepted(tmp_path: Path) -> None:
 def test_columns_can_be_named_for_a_table_without_a_header(tmp_path: Path) -> None:
     found, problems = read(tmp_path, "1\ta\n2\n", "tsv", columns=("id", "text"))
     assert found == [(1, {"id": "1", "text": "a"})]
-    assert problems == ["line 2: wrong number of cells: 1 cells, where the task file has 2"]
+    assert problems == ["line 2: wrong number of cells: 1 cell, where the task file has 2"]
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("id,text\n1\n", "line 2: wrong number of cells: 1 cells, where the header has 2"),
+        ("id,text\n1\n", "line 2: wrong number of cells: 1 cell, where the header has 2"),
         ('id,text\n1,"a\n', "line 2: broken row: unexpected end of data"),
         ('id,text\n1,"a"b\n', "line 2: broken row: ',' expected after '\"'"),
         ("id,id,text\n", "line 1: duplicate column: the header names 'id' twice"),

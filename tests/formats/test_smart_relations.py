@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from searchapp.formats.json_array import official_ids
+from searchapp.formats.json_files import official_ids
 from searchapp.formats.problems import Problems
-from searchapp.formats.smart_relations import (
+from searchapp.tasks.shipped import words_of
+from searchapp.tasks.smart_relations.task import (
     Question,
     read_dbpedia_vocabulary,
     read_predictions,
     read_questions,
     read_wikidata_vocabulary,
-    words_of,
     write_predictions,
 )
 
@@ -98,8 +98,8 @@ def test_the_vocabulary_of_wikidata_becomes_documents(tmp_path: Path) -> None:
         "property P6: blank text: label must not be blank",
         "property P6: wrong type: description is null, not a string",
         "property P7: wrong type: the value is a string, not an object",
-        "property P8: missing key: id",
-        "property P8: missing key: label",
+        "property P8: missing key: id: the object has no keys",
+        "property P8: missing key: label: the object has no keys",
     ]
 
 
@@ -135,7 +135,10 @@ NO_WHITESPACE = "an id must not be empty or hold whitespace, which run files can
     ("entry", "problem"),
     [
         (7, "line 1: wrong type: the entry is an integer, not an object"),
-        ({"question": "Who?", "relations": [["r:a"]]}, "line 1: missing key: id"),
+        (
+            {"question": "Who?", "relations": [["r:a"]]},
+            "line 1: missing key: id: the object has question, relations",
+        ),
         (question(True), "line 1: wrong type: id is a boolean, not a string or an integer"),
         (
             question("a b"),
@@ -154,8 +157,14 @@ NO_WHITESPACE = "an id must not be empty or hold whitespace, which run files can
             question(text="\udfff"),
             "line 1: question q: lone surrogate: question has an escape that is half of a character",
         ),
-        ({"id": "q", "relations": [["r:a"]]}, "line 1: question q: missing key: question"),
-        ({"id": "q", "question": "Who?"}, "line 1: question q: missing key: relations"),
+        (
+            {"id": "q", "relations": [["r:a"]]},
+            "line 1: question q: missing key: question: the object has id, relations",
+        ),
+        (
+            {"id": "q", "question": "Who?"},
+            "line 1: question q: missing key: relations: the object has id, question",
+        ),
         (question(relations=None), "line 1: question q: wrong type: relations is null, not a list"),
         (
             question(relations=["r:a"]),
@@ -258,7 +267,7 @@ def test_everything_wrong_with_predictions_is_told(tmp_path: Path) -> None:
     path, problems = written(tmp_path, "[" + ",\n".join(map(json.dumps, lines)) + "]"), Problems()
     assert list(read_predictions(path, problems, {"r:a"})) == []
     assert told(problems) == [
-        "line 1: question a: missing key: relations",
+        "line 1: question a: missing key: relations: the object has id",
         "line 2: question b: no relation: the official scorer needs at least one",
         "line 3: question c: wrong type: a relation is a list, not a string",
         "line 4: question d: unknown relation: x is not in the vocabulary",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from searchapp.formats.json_array import official_ids
+from searchapp.formats.json_files import official_ids
 from searchapp.formats.problems import Problems
-from searchapp.formats.smart_types import (
+from searchapp.tasks.smart_types.answers import (
     Prediction,
     Question,
     read_predictions,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.formats.records import Unsupported
-from searchapp.formats.sniffing import format_in, header_of
+from searchapp.tasks.own.starter import format_in, header_of
 
 
 @pytest.mark.parametrize(

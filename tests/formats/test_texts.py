@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from searchapp.formats.problems import Problems
-from searchapp.formats.texts import Text, TextLayout, read_texts
+from searchapp.tasks.own.task_file import Text, TextLayout, read_texts
 
 LAYOUT = TextLayout("jsonl", fields={"kind": "Kind"})
 
@@ -36,7 +36,8 @@ def test_ids_texts_and_fields_are_taken_from_their_columns(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ({"text": "x"}, "missing key: id"),
+        ({"text": "x"}, "missing key: id: the object has text"),
+        ({"_id": "7", "text": "x"}, "missing key: id: the object has _id, text"),
         ({"id": True, "text": "x"}, "wrong type: id is a boolean, not a string or an integer"),
         ({"id": "a b", "text": "x"}, "unusable id: an id must not be empty or hold whitespace"),
         ({"id": "", "text": "x"}, "unusable id: an id must not be empty or hold whitespace"),
@@ -79,7 +80,7 @@ def test_a_topic_must_have_every_field(tmp_path: Path) -> None:
     found, problems = read(tmp_path, rows, complete=True)
     assert [text.fields for text in found] == [{"kind": ""}]
     assert problems == [
-        "line 2: missing key: Kind",
+        "line 2: missing key: Kind: the object has id, text",
         "line 3: wrong type: Kind is null, and templates need a value",
     ]
 

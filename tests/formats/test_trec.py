@@ -161,6 +161,17 @@ def test_qrels_survive(tmp_path_factory: pytest.TempPathFactory, qrels: dict[str
     assert read_qrels(path) == qrels
 
 
+def test_qrels_of_beir_are_read(tmp_path: Path) -> None:
+    path = put(tmp_path, b"query-id\tcorpus-id\tscore\nq1\td1\t1\n\nq1\td2\t0\nq2\td1\t2\n")
+    assert read_qrels(path) == {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 2}}
+    problems = Problems()
+    read_qrels(put(tmp_path, b"query-id\tcorpus-id\tscore\nq1\td1\nq1\td1\tx\n"), problems)
+    assert [f"{one.where}: {one.kind}" for one in problems] == [
+        "line 2: wrong number of columns",
+        "line 3: grade not an integer",
+    ]
+
+
 def test_problems_of_qrels(tmp_path: Path) -> None:
     problems = Problems(lenient=True)
     path = put(tmp_path, b"a 0 x 1\na 0 x 2\na 0 y 0.5\na 0 z\nb 0 x -1\n")
@@ -259,7 +270,7 @@ def test_scores_that_fall_already_stay_as_they_are() -> None:
 
 def test_below_the_last_number_there_is_none() -> None:
     last = -3.4028234663852886e38
-    with pytest.raises(DataError, match="no numbers below its scores"):
+    with pytest.raises(DataError, match="no float32 is below them"):
         with_distinct_scores(Run("r", (Ranking("t", Hits(["a", "b"], [last, last])),)))
 
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.errors import InvalidFiles
-from searchapp.formats import trec, trec_quick
-from searchapp.formats.trec_quick import LONGEST_CELL, read_as_written
+from searchapp.formats import trec
+from searchapp.formats import trec as trec_quick
+from searchapp.formats.trec import LONGEST_CELL, read_as_written
 from searchapp.model import Hits, Ranking, Run, float32
 
 ids = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=8)

@@ -6,7 +6,7 @@ import pytest
 
 from searchapp.errors import DataError, InvalidFiles, NotScorable
 from searchapp.formats.problems import Problems
-from searchapp.formats.type_hierarchy import Hierarchy, read, read_as_scored
+from searchapp.tasks.smart_types.scorer_dbpedia import Hierarchy, read_as_scored, read_hierarchy
 
 GOOD = "Type\tDepth\tParent\na:Agent\t1\ta:Thing\na:Person\t2\ta:Agent\na:Poet\t3\ta:Person\n"
 
@@ -24,7 +24,7 @@ def told(problems: Problems) -> list[tuple[str, str]]:
 def test_both_readers_agree_on_a_good_file(tmp_path: Path) -> None:
     problems = Problems()
     path = put(tmp_path, GOOD)
-    strict, scored = read(path, problems), read_as_scored(path)
+    strict, scored = read_hierarchy(path, problems), read_as_scored(path)
     assert not problems.skipped and len(problems) == 0
     assert strict.paths == scored.paths
     assert scored.paths["a:Poet"] == ("a:Poet", "a:Person", "a:Agent")
@@ -48,7 +48,7 @@ def test_both_readers_agree_on_a_good_file(tmp_path: Path) -> None:
 )
 def test_a_bad_row_is_told_with_its_line_and_left_out(tmp_path: Path, row: str, kind: str) -> None:
     problems = Problems(lenient=True)
-    hierarchy = read(put(tmp_path, GOOD + row + "\n"), problems)
+    hierarchy = read_hierarchy(put(tmp_path, GOOD + row + "\n"), problems)
     assert told(problems) == [(kind, "line 5")]
     assert len(hierarchy.depths) == 3
     problems.raise_if_any()
@@ -63,7 +63,7 @@ def test_a_bad_row_is_told_with_its_line_and_left_out(tmp_path: Path, row: str, 
 )
 def test_rows_that_contradict_each_other_are_no_hierarchy(tmp_path: Path, row: str, said: str) -> None:
     problems = Problems(lenient=True)
-    read(put(tmp_path, GOOD + row + "\n"), problems)
+    read_hierarchy(put(tmp_path, GOOD + row + "\n"), problems)
     with pytest.raises(InvalidFiles, match=said):
         problems.raise_if_any()
 
@@ -72,7 +72,7 @@ def test_rows_that_contradict_each_other_are_no_hierarchy(tmp_path: Path, row: s
 def test_a_file_without_types_is_an_error_whatever_is_lenient(tmp_path: Path, text: str | None) -> None:
     problems = Problems(lenient=True)
     path = tmp_path / "missing.tsv" if text is None else put(tmp_path, text)
-    assert read(path, problems).depths == {}
+    assert read_hierarchy(path, problems).depths == {}
     with pytest.raises(InvalidFiles):
         problems.raise_if_any()
 
@@ -81,7 +81,7 @@ def test_bytes_that_are_not_utf_8_are_told(tmp_path: Path) -> None:
     problems = Problems()
     path = tmp_path / "types.tsv"
     path.write_bytes(GOOD.encode() + b"\xff\t1\ta\n")
-    read(path, problems)
+    read_hierarchy(path, problems)
     assert told(problems) == [("not UTF-8", "line 5")]
     with pytest.raises(DataError, match="line 5: byte 0xff"):
         read_as_scored(path)
@@ -90,7 +90,7 @@ def test_bytes_that_are_not_utf_8_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("header", ["PK\x03Type\tDepth\tParent", "a:Agent\t1\ta:Thing"])
 def test_another_header_row_is_told(tmp_path: Path, header: str) -> None:
     problems = Problems()
-    read(put(tmp_path, "\n".join([header, *GOOD.split("\n")[1:]])), problems)
+    read_hierarchy(put(tmp_path, "\n".join([header, *GOOD.split("\n")[1:]])), problems)
     assert told(problems) == [("wrong header row", "line 1")]
 
 

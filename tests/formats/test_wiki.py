@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.formats.latex import formulas
-from searchapp.formats.rewriting import Rewritten, joined
+from searchapp.formats.markup import Rewritten, formulas, joined
 from searchapp.formats.wiki import rendered
 
 

@@ -5,11 +5,17 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import InvalidFiles
-from searchapp.formats.knowledge_types import read_knowledge_types
 from searchapp.formats.problems import Problems
-from searchapp.formats.tables import read_table
-from searchapp.formats.worldtree import Question, explained, read_facts, read_questions, split_options
 from searchapp.model import Document
+from searchapp.tasks.explanation.worldtree import (
+    Question,
+    explained,
+    read_facts,
+    read_knowledge_types,
+    read_questions,
+    read_table,
+    split_options,
+)
 
 TABLE = "[FILL] a\tTHING\t[FILL] is\tKIND\t\t[SKIP] COMMENTS\t[SKIP] UID\n"
 QUESTIONS = "questionID\tAnswerKey\tQuestion\texplanation\n"

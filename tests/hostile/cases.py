@@ -66,6 +66,7 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("serve", [task, "--host", world.hostile.id("host to listen at")], code=2)
     yield Case("rank", [task, "--split", "dev", "--out", run, "--overwrite"])
     yield Case("rank", [task, "--split", "dev", "--recipe", world.recipe, "--out", f"{run}2", "--overwrite"])
+    yield Case("rerun", [run, "--out", f"{run}4", "--overwrite"])
     yield Case("train", [task, "--split", "dev", "--recipe", world.recipe], code=2)
     yield Case("tasks show", [task, "--recipe", world.recipe])
     yield Case("explain", [task, world.documents[0], "--topic", world.topics[0], "--recipe", "fused"])

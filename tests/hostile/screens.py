@@ -5,12 +5,11 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from searchapp.judging.log import JudgmentLog
-from searchapp.judging.records import Window
+from searchapp.judging.log import JudgmentLog, Window
 from searchapp.model import Hits, Ranking, Run
 from searchapp.runs import directory
 from tests.hostile import world as worlds
@@ -68,6 +67,15 @@ class Driven:
         self.terminal.press(*keys.split())
         self.terminal.wait_for(shows)
 
+    def insist(self, key: str, shows: str) -> None:
+        """Press a key again and again until it brings something."""
+        for _attempt in range(30):
+            self.terminal.press(key)
+            with suppress(AssertionError):
+                self.terminal.wait_for(shows, seconds=0.5)
+                return
+        self.terminal.wait_for(shows)
+
     def back(self) -> None:
         """Leave a question."""
         self.terminal.press("escape")
@@ -104,7 +112,7 @@ def judge(world: World) -> Result:
     arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[0], "--see-others"]
     with driven(world, *arguments) as one:
         one.see("Choose")
-        one.do("g", "Ranking")
+        one.do("g", rf"(?s)\A(?!.*(?:{SCREENS['Choose']})).*Ranking")
         one.see("JudgeScreen")
         _read_to_the_end(
             one, "home", world.documents[worlds.RANKED[0]], _mark(world, "why annotator 1 can't tell")
@@ -255,7 +263,7 @@ def search(world: World) -> Result:
         one.back()
         one.do("t", rf"(?s){world.topics[0][:4]}.*{PICKING}")
         one.do("down enter", "judging topic")
-        one.do("1", "saved")
+        one.insist("1", "saved")  # it is discarded until the hits of the topic are shown
         one.do("u", "undone")
         one.do("?", SEARCH_HELP)
         one.back()
@@ -358,7 +366,7 @@ def leave_unsaved(world: World) -> Result:
         one.see("JudgeScreen")
         _read_to_the_end(one, "end", world.documents[worlds.RANKED[-1]], _mark(world, "reason of a model"))
         one.do("g 1", "NOT SAVED")
-        one.do("q", "are not saved")
+        one.do("q", "not saved: ")
         one.terminal.press("w")
         return leave(one, "")
 

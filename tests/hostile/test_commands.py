@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from searchapp import cli
-from searchapp.visible import visible
+from searchapp.text import visible
 from tests.hostile.cases import SCREEN_ALONE, Case, cases, commands
 from tests.hostile.payload import Hostile, marks, turns
 from tests.hostile.world import World, build, judge

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.cli import complete
-from searchapp.visible import visible
+from searchapp.text import visible
 from tests.hostile import world as worlds
 from tests.hostile.payload import HALF, NUL, Hostile, marks, turns
 from tests.hostile.test_commands import into_pipe, judged_world

@@ -10,7 +10,7 @@ import pytest
 from textual.screen import Screen
 
 import searchapp.tui
-from searchapp.visible import visible
+from searchapp.text import visible
 from tests.hostile import screens
 from tests.hostile.payload import Hostile, turns
 from tests.hostile.screens import Result

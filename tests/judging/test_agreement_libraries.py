@@ -10,10 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from searchapp.judging.agreement import Level, Weights, cohen_kappa, krippendorff_alpha
+from searchapp.judging.agreement import Level, Weights, agreement, cohen_kappa, krippendorff_alpha
 from searchapp.judging.events import Action, Author
-from searchapp.judging.fold import View
-from searchapp.judging.statistics import agreement
+from searchapp.judging.judgments import View
 
 EXACT = 1e-9
 HIGHEST = 6

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import InvalidFiles, UsageError
-from searchapp.judging.assignment import Assigned, assign, read, shuffled, write
-from searchapp.judging.pool import pool
+from searchapp.judging.assignment import Assigned, assign, pool, read, shuffled, write
 from searchapp.model import Hit, Hits, Ranking, Run
 
 TOPICS = [f"t{number}" for number in range(40)]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.judging.disputes import Adjudication, disputes
+from searchapp.judging.adjudication import Adjudication, disputes
 from searchapp.judging.events import Action, Author, Kind
-from searchapp.judging.fold import Folding
+from searchapp.judging.judgments import Folding
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from searchapp.judging.events import Action, Author, Event, Kind
-from searchapp.judging.fold import Folding, Rule, View, combined, judged
+from searchapp.judging.judgments import Folding, Rule, View, combined, judged
 
 ANN, BEN, MODEL = Author("ann"), Author("ben"), Author("bot", Kind.model)
 

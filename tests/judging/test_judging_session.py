@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from searchapp.judging.events import Author
-from searchapp.judging.judging_session import JudgingSession, own_seed
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import SeenDocument, Session
+from searchapp.judging.session import JudgingSession, SeenDocument, Session, own_seed
 
 RANKINGS = {"t1": ["a", "b", "c", "d"], "t2": ["b", "a"], "t3": []}
 

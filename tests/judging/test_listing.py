@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.judging.events import Action, Author, Kind
-from searchapp.judging.fold import View
-from searchapp.judging.listing import Filter, listed
+from searchapp.judging.judgments import Filter, View, listed
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 

@@ -16,8 +16,8 @@ import pytest
 
 from searchapp.errors import DataError
 from searchapp.judging.events import Action, Author, Event
-from searchapp.judging.log import JudgmentLog, NotSaved
-from searchapp.judging.verification import verify
+from searchapp.judging.log import JudgmentLog, verify
+from searchapp.judging.store import NotSaved
 from tests.profile import FULL
 from tests.programs import Program
 
@@ -138,7 +138,7 @@ def sound(path: Path) -> list[Event]:
     with JudgmentLog(path) as log:
         events = written(log)
         verdict = verify(log)
-        assert (verdict.problems, verdict.unsealed) == ((), 0)
+        assert verdict.problems == ()
     assert len({one.id for one in events}) == len(events)
     return events
 
@@ -216,7 +216,10 @@ def test_several_may_open_a_log_that_is_not_there_yet(tmp_path: Path) -> None:
 
 def test_an_event_that_only_a_newer_searchapp_knows_is_told(log: JudgmentLog) -> None:
     log.append([event()])
-    write_as_before(log._database, "d", action="award")
+    columns = ", ".join(event().to_json())
+    values = columns.replace("id,", "'other',", 1).replace("action", "'award'")
+    log._database.execute(f"INSERT INTO events ({columns}) SELECT {values} FROM events")
+    log._chain.seal(1)
     with pytest.raises(DataError, match=r"event 2: 'award' is not a valid action: update searchapp"):
         written(log)
 
@@ -300,128 +303,14 @@ def test_what_waits_is_that_of_the_index_that_an_address_led_to_last(log: Judgme
     assert log.waiting(ONE) == 1
 
 
-def test_what_an_earlier_searchapp_exchanged_by_several_addresses_is_known(tmp_path: Path) -> None:
-    """It kept each list of addresses as an index of its own; an index of an earlier time counts as it did."""
+@pytest.mark.parametrize("format_", [1, 6])
+def test_a_log_of_an_earlier_format_is_refused_and_stays_as_it_is(tmp_path: Path, format_: int) -> None:
     path = tmp_path / "judgments.sqlite"
-    database = old_log(path, FIRST, SECOND, FOURTH)  # with the event "old"
-    for number in range(2, 7):
-        write_as_before(database, f"d{number}")
-    mirrors = [(1, ONE, "before", 6, 9), (2, ONE, "first", 2, 5), (3, BOTH, "first", 0, 7)]
-    database.executemany("INSERT INTO mirrors VALUES (?, ?, ?, ?, ?)", mirrors)
-    database.executemany("INSERT INTO arrivals VALUES (?, ?)", [(3, 2), (4, 3)])
-    database.execute("INSERT INTO sent_of_tasks VALUES (3, 'nlps', 5)")
-    database.close()
     with JudgmentLog(path) as log:
-        assert [log.waiting(address) for address in (ONE, BOTH, TWO)] == [1, 1, 1]
-        mirror = log.mirror(TWO, "first")
-        assert (mirror.sent, mirror.received) == (2, 7)
-        assert [one.document_id for _, one in log.unsent(mirror, mirror.sent, 9)] == ["d6"]
-        assert log.receive(mirror, [event("new")], 8) == 1
-        log.sent(mirror, 6)
-        assert [log.waiting(address) for address in (ONE, BOTH, TWO)] == [0, 0, 0]
-        kept = log._database.execute(
-            "SELECT number, address, identity FROM mirrors ORDER BY number"
-        ).fetchall()
-        assert kept == [one[:3] for one in mirrors]
-
-
-FIRST = """
-CREATE TABLE events (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL, time TEXT NOT NULL, annotator TEXT NOT NULL, kind TEXT NOT NULL, channel TEXT NOT NULL,
-    task TEXT NOT NULL, topic_id TEXT NOT NULL, document_id TEXT NOT NULL, action TEXT NOT NULL, grade INTEGER,
-    text TEXT NOT NULL, run TEXT NOT NULL, rank INTEGER, refers TEXT NOT NULL,
-    UNIQUE (id)
-) STRICT;
-CREATE INDEX events_by_task ON events (task, sequence);
-CREATE TRIGGER never_updated BEFORE UPDATE ON events
-    BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
-CREATE TRIGGER never_deleted BEFORE DELETE ON events
-    BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
-PRAGMA user_version = 1;
-"""
-"""The log as the first searchapp made it."""
-
-SECOND = """
-CREATE TABLE mirrors (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, address TEXT NOT NULL, identity TEXT NOT NULL,
-    sent INTEGER NOT NULL DEFAULT 0, received INTEGER NOT NULL DEFAULT -1, UNIQUE (address, identity)
-) STRICT;
-CREATE TABLE arrivals (sequence INTEGER PRIMARY KEY, mirror INTEGER NOT NULL REFERENCES mirrors (number)) STRICT;
-PRAGMA user_version = 2;
-"""
-"""What the second one added, which could synchronize."""
-
-FOURTH = """
-CREATE TABLE sent_of_tasks (
-    mirror INTEGER NOT NULL REFERENCES mirrors (number), task TEXT NOT NULL, up_to INTEGER NOT NULL,
-    PRIMARY KEY (mirror, task)
-) STRICT;
-CREATE TABLE imports (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, task TEXT NOT NULL, file TEXT NOT NULL,
-    format TEXT NOT NULL, events INTEGER NOT NULL
-) STRICT;
-CREATE TABLE imported (sequence INTEGER PRIMARY KEY, import INTEGER NOT NULL REFERENCES imports (number)) STRICT;
-PRAGMA user_version = 4;
-"""
-"""What the fourth one added, which knows what came with which file."""
-
-OLD_COLUMNS = [name for name in event().to_json() if name != "saw_others"]
-
-
-def old_log(path: Path, *scripts: str) -> sqlite3.Connection:
-    """A log of an earlier searchapp with one event, still open."""
-    database = sqlite3.connect(path, isolation_level=None)
-    for script in scripts:
-        database.executescript(script)
-    database.execute("PRAGMA journal_mode = WAL")
-    write_as_before(database, "old")
-    return database
-
-
-def write_as_before(database: sqlite3.Connection, document: str, **changed: object) -> None:
-    marks = ", ".join("?" * len(OLD_COLUMNS))
-    values = [changed.get(name, event(document).to_json()[name]) for name in OLD_COLUMNS]
-    database.execute(f"INSERT INTO events ({', '.join(OLD_COLUMNS)}) VALUES ({marks})", values)
-
-
-@pytest.mark.parametrize(
-    "scripts", [(FIRST,), (FIRST, SECOND), (FIRST, SECOND, FOURTH)], ids=["first", "second", "fourth"]
-)
-def test_a_log_of_an_earlier_searchapp_goes_on(tmp_path: Path, scripts: tuple[str, ...]) -> None:
-    path = tmp_path / "judgments.sqlite"
-    old_log(path, *scripts).close()
-    with JudgmentLog(path) as log:
-        assert [(one.document_id, one.saw_others) for one in written(log)] == [("old", None)]
-        log.append([replace(event("new"), saw_others=True)])
-        assert log.mirror("there", "first").sent == 0 and log.imports("nlps") == []
-    with JudgmentLog(path) as again:
-        assert [one.saw_others for one in written(again)] == [None, True]
-        assert again.waiting("there") == 2
-        with pytest.raises(sqlite3.IntegrityError, match="never"):
-            again._database.execute("UPDATE events SET saw_others = 0")
-
-
-def test_an_earlier_searchapp_that_is_still_open_writes_on(tmp_path: Path) -> None:
-    path = tmp_path / "judgments.sqlite"
-    old = old_log(path, FIRST, SECOND)
-    with JudgmentLog(path) as log:
-        log.append([replace(event("new"), saw_others=False)])
-        write_as_before(old, "old still")
-        assert [one.saw_others for one in written(log)] == [None, False, None]
-    old.close()
-
-
-def test_several_may_bring_an_earlier_log_up_to_date_at_once(tmp_path: Path) -> None:
-    path, at_once = tmp_path / "judgments.sqlite", 6
-    old_log(path, FIRST).close()
-    together = Barrier(at_once)
-
-    def write(name: int) -> int:
-        together.wait()
-        with JudgmentLog(path) as log:
-            return log.append([event(str(name))])
-
-    with ThreadPoolExecutor(at_once) as threads:
-        assert sum(threads.map(write, range(at_once))) == at_once
-    assert len(sound(path)) == at_once + 1
+        log.append([event()])
+        log.keep_in_one_file()
+        log._database.execute(f"PRAGMA user_version = {format_}")
+    held = path.read_bytes()
+    with pytest.raises(DataError, match=f"of format {format_}, and this .* reads format 7: export it with"):
+        JudgmentLog(path)
+    assert path.read_bytes() == held

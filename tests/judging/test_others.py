@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from searchapp.judging.events import Author
-from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import SeenDocument, Session
+from searchapp.judging.session import JudgingSession, SeenDocument, Session
 
 DOCUMENTS = ["a", "b", "c"]
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from searchapp.judging.events import Action, Author, Event
-from searchapp.judging.pace import Pace, seconds_each
+from searchapp.judging.judgments import Pace, seconds_each
 
 BEGIN = datetime(2026, 3, 1, 9, tzinfo=UTC)
 

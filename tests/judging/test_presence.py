@@ -10,17 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.judging import presence
+from searchapp.judging import log as presence
 from searchapp.judging.events import Action, Author
-from searchapp.judging.log import JudgmentLog
-from searchapp.judging.presence import Presence
-from searchapp.judging.records import Window
+from searchapp.judging.log import JudgmentLog, Presence, Window
 from tests.programs import Program
 
 OTHER = """
 import sys, time
 from pathlib import Path
-from searchapp.judging.presence import Presence
+from searchapp.judging.log import Presence
 with Presence(Path(sys.argv[1]), "nlps", "ann"):
     print("open", flush=True)
     time.sleep(600)

@@ -15,13 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.judging import snapshot
+from searchapp.judging.agreement import agreement, progress
 from searchapp.judging.events import Action, Author, Event, Kind
-from searchapp.judging.fold import View, judged
-from searchapp.judging.listing import listed
+from searchapp.judging.judgments import View, judged, listed
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.judging.snapshot import compact, path_of, read
-from searchapp.judging.statistics import agreement, progress
 from tests.judging.test_damage import change
 
 AUTHORS = [Author("ann"), Author("ben"), Author("bot", Kind.model)]

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from searchapp.judging.agreement import AnnotatorProgress, progress
 from searchapp.judging.events import Action, Author, Event
-from searchapp.judging.fold import View
+from searchapp.judging.judgments import View
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.snapshot import compact
-from searchapp.judging.statistics import AnnotatorProgress, progress
 
 
 def progress_of(folder: Path, events: Sequence[Event]) -> list[AnnotatorProgress]:

@@ -4,13 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.judging import summary as module
+from searchapp.judging import session as module
 from searchapp.judging.events import Author
-from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Session
-from searchapp.judging.summary import Summary, summary
-from searchapp.tui.status import summed_up
+from searchapp.judging.session import JudgingSession, Session, Summary, summary
+from searchapp.tui.kit.status import summed_up
 
 LABELS = ("not relevant", "relevant")
 

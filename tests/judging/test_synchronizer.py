@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.judging import shared
-from searchapp.judging.shared import EventIndex, Synchronizer
+from searchapp.judging import team
+from searchapp.judging.team import EventIndex, Synchronizer
 
 
 def test_a_synchronizer_that_breaks_down_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def connect() -> EventIndex:
         raise ValueError("no such thing")
 
-    monkeypatch.setattr(shared, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(shared, "FETCH_SECONDS", 0.02)
+    monkeypatch.setattr(team, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(team, "FETCH_SECONDS", 0.02)
     synchronizer = Synchronizer(tmp_path / "log.sqlite", connect, "there")
     synchronizer.start()
     end = time.monotonic() + 10

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from searchapp.model import Hit, Hits
-from searchapp.ranking.apart import Apart, Seconds, learning
-from searchapp.ranking.rank import Ranker
-from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.ranker import Apart, Ranker, Seconds, learning
+from searchapp.ranking.recipes import Recipe
 from tests.ranking.test_rank import DIRECT, TOPICS, VOTES, Index, inputs, recipe
 
 LABELLED = {"signal": "labelled", "template": "similar", "k": 3, "power": 1.0}

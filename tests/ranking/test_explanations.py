@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from searchapp.engines.base import Explanation
-from searchapp.ranking.explanations import shortened
+from searchapp.model import Explanation
+from searchapp.ranking.search_results import shortened
 
 LEAF: dict[str, list[object]] = {"details": []}
 TERM = {

@@ -24,11 +24,13 @@ def test_shares_are_of_the_first_score() -> None:
     assert as_shares(Hits()) == {}
 
 
-def test_ranks_are_fused_and_ties_share_the_first_rank() -> None:
-    scores = ReciprocalRanks(60.0).fused(
-        [(1.0, {"a": 3.0, "b": 2.0, "c": 1.0}), (1.0, {"a": 0.0, "b": 0.0, "c": 5.0})]
+def test_ranks_are_fused_as_they_are_defined_and_no_two_documents_share_one() -> None:
+    scores = ReciprocalRanks().fused(
+        [(1.0, {"a": 3.0, "b": 2.0, "c": 1.0}), (1.0, {"b": 0.0, "a": 0.0, "c": 5.0})]
     )
-    assert scores == pytest.approx({"a": 1 / 61 + 1 / 62, "b": 1 / 62 + 1 / 62, "c": 1 / 63 + 1 / 61})
+    assert scores == pytest.approx({"a": 1 / 61 + 1 / 62, "b": 1 / 62 + 1 / 63, "c": 1 / 63 + 1 / 61})
+    hits = Hits.of(Hit("10", 2.0), Hit("9", 2.0))
+    assert ReciprocalRanks().fused([(1.0, hits)]) == {"10": 1 / 61, "9": 1 / 62}
 
 
 def test_a_weight_multiplies_what_a_rank_gives() -> None:

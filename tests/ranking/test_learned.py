@@ -11,11 +11,10 @@ import pytest
 from searchapp.errors import DataError, UsageError
 from searchapp.model import Example, Hit, Hits, Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.fusion import FUSION, Weighted
-from searchapp.ranking.learned import Learned
-from searchapp.ranking.learning.boosting import Growth
-from searchapp.ranking.learning.files import Stored
-from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.fusion import FUSION, Learned, Weighted
+from searchapp.ranking.learning.model_files import Stored
+from searchapp.ranking.learning.trees import Growth
+from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Answer, Scale
 from searchapp.resources import RecipeBook, recipe_book
 

@@ -13,18 +13,17 @@ from typing import Any
 import pytest
 
 from searchapp.app.index import open_index
-from searchapp.app.pages import Page, Pages
+from searchapp.app.inspection.pages import Page, Pages
+from searchapp.config.settings import Settings
 from searchapp.engines.base import BEST_FIRST, Engine, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused
 from searchapp.formats.problems import Problems
 from searchapp.model import Document
-from searchapp.ranking import marking, recipes
-from searchapp.ranking.analyzed import Analyzed
-from searchapp.ranking.marking import Marker
-from searchapp.ranking.search import page, seen_by
-from searchapp.settings import Settings
+from searchapp.ranking import highlighting, recipes
+from searchapp.ranking.highlighting import Analyzed, Marker
+from searchapp.ranking.search_results import page, seen_by
 from searchapp.tasks import load
 from tests.real import RealRuns
 from tests.server.rest import Server
@@ -197,7 +196,7 @@ def test_a_synonym_of_several_words_is_marked_as_the_query_reads_it(opened: Open
     index = opened([*DOCUMENTS, *new_york])
     for words in ("nyc", "the new york bridge"):
         query = match(words, "text.towns")
-        marks = marking.highlight(index, MAPPING, query)
+        marks = highlighting.highlight(index, MAPPING, query)
         as_written = {key: value for key, value in marks.items() if key != "highlight_query"}
         body = {"query": query, "size": 10, "sort": BEST_FIRST}
         assert index.find({**body, "highlight": marks}) == index.find({**body, "highlight": as_written})

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.engines.base import Index
 from searchapp.errors import QueryRefused
 from searchapp.model import Document, Hits
 from searchapp.ranking import paging
-from searchapp.settings import Settings
 from tests.engines.conftest import match, spec_of
 from tests.engines.conftest import settings_for as settings_for
 

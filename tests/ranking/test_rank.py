@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.base import Explanation, Found
+from searchapp.engines.base import Found
 from searchapp.errors import DataError
-from searchapp.model import Document, Hit, Hits, Topic, float32
+from searchapp.model import Document, Explanation, Hit, Hits, Topic, float32
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking import recipes
-from searchapp.ranking.rank import Ranker
-from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.ranker import Ranker
+from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Inputs, Labels, Solved
 from searchapp.resources import RecipeBook, recipe_book
 
@@ -95,11 +95,39 @@ def test_a_topic_that_is_a_document_is_not_ranked_for_itself_by_one_signal_of_sc
     assert ranking.hits == Hits.of(Hit("c", 1.0))
 
 
+class Cut(Index):
+    """An index that gives as many hits as it is asked for."""
+
+    def search(self, bodies: Iterable[Any], advance: Advance = no_progress) -> Iterator[Hits]:
+        for body in bodies:
+            yield self.hits[: body["size"]]
+
+
+def test_a_fused_ranking_is_cut_at_the_depth_and_not_made_of_fewer_documents() -> None:
+    fused = recipe(signals=[DIRECT, VOTES])
+    deep, short = (
+        Ranker(fused, inputs(Cut(*DOCUMENTS.hits))).rank(TOPICS, depth, "tag").rankings[0].hits
+        for depth in (3, 1)
+    )
+    assert deep == Hits.of(Hit("b", 1.5), Hit("a", 1.0), Hit("c", 1.0)) and short == deep[:1]
+    assert [one.get("window") for one in fused.manifest()["signals"]] == [100, None]
+    narrow = recipe(signals=[DIRECT | {"window": 1}, VOTES])
+    (ranking,) = Ranker(narrow, inputs(Cut(*DOCUMENTS.hits))).rank(TOPICS[:1], 1, "tag")
+    assert ranking.hits == Hits.of(Hit("a", 1.0)) and not narrow.raised(1)
+    assert narrow.raised(3) and narrow.reaching(3).manifest()["signals"][0]["window"] == 3
+
+
+def test_a_signal_that_is_alone_has_no_window() -> None:
+    assert "window" not in recipe(signals=[DIRECT]).manifest()["signals"][0]
+    with pytest.raises(DataError, match="unknown key 'window'"):
+        recipe(signals=[DIRECT | {"window": 1}])
+
+
 def test_candidates_are_those_of_the_first_signal_which_is_asked_once() -> None:
     index = Index(Hit("a", 8.0), Hit("s", 4.0))
     asked = recipe(
         signals=[DIRECT, {"signal": "labelled", "template": "bm25", "k": 2, "power": 1.0}],
-        fusion={"by": "ranks", "rank_constant": 1},
+        fusion={"by": "rrf", "k": 1},
     )
     known = {name: Document(name, name) for name in ("a", "s")}
     given = Inputs(index, labels=lambda: Labels(known, {"t": {"s": 1.0}}))  # type: ignore[arg-type]
@@ -107,7 +135,7 @@ def test_candidates_are_those_of_the_first_signal_which_is_asked_once() -> None:
     run = Ranker(asked, given).rank(TOPICS, 10, "tag", done.append)
     assert index.asked == len(TOPICS) * (1 + 2)
     assert sum(done) == len(TOPICS), "progress counts topics once"
-    assert run.rankings[0].hits == Hits.of(Hit("a", 1.0), Hit("s", float32(5 / 6)))
+    assert run.rankings[0].hits == Hits.of(Hit("a", 1.0), Hit("s", float32(2 / 3)))
 
 
 def test_a_template_that_finds_a_topic_for_itself_is_refused() -> None:

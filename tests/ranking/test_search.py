@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.model import Token
-from searchapp.ranking.marks import Weighty, unmarked
-from searchapp.ranking.search import text_fields, union
-from searchapp.ranking.snippets import snippet, squeezed
+from searchapp.ranking.highlighting import Weighty, snippet, squeezed, unmarked
+from searchapp.ranking.search_results import text_fields, union
 
 WORDS = st.text(alphabet="ab \n\t$", max_size=80)
 

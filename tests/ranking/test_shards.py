@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
+from searchapp.config.settings import Settings
 from searchapp.engines.base import Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine, searching
-from searchapp.engines.elasticsearch.whole import whole
+from searchapp.engines.elasticsearch.searching import whole
 from searchapp.model import Document
-from searchapp.ranking import recipes, shards
+from searchapp.ranking import recipes
+from searchapp.ranking import recipes as shards
 from searchapp.ranking.signals.direct import Direct
 from searchapp.ranking.templates import Template, TopicQuery
-from searchapp.settings import Settings
 from searchapp.tasks import load, names
 from tests.engines.embedded.conftest import MAPPING, body
 from tests.profile import FULL, SEED
@@ -104,12 +105,12 @@ OUTSIDE: list[tuple[Json, str]] = [
 
 @pytest.mark.parametrize("query", INSIDE + DROPPED + LEAVES, ids=json.dumps)
 def test_a_query_whose_statistics_are_collected_whole_is_within_the_promise(query: Json) -> None:
-    assert shards.outside(query) is None
+    assert shards.shard_dependence(query) is None
 
 
 @pytest.mark.parametrize(("query", "named"), OUTSIDE, ids=lambda it: json.dumps(it)[:80])
 def test_a_query_that_may_have_other_statistics_is_named(query: Json, named: str) -> None:
-    why = shards.outside(query)
+    why = shards.shard_dependence(query)
     assert why is not None
     assert named in why
 
@@ -248,12 +249,12 @@ def test_what_makes_no_sense_is_left_to_the_server(query: Any) -> None:
 def test_a_recipe_outside_of_it_is_warned_of_on_several_shards_only() -> None:
     task = load("nlps")
     recipe = recipes.load(task.recipe_book(), "words")
-    assert not list(shards.warnings(recipe, 3))
+    assert not list(shards.shard_warnings(recipe, 3))
     template = Template({"query": OUTSIDE[0][0]}, "mine.json")
     signal = Direct("direct", 1.0, TopicQuery(template, "digest", {}))
     outside = replace(recipe, signals=(signal,))
-    assert not list(shards.warnings(outside, 1))
-    (warning,) = shards.warnings(outside, 3)
+    assert not list(shards.shard_warnings(outside, 1))
+    (warning,) = shards.shard_warnings(outside, 3)
     assert warning.startswith(
         "mine.json may rank differently on these 3 shards than on one, for its `more_like_this`"
     )
@@ -263,4 +264,4 @@ def test_a_recipe_outside_of_it_is_warned_of_on_several_shards_only() -> None:
 def test_the_recipes_that_come_with_searchapp_are_within_the_promise(name: str) -> None:
     task = load(name)
     for recipe in recipes.names(task.recipe_book()):
-        assert not list(shards.warnings(recipes.load(task.recipe_book(), recipe), 3))
+        assert not list(shards.shard_warnings(recipes.load(task.recipe_book(), recipe), 3))

@@ -52,7 +52,9 @@ def test_rendering_leaves_the_template_as_it_was() -> None:
 
 def test_a_missing_variable_is_named_with_those_that_exist() -> None:
     template = Template({"match": {"text": "{{topic.answer}}"}}, "nlps/mine")
-    with pytest.raises(DataError, match=r"nlps/mine: there is no variable \{\{topic.answer\}\}.*topic.text"):
+    with pytest.raises(
+        DataError, match=r"nlps/mine: match.text: there is no variable \{\{topic.answer\}\}.*topic.text"
+    ):
         template.render({"topic.text": "x"})
     with pytest.raises(DataError, match=r"topic.answer\}\} \(did you mean topic.answers\?\): this task"):
         template.render({"topic.text": "x", "topic.answers": "y"})
@@ -70,3 +72,17 @@ def test_a_placeholder_with_other_text_is_refused(leaf: str) -> None:
 def test_a_key_is_never_a_placeholder() -> None:
     with pytest.raises(DataError, match="a key can't be a placeholder"):
         Template({"match": {"{{topic.field}}": "x"}})
+
+
+def test_all_problems_are_reported_with_their_paths() -> None:
+    body = {"a": ["{{topic.text}} x", {"{{b}}": 1}], "c": "{{ D }}"}
+    with pytest.raises(DataError) as refused:
+        Template(body, "mine/t")
+    assert [line[: line.index(": ", len("mine/t: "))] for line in refused.value.lines] == [
+        "mine/t: a[0]",
+        "mine/t: a[1]",
+        "mine/t: c",
+    ]
+    template = Template({"a": "{{topic.x}}", "b": ["{{topic.y}}", "{{topic.text}}"]}, "mine/t")
+    with pytest.raises(DataError, match=r"mine/t: a: .*\n?.*\nmine/t: b\[0\]: there is no variable"):
+        template.render({"topic.text": "x"})

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from searchapp.app.bench import FILE
+from searchapp.app.experiments.bench_result import FILE
 from searchapp.cli import app
-from searchapp.config.declared import DECLARED
+from searchapp.config.settings import DECLARED
 from tests.report.reading import Reader
 
 PAYLOADS = (

@@ -17,7 +17,7 @@ from searchapp.report.charts import (
     lines,
     sorted_bars,
 )
-from searchapp.visible import visible_line
+from searchapp.text import visible_line
 from tests.report.conftest import PAYLOADS
 
 

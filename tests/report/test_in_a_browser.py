@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from searchapp.visible import visible_line
+from searchapp.text import visible_line
 from tests.report.conftest import Reports
 from tests.report.reading import Reader
 

@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 import pytest
 
-from searchapp.digests import digest_file
 from searchapp.errors import DataError, UsageError
+from searchapp.files import digest_text
 from searchapp.model import Hit, Hits, Ranking, Run, float32
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest, Verification
@@ -40,6 +40,7 @@ def manifest(**changes: object) -> Manifest:
         hits=4,
         created="2026-01-01T00:00:00+00:00",
         seconds=0.5,
+        empty=[],
     )
     return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
 
@@ -63,7 +64,7 @@ def test_a_run_is_read_back_as_it_was_written(stored: Path) -> None:
     read = directory.read(stored)
     assert read.run == RUN
     assert dataclasses.replace(read.manifest, files={}, digest="") == manifest()
-    assert set(read.manifest.files) == {"run.trec", "predict.txt"}
+    assert set(read.manifest.files) == {"run.trec", "documents.json", "predict.txt"}
 
 
 def test_a_run_that_found_nothing_is_read_back(tmp_path: Path) -> None:
@@ -79,10 +80,6 @@ def test_rankings_that_were_lost_are_no_run_that_found_nothing(stored: Path) -> 
     (stored / "run.trec").write_bytes(b"")
     with pytest.raises(DataError, match="empty file"):
         directory.read(stored)
-
-
-def test_what_was_found_for_all_topics_says_nothing_of_others(stored: Path) -> None:
-    assert "empty" not in json.loads((stored / "run.json").read_text())
 
 
 def test_an_untouched_run_is_intact(stored: Path) -> None:
@@ -130,7 +127,16 @@ def test_data_that_is_gone_is_a_note(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("data", 5), ("files", [1]), ("data_digests", None), ("topics", "2"), ("digest", 7)]
+    ("field", "value"),
+    [
+        ("data", 5),
+        ("files", [1]),
+        ("data_digests", None),
+        ("topics", "2"),
+        ("digest", 7),
+        ("task_file", {"path": "mine.toml"}),
+        ("variant", None),
+    ],
 )
 def test_a_field_of_another_type_is_a_sentence(stored: Path, field: str, value: object) -> None:
     described = json.loads((stored / "run.json").read_text())
@@ -178,8 +184,8 @@ def test_a_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
     [
         ("{", "not JSON"),
         ("[]", "a JSON object was expected"),
-        ('{"format": 99}', "format 99 is not the format 1"),
-        ('{"format": 1, "task": "nlps"}', "not a manifest of searchapp"),
+        ('{"format": 99}', "format 99 is not the format 2"),
+        ('{"format": 2, "task": "nlps"}', "not a manifest of searchapp"),
     ],
 )
 def test_a_manifest_that_is_none_is_a_sentence(stored: Path, text: str, told: str) -> None:
@@ -192,43 +198,34 @@ def test_the_manifest_is_readable_json(stored: Path) -> None:
     assert json.loads((stored / "run.json").read_text())["task"] == "nlps"
 
 
-def test_a_run_from_before_task_files_were_recorded_is_intact(stored: Path) -> None:
-    described = json.loads((stored / directory.MANIFEST).read_text())
-    del described["task_file"]
-    (stored / directory.MANIFEST).write_text(json.dumps(described))
-    assert directory.verify(stored) == Verification((), ())
+def test_copies_of_inputs_are_files_of_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    written = directory.write(path, manifest(), RUN, {}, None, {"mapping.json": {"settings": {}}})
+    assert "inputs/mapping.json" in written.files
+    assert directory.verify(path) == Verification((), ())
+    assert directory.read_input(path, written, "mapping.json") == {"settings": {}}
+    assert directory.read_input(path, written, "judged.json") is None
+    (path / "inputs" / "notes.json").write_text("{}")
+    (problem,) = directory.verify(path).problems
+    assert problem == f"{path / 'inputs' / 'notes.json'}: not part of the run"
+    (path / "inputs" / "notes.json").unlink()
+    (path / "inputs" / "mapping.json").write_text("{}")
+    (problem,) = directory.verify(path).problems
+    assert problem == f"{path / 'inputs' / 'mapping.json'}: changed since the run was written"
+    with pytest.raises(DataError, match="changed since the run was written"):
+        directory.read_input(path, written, "mapping.json")
 
 
-def test_a_task_file_is_compared_as_the_data_is(tmp_path: Path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text("x")
-    described = {"path": str(file), "digest": digest_file(file)}
-    directory.write(tmp_path / "run", manifest(task_file=described), RUN, {})
-    assert directory.verify(tmp_path / "run") == Verification((), ())
-    file.write_text("y")
-    (problem,) = directory.verify(tmp_path / "run").problems
-    assert problem == f"{file}: changed since the run was made from it"
-    file.unlink()
-    assert directory.verify(tmp_path / "run").notes == (f"{file}: gone, so not compared",)
+def test_a_run_is_kept_when_other_versions_are_installed(stored: Path) -> None:
+    made = directory.read_manifest(stored)
+    assert directory.kept(stored, dataclasses.replace(made, untested={"numpy": "99.0"})) == made
 
 
-@pytest.mark.parametrize(
-    ("name", "described"),
-    [
-        ("task_file", {"path": "mine.toml"}),
-        ("task_file", {"path": -1, "digest": "0"}),
-        ("task_file", {"path": "mine.toml", "digest": None}),
-        ("variant", {"path": "mine.toml", "digest": "0"}),
-        ("variant", {"path": -1, "digest": "0", "files": {}}),
-        ("variant", {"path": "mine.toml", "digest": "0", "files": []}),
-    ],
-)
-def test_a_manifest_with_half_a_task_file_is_refused(
-    tmp_path: Path, name: str, described: dict[str, object]
-) -> None:
-    directory.write(tmp_path / "run", manifest(**{name: described}), RUN, {})
-    with pytest.raises(DataError, match=f"{name} lacks path"):
-        directory.read_manifest(tmp_path / "run")
+def test_a_manifest_whose_untested_versions_are_no_object_is_refused(stored: Path) -> None:
+    described = json.loads((stored / "run.json").read_text())
+    (stored / "run.json").write_text(json.dumps({**described, "untested": ["numpy"]}))
+    with pytest.raises(DataError, match="untested is not dict"):
+        directory.read_manifest(stored)
 
 
 @pytest.fixture
@@ -243,7 +240,7 @@ def long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_a_long_run_is_compressed_and_read_as_any_other(long: Path, tmp_path: Path) -> None:
     read = directory.read(long)
     assert read.run == RUN and read.manifest.rankings == "run.trec.gz"
-    assert set(read.manifest.files) == {"run.trec.gz", "predict.txt.gz"}
+    assert set(read.manifest.files) == {"run.trec.gz", "documents.json.gz", "predict.txt.gz"}
     assert gzip.decompress((long / "predict.txt.gz").read_bytes()) == b"t1\ta\n"
     assert directory.verify(long).problems == ()
     assert directory.kept(long, read.manifest) == read.manifest
@@ -263,3 +260,20 @@ def test_a_run_of_many_topics_that_is_not_deep_stays_text(
     monkeypatch.setattr(directory, "LONG", 3)
     directory.write(tmp_path / "run", manifest(), RUN, {})
     assert (tmp_path / "run" / "run.trec").is_file()
+
+
+@pytest.mark.parametrize("hits", [4, 300_000])
+def test_the_digests_of_documents_are_read_back(tmp_path: Path, hits: int) -> None:
+    digests = {"b": digest_text("one"), "a\udc80": digest_text("two \udc80")}
+    written = directory.write(tmp_path / "run", manifest(hits=hits), RUN, {}, digests)
+    assert directory.read_digests(tmp_path / "run", written) == digests
+    assert directory.verify(tmp_path / "run") == Verification((), ())
+    name = next(name for name in written.files if name.startswith("documents.json"))
+    (tmp_path / "run" / name).write_bytes(b"[")
+    with pytest.raises(DataError, match="can't be read .*: rank again"):
+        directory.read_digests(tmp_path / "run", written)
+    (tmp_path / "run" / name).unlink()
+    with pytest.raises(
+        DataError, match="has no documents.json.* with the digests of its documents: rank again"
+    ):
+        directory.read_digests(tmp_path / "run", written)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from searchapp.errors import DataError
 from searchapp.formats import trec
-from searchapp.formats.packed import PieceWriter
+from searchapp.formats.encoding import PieceWriter
 from searchapp.model import Hits, Ranking, Run, float32
 from searchapp.runs.rankings import RunRankings
 

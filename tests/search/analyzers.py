@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from searchapp.analysis import BadSettings, NotSupported
-from searchapp.engines.elasticsearch.older import ADDED_AMONG_KEYWORDS, with_short_stems
+from searchapp.engines.elasticsearch.analysis import ADDED_AMONG_KEYWORDS, with_short_stems
+from searchapp.lucene.analysis import BadSettings, NotSupported
 from searchapp.model import Token
 from tests.analysis.parity import InlineOracle, Rejected, built_analyzer
 from tests.search import pieces, texts

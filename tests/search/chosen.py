@@ -16,8 +16,8 @@ from searchapp.app.demo import Sample, samples
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.search import text_fields
+from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.search_results import text_fields
 from searchapp.ranking.templates import TopicQuery
 from tests.engines.embedded import (
     test_explanations,
@@ -25,7 +25,6 @@ from tests.engines.embedded import (
     test_refusals,
     test_same_answers,
     test_synonyms,
-    test_term_blocks,
 )
 from tests.engines.embedded.conftest import MAPPING, ORDER, body
 from tests.search import options
@@ -57,7 +56,6 @@ def by_hand() -> dict[str, Json]:
         "synonyms": _case(test_synonyms.MAPPING, test_synonyms.DOCUMENTS, _synonyms()),
         "frames": _case(MAPPING, test_queries.DOCUMENTS, _frames()),
         "options": _case(MAPPING, test_queries.DOCUMENTS, options.bodies()),
-        "term-blocks": _case(MAPPING, documents_with_many_tags(), _in_term_blocks()),
         "ties": _case(MAPPING, tied_documents(), _ties()),
     }
 
@@ -191,27 +189,6 @@ def _highlights() -> Iterator[Any]:
     for more in several:
         yield {"type": "plain", "number_of_fragments": 0, **text, **more}
     yield from ([], {}, True, "text")
-
-
-def documents_with_many_tags() -> list[Document]:
-    """Documents of words in many proportions, with enough tags for a dictionary of several blocks."""
-    draw = Draw("many tags")
-    tags = test_term_blocks.TERMS
-    return [
-        Document(
-            str(number),
-            " ".join(draw.several(lambda: draw.one(["a", "b", "c", "ring", "d", "e"]), 20)),
-            {"tag": tags[number::40]},
-        )
-        for number in range(40)
-    ]
-
-
-def _in_term_blocks() -> Iterator[tuple[str, Json]]:
-    """Optional clauses on terms that are absent, which Lucene knows of some before it scores."""
-    for tag in (*test_term_blocks.LOOKED_FOR, *test_term_blocks.KNOWN_AS_ABSENT):
-        for query in options.demanding({"constant_score": {"filter": {"term": {"tag": tag}}}}):
-            yield f"{query}", body(query, _source=False)
 
 
 def tied_documents() -> list[Document]:

@@ -13,10 +13,11 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from searchapp.engines.base import BEYOND_FLOAT32, Explanation, Found
-from searchapp.engines.elasticsearch.hits import found_of
-from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.base import Found
+from searchapp.engines.elasticsearch.searching import found_of
+from searchapp.engines.embedded import EmbeddedIndex
 from searchapp.errors import EngineRefused, SearchappError
+from searchapp.model import BEYOND_FLOAT32, Explanation
 
 Json = dict[str, Any]
 
@@ -30,6 +31,7 @@ NAMED = re.compile(
         [
             "does not support",  # a piece of a query, a body or a mapping
             "is not supported by the embedded engine",  # a piece of an analyzer
+            "if Elasticsearch has it",  # the name of a piece
             re.escape(BEYOND_FLOAT32),
         ]
     )
@@ -168,6 +170,17 @@ def first_difference(ours: Outcome, theirs: Outcome) -> str | None:
             return f"{place}\nhere:  {_listed(here)}\nthere: {_listed(there)}"
         return next(_differing(ours, theirs))
     return f"here:  {short(ours)}\nthere: {short(theirs)}"
+
+
+def in_segments(ours: Outcome, several: Outcome) -> str | None:
+    """Where ids or scores of an index of several segments are not ours; explanations have other document numbers."""
+    if isinstance(ours, str) or isinstance(several, str):
+        return None
+    here, there = (
+        [{name: hit[name] for name in ("id", "score")} for hit in hits] for hits in (ours, several)
+    )
+    difference = first_difference(here, there)
+    return difference and f"in several segments: {difference}"
 
 
 def _listed(hits: list[Json]) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from searchapp.engines.embedded.queries import rewrite
+from searchapp.lucene.queries import rewrite
 
 NEW_IN_LUCENE_10 = (rewrite._nested_required,)
 """Rules of `rewrite` that Lucene 9.12 doesn't have.

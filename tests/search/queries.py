@@ -13,20 +13,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from searchapp.digests import digest_json
+from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.elasticsearch.client import Server as Answering
 from searchapp.engines.elasticsearch.searching import SEARCH_TYPE
-from searchapp.engines.elasticsearch.servers import Server as Answering
-from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import SearchappError
+from searchapp.files import digest_json
+from searchapp.lucene.queries.normal_form import normal_form
 from searchapp.model import Document
-from searchapp.settings import Settings
 from tests.search import asking, comparing, mappings, older
 from tests.search.comparing import NAMED, REFUSED, Json, Outcome
 from tests.search.drawing import Draw
 from tests.search.reducing import smallest
+from tests.search.segments import copy_in_segments
 from tests.server.rest import Server
 
 BODIES_AN_INDEX = 200
@@ -84,6 +85,8 @@ class Engines:
         self._embedded = EmbeddedEngine.at(self._settings)
         self._built = 0
         self._kept: list[Document] = []
+        self._in_segments = ""
+        """The name of a copy of the server's index with several segments."""
 
     def close(self) -> None:
         self._as_there.close()
@@ -181,8 +184,9 @@ class Engines:
     def _compared(self, index: EmbeddedIndex, case: Case) -> Iterator[Difference]:
         bodies = case["bodies"]
         ours = [comparing.here(index, body) for body in bodies]
-        for body, here, there in zip(bodies, ours, self._there(bodies), strict=True):
-            if said := self._told(body, here, there):
+        in_segments = self._answers(self._in_segments, bodies) if self._in_segments else self._there(bodies)
+        for body, here, there, other in zip(bodies, ours, self._there(bodies), in_segments, strict=True):
+            if said := self._told(body, here, there) or comparing.in_segments(here, other):
                 yield Difference({**case, "bodies": [body]}, said)
         for different, said in comparing.in_a_batch(index, bodies, ours):
             yield Difference({**case, "bodies": different}, said)
@@ -207,6 +211,10 @@ class Engines:
                 said = f"the document {bad.source()} is refused here only: {here}"
             kept.remove(bad)
         there = self._refusal(self._elasticsearch, mapping, kept)
+        self._in_segments = ""
+        if there is None and kept:
+            sources = [document.source() for document in kept]
+            self._in_segments = copy_in_segments(self._server, self._version, sources)
         if (here is None) != (there is None):
             return None, f"indexing, here: {here}\nthere: {there}"
         return (kept if here is None else None), said
@@ -225,9 +233,14 @@ class Engines:
 
     def _there(self, bodies: Sequence[Json]) -> list[Outcome]:
         """What the server says to each body, in one request."""
+        return self._answers(self._version, bodies)
+
+    @property
+    def _version(self) -> str:
+        """The name of the server's index, which has one segment."""
         index = self._elasticsearch.index_info("both")
         assert index is not None
-        return self._answers(index.version, bodies)
+        return index.version
 
     def _is_senseless(self, body: Json, here: Outcome) -> bool:
         """Whether the embedded engine refuses a body for a query inside it that the server refuses too, asked alone.
@@ -244,7 +257,7 @@ class Engines:
     def _answers(self, index: str, bodies: Sequence[Json]) -> list[Outcome]:
         if not bodies:
             return []
-        lines = [line for body in bodies for line in ({"search_type": SEARCH_TYPE}, body)]
+        lines = [line for body in bodies for line in ({"search_type": SEARCH_TYPE}, _sent(body))]
         sent = "".join(json.dumps(line) + "\n" for line in lines).encode()
         answer = self._server.request("POST", f"/{index}/_msearch", sent, timeout=300)
         responses = answer.json().get("responses")
@@ -256,8 +269,9 @@ class Engines:
         return self._answers(index, bodies[:half]) + self._answers(index, bodies[half:])
 
 
-def _is_object(body: Any) -> bool:
-    return isinstance(body, dict)
+def _sent(body: Json) -> Json:
+    """A body as the engine sends it for one shard."""
+    return {**body, "query": normal_form(body["query"])} if "query" in body else body
 
 
 def _is_eager(body: Json, there: Outcome) -> bool:

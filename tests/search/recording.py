@@ -22,10 +22,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from searchapp.digests import digest_json
 from searchapp.engines.base import IndexSpec
-from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
+from searchapp.files import digest_json
 from tests.search import chosen, comparing, queries
 from tests.search.comparing import REFUSED, Json, Outcome
 from tests.server.choice import given_server

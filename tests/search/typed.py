@@ -16,17 +16,16 @@ import searchapp
 from searchapp import tasks
 from searchapp.app.index import index_task, open_index
 from searchapp.app.search import Searcher, SearchRequest
+from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.servers import Server as Answering
+from searchapp.engines.elasticsearch.client import Server as Answering
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import SearchappError
 from searchapp.formats.problems import Problems
 from searchapp.progress import Silent
-from searchapp.ranking.language import BrokenQuery, Fields, Filter
-from searchapp.ranking.language.fields import Kind
-from searchapp.ranking.search import SearchResult
-from searchapp.settings import Settings
+from searchapp.ranking.query_language import BrokenQuery, Fields, Filter, Kind
+from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Collection, Task
 from tests.search.comparing import unordered
 from tests.search.drawing import Draw

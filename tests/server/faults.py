@@ -14,6 +14,8 @@ picked:
         proxy.delay(5.0, path="/_msearch")            the next answer comes five seconds late
         proxy.reject_documents({"7"})                 the next bulk gets 429 for document 7 alone
         proxy.refuse_from(3, path="/_bulk")           no answer to anything from the third bulk request on
+        proxy.hold(3, path="/_bulk")                  the same, as if the client had died; the third bulk is under way
+        proxy.release()                               and arrives now
         proxy.disturb(0.05, seed=1, seconds=2)        of all requests, one in twenty gets one of these faults
         ... proxy.url ... proxy.count(path="/_bulk")
 
@@ -200,6 +202,7 @@ class FaultProxy(LoopbackServer):
         self._target = Server(target) if isinstance(target, str) else target
         self._rules: list[_Rule] = []
         self.disturbed = 0
+        self.held: list[Request] = []
 
     def answer(
         self,
@@ -281,9 +284,31 @@ class FaultProxy(LoopbackServer):
 
         self._add(gone, method, path, 1, skip=first - 1)
 
+    def hold(self, number: int = 1, *, method: str | None = None, path: str = "") -> None:
+        """Keep the n-th fitting request under way until `release`, and answer nothing from it on."""
+
+        def keep(request: Request) -> None:
+            with self._lock:
+                self.held.append(request)
+                self._rules.insert(0, _Rule(lambda _: None, None, "", None))
+
+        self._add(keep, method, path, 1, skip=number - 1)
+
+    def release(self) -> list[Response | None]:
+        """Let what is held arrive, and return the server's answers; nobody else hears of them."""
+        with self._lock:
+            held, self.held = self.held, []
+        return [self._forward(request) for request in held]
+
     def reject_documents(self, ids: Collection[str], times: int | None = 1) -> None:
         """Answer 429 for these documents of a bulk request, and let the server index the others."""
         self._add(lambda request: self._without(request, frozenset(ids)), None, "/_bulk$", times)
+
+    @property
+    def open_rules(self) -> int:
+        """How many rules still wait for a request that fits."""
+        with self._lock:
+            return sum(rule.times != 0 for rule in self._rules)
 
     def heal(self) -> None:
         """Drop all rules: from here on everything is passed on."""

@@ -11,8 +11,6 @@ from types import TracebackType
 from typing import Self
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.by import By
 
 KEYS = {"enter": "\ue007", "escape": "\ue00c", "down": "\ue015", "tab": "\ue004", "f1": "\ue031"}
 """As WebDriver names them."""
@@ -40,6 +38,8 @@ class Browser:
     """Chromium without a window of its own."""
 
     def __init__(self, folder: Path, *options: str) -> None:
+        from selenium import webdriver  # the other tests of this module's importers run without it
+
         chosen = webdriver.ChromeOptions()
         chosen.binary_location, driver = _programs()
         for option in (
@@ -84,7 +84,7 @@ class Browser:
     @property
     def page(self) -> str:
         """What the page shows besides."""
-        return self._driver.find_element(By.TAG_NAME, "body").text
+        return self._driver.find_element("tag name", "body").text
 
     @property
     def complaints(self) -> list[str]:
@@ -93,7 +93,7 @@ class Browser:
         return [str(entry["message"]) for entry in log]
 
     def press(self, *keys: str) -> None:
-        box = self._driver.find_element(By.CSS_SELECTOR, "textarea.xterm-helper-textarea")
+        box = self._driver.find_element("css selector", "textarea.xterm-helper-textarea")
         for key in keys:
             box.send_keys(KEYS.get(key, key))
 

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 import aiohttp
 from aiohttp import ClientSession, WSMsgType
 
-from searchapp.serving.guard import Guard
-from searchapp.serving.listening import Listening, listen
-from searchapp.serving.server import ScreenServer
-from searchapp.serving.window import Program
+from searchapp.serving.guard import Guard, Listening, listen
+from searchapp.serving.server import Program, ScreenServer
 
 SECONDS = 20
 

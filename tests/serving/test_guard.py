@@ -13,7 +13,7 @@ from aiohttp import ClientSession, DummyCookieJar, WSServerHandshakeError
 from yarl import URL
 
 from searchapp.errors import SearchappError, UsageError
-from searchapp.serving.listening import listen, public_url
+from searchapp.serving.guard import listen, public_url
 from tests.serving.client import Serving, received, serving
 
 PATHS = [
@@ -73,6 +73,10 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address() -> None:
         for path in ("/static/", "/static/%2e%2e/server.py", "/page/../guard.py", "/download/x", "/nothing"):
             async with one.client.get(URL(f"{one.url}{path}", encoded=True)) as response:
                 assert response.status in (403, 404)
+        for path in ("a" * 300, "a/" * 2500, "a" * 5000, "%00", "a/" * 300 + "b" * 300):
+            for folder in ("/static/", "/page/"):
+                async with one.client.get(URL(f"{one.url}{folder}{path}", encoded=True)) as response:
+                    assert response.status == 404
         assert await received(await one.window(), "begun")
 
     assert not serving(use)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from searchapp.tasks.characteristic import COPIES, TermCounts
+from searchapp.tasks.checkthat.task import COPIES, TermCounts
 
 
 def counted(*texts: tuple[str, bool]) -> TermCounts:

@@ -11,18 +11,19 @@ from typing import Any
 import pytest
 
 from searchapp import tasks
-from searchapp.app.demo import SAMPLES
 from searchapp.app.index import index_task
 from searchapp.app.rank import RunRequest, make_run
+from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.formats import proofwiki, worldtree
 from searchapp.formats.problems import Problems
 from searchapp.model import Document
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
-from searchapp.settings import Settings
-from searchapp.tasks import own
-from searchapp.tasks.documents import DocumentSource, Once
+from searchapp.resources import SAMPLES
+from searchapp.tasks.base import DocumentSource, Once
+from searchapp.tasks.explanation import worldtree
+from searchapp.tasks.nlps import task as proofwiki
+from searchapp.tasks.own import task as own
 
 
 class Reader:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from searchapp.tasks.folds import NAMES, fold_of, in_split
+from searchapp.tasks.splits import FOLD_NAMES, fold_of, in_split
 
 
 def test_the_fold_of_an_id_is_fixed_for_ever() -> None:
@@ -12,12 +12,12 @@ def test_the_fold_of_an_id_is_fixed_for_ever() -> None:
 
 def test_a_question_is_in_exactly_one_fold() -> None:
     for number in range(100):
-        assert [in_split(fold, str(number)) for fold in NAMES].count(True) == 1
+        assert [in_split(fold, str(number)) for fold in FOLD_NAMES].count(True) == 1
 
 
 def test_the_folds_are_of_nearly_the_same_size() -> None:
     sizes = Counter(fold_of(f"question{number}") for number in range(10_000))
-    assert set(sizes) == set(NAMES)
+    assert set(sizes) == set(FOLD_NAMES)
     assert max(sizes.values()) - min(sizes.values()) < 200
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from searchapp.app.demo import Sample, samples
-from searchapp.app.solved_index import read_examples
+from searchapp.app.index import read_examples
 from searchapp.formats.problems import Problems
 from searchapp.model import Example
 from searchapp.progress import Silent

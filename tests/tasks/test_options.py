@@ -10,9 +10,9 @@ import pytest
 
 import searchapp
 from searchapp.formats.problems import Problems
-from searchapp.formats.worldtree import read_options
 from searchapp.model import Option, Topic
 from searchapp.tasks import load
+from searchapp.tasks.explanation.worldtree import read_options
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASKS = ["explanation-2019", "explanation-2021"]

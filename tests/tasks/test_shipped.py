@@ -8,8 +8,9 @@ import pytest
 
 from searchapp import resources
 from searchapp.errors import DataError
-from searchapp.tasks import checkthat, nlps
 from searchapp.tasks.base import Task
+from searchapp.tasks.checkthat import task as checkthat
+from searchapp.tasks.nlps import task as nlps
 from searchapp.tasks.shipped import shipped
 
 

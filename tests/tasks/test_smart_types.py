@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 import searchapp
-from searchapp.evaluation.smart_types import category_and_type
 from searchapp.formats.problems import Problems
-from searchapp.tasks import folds, load
+from searchapp.tasks import load, splits
 from searchapp.tasks.base import Task
-from searchapp.tasks.smart_types import MEANINGS, OPENINGS
-from searchapp.tasks.smart_types_dbpedia import TASK as DBPEDIA
-from searchapp.tasks.smart_types_wikidata import TASK as WIKIDATA
+from searchapp.tasks.smart_types.answers import category_and_type
+from searchapp.tasks.smart_types.task import MEANINGS, OPENINGS
+from searchapp.tasks.smart_types.task import TASK_DBPEDIA as DBPEDIA
+from searchapp.tasks.smart_types.task import TASK_WIKIDATA as WIKIDATA
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASKS = [DBPEDIA, WIKIDATA]
@@ -26,7 +26,7 @@ def of(task: Task) -> Path:
 def test_no_topic_of_a_fold_is_among_its_examples(task: Task) -> None:
     problems = Problems()
     everything: set[str] = set()
-    for split in folds.NAMES:
+    for split in splits.FOLD_NAMES:
         topics = {topic.id for topic in task.collection(of(task)).topics(split, problems)}
         solved = {example.topic.id for example in task.collection(of(task)).examples(split, problems)}
         assert topics and not topics & solved

@@ -10,6 +10,7 @@ import pytest
 
 from searchapp import tasks
 from searchapp.errors import UsageError
+from searchapp.files import digest_json
 from searchapp.formats.problems import Problems
 from searchapp.tasks.base import Collection
 from tests.cli.conftest import SAMPLES, Cli
@@ -80,9 +81,10 @@ def test_the_manifest_says_which_and_the_command_makes_the_same_run(offline: Cli
     one = offline("rank", "nlps", *given, "--out", tmp_path / "one", "--examples", "train")
     assert (both.code, one.code) == (0, 0), both.stderr + one.stderr
     manifests = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("both", "one")]
+    mapping = digest_json(tasks.load("nlps").examples_index_mapping())
     assert [one["recipe"]["examples"] for one in manifests] == [
-        {"splits": ["train", "dev"]},
-        {"splits": ["train"], "chosen": True},
+        {"splits": ["train", "dev"], "mapping": mapping},
+        {"splits": ["train"], "mapping": mapping, "chosen": True},
     ]
     assert ["dev_set.json" in one["data_digests"] for one in manifests] == [True, False]
     assert (tmp_path / "both/run.trec").read_text() != (tmp_path / "one/run.trec").read_text()

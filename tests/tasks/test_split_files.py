@@ -9,9 +9,8 @@ from searchapp import tasks
 from searchapp.errors import UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Topic
-from searchapp.tasks.base import Collection, TaskInfo
-from searchapp.tasks.documents import DocumentSource
-from searchapp.tasks.split_files import TEST, TRAIN, SplitFiles
+from searchapp.tasks.base import Collection, DocumentSource, TaskInfo
+from searchapp.tasks.splits import TEST, TRAIN, SplitFiles
 
 INFO = TaskInfo(
     name="lines",

@@ -8,8 +8,8 @@ import pytest
 from searchapp import tasks
 from searchapp.errors import InvalidFiles, UsageError
 from searchapp.formats.problems import Problems
-from searchapp.tasks import starter
 from searchapp.tasks.base import Part
+from searchapp.tasks.own import starter
 
 
 def test_what_is_written_without_any_file_is_a_task(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_without_a_known_name_the_first_column_is_the_id_and_the_longest_the_tex
             "x",
             "does not show its format by its name: give it a name that ends in .csv or .tsv or .jsonl",
         ),
-        ("d.csv", "id\n1\n", "has 1 columns: an id and a text are needed"),
+        ("d.csv", "id\n1\n", "has 1 column: an id and a text are needed"),
         ("d.csv", 'id,text\n1,"x\n', "line 2: broken row"),
     ],
 )

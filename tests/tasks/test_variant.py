@@ -85,20 +85,27 @@ def test_runs_of_a_variant_are_runs_of_the_task(
     )
     assert compared.code == 0, compared.stderr
     manifest = json.loads(Path("mapped/run.json").read_text())
-    assert manifest["task"] == "nlps" and set(manifest["variant"]["files"]) == {"mine.json", "query.json"}
-    assert "variant" not in json.loads(Path("shipped/run.json").read_text())
+    assert manifest["task"] == "nlps" and manifest["variant"] == str(Path("mapped.toml").resolve())
+    assert not json.loads(Path("shipped/run.json").read_text())["variant"]
     assert offline("runs", "verify", "mapped").code == 0
+    query = Path("query.json").read_text()
     Path("query.json").write_text("{}")
     verified = offline("runs", "verify", "mapped")
-    assert verified.code != 0 and "query.json: changed since the run was made from it" in verified.stderr
+    assert verified.code == 4 and "the recipe can't be compared" in verified.stderr
+    Path("query.json").write_text(f"  {query}")
+    assert offline("runs", "verify", "mapped").code == 0
     Path("mapped.toml").unlink()
+    gone = offline("runs", "verify", "mapped")
+    assert gone.code == 0 and "mapped.toml: gone, so not compared" in gone.stderr
+    again = offline("rerun", "mapped", "--out", "again")
+    assert again.code == 0, again.stderr
     assert offline("evaluate", "mapped", "--nearest", 30).code == 0, "gold and scorer are those of the task"
 
 
 def test_the_command_of_a_run_says_what_was_set(
     folder: Path, offline: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from searchapp.app.run_metadata import command
+    from searchapp.app.manifests import command
     from searchapp.runs.directory import read_manifest
 
     monkeypatch.chdir(folder)
@@ -109,7 +116,7 @@ def test_the_command_of_a_run_says_what_was_set(
     )
     found = command(read_manifest(Path("run")))
     assert f"rank {folder / 'plain.toml'}" in found
-    assert "--set direct=0.1 --set k=3 --set scale=scores" in found and "power" not in found
+    assert "--set k=3 --set direct=0.1 --set scale=scores" in found and "power" not in found
 
 
 def test_a_task_of_ones_own_is_extended_by_its_path(tmp_path: Path) -> None:

@@ -21,25 +21,22 @@ from textual.pilot import Pilot
 from typer.testing import CliRunner
 
 import searchapp
-from searchapp.app.index_sources import LocalFirst
-from searchapp.app.run_pages import RunPages
+from searchapp.app.inspection.pages import LocalFirst, RunPages
 from searchapp.cli import app as command_line
-from searchapp.judging.disputes import Adjudication
+from searchapp.config.settings import Settings
+from searchapp.judging.adjudication import Adjudication
 from searchapp.judging.events import Action, Author, Event, Kind
-from searchapp.judging.judging_session import JudgingSession
-from searchapp.judging.log import JudgmentLog
-from searchapp.judging.presence import Presence
-from searchapp.judging.session import SeenDocument, Session
+from searchapp.judging.log import JudgmentLog, Presence
+from searchapp.judging.session import JudgingSession, SeenDocument, Session
 from searchapp.progress import Silent
-from searchapp.settings import Settings
 from searchapp.tasks import load
-from searchapp.tui import garbage, keys
-from searchapp.tui.adjudicate.app import AdjudicateApp
-from searchapp.tui.content import Plain
-from searchapp.tui.judge.app import JudgeApp
-from searchapp.tui.notation import Form, Notation
-from searchapp.tui.screen import KeyApp, KeyScreen
-from searchapp.tui.status import beginning
+from searchapp.tui.adjudicate.screen import AdjudicateApp
+from searchapp.tui.judge.screen import JudgeApp
+from searchapp.tui.kit import keys
+from searchapp.tui.kit import screen as garbage
+from searchapp.tui.kit.content import Form, Notation, Plain
+from searchapp.tui.kit.screen import KeyApp, KeyScreen
+from searchapp.tui.kit.status import beginning
 from tests.profile import FULL
 
 PATIENCE_SECONDS = 60
@@ -88,8 +85,8 @@ if not FULL:
     Stylesheet._parse_rules = parse_once  # type: ignore[assignment]
     # A screen has all that is there left out of the search for garbage, and taken in again: here all tests and modules,
     # through which the next search would go for a fifth of the time of a screen's test.
-    garbage.leave_out = lambda *, after_others: None
-    garbage.take_in = lambda: None
+    garbage.freeze_objects = lambda *, after_others: None
+    garbage.unfreeze_objects = lambda: None
 
 
 @dataclass(frozen=True)
@@ -175,6 +172,7 @@ class Judging:
             depth,
             seed,
             see_others=see_others,
+            require=run_pages.require_as_ranked,
         )
         settings = keys.load(self.home, loaded.info.grades)
         return JudgeApp(self.judging, run_pages, settings, f"{task} {SPLITS[task]} · ann", start, presence)
@@ -245,12 +243,19 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
     """Press keys, and wait until all that they did is drawn.
 
     Textual's own `press` waits twice after each key until the processor is idle, which takes most of the time of a
-    test; screens that take keys in their order need no more than that the messages are handled.
+    test; screens that take keys in their order need no more than that the messages are handled. A key is pressed once
+    the screen in front is painted, as a person does.
     """
     for key in keys:
+        await painted(pilot)
         pilot.app.post_message(key_event(key))
         await pilot.pause(0)
     await pilot.pause()
+
+
+async def painted(pilot: Pilot[None]) -> None:
+    """Wait until the screen in front is painted, if it is one that counts that."""
+    await until(pilot, lambda: not isinstance(screen := pilot.app.screen, KeyScreen) or screen.is_painted)
 
 
 def key_event(key: str) -> events.Key:

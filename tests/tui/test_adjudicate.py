@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.app.pages import Pages
-from searchapp.judging.disputes import disputes
+from searchapp.app.inspection.pages import Pages
+from searchapp.judging.adjudication import disputes
 from searchapp.judging.events import Action
-from searchapp.judging.fold import Folding, judged
-from searchapp.judging.log import JudgmentLog, NotSaved
+from searchapp.judging.judgments import Folding, judged
+from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument
+from searchapp.judging.store import NotSaved
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import OTHER, SAME, AdjudicateScreen
-from searchapp.tui.keys import KEY_ACTIONS
-from searchapp.tui.notation import Form
+from searchapp.tui.kit.content import Form
+from searchapp.tui.kit.keys import KEY_ACTIONS
 from tests.tui.conftest import Judging, drive, settled, text_of, typing
 
 P = Pilot[None]

@@ -14,17 +14,16 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.app.pages import Pages
-from searchapp.app.run_pages import RunPages
+from searchapp.app.inspection.pages import Pages, RunPages
 from searchapp.errors import EngineUnreachable
-from searchapp.judging import events, presence
-from searchapp.judging.presence import Presence
+from searchapp.judging import events, log
+from searchapp.judging.log import Presence
 from searchapp.judging.session import SeenDocument
-from searchapp.tui import work
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
+from searchapp.tui.judge.prompts import JudgePrompts
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.plain import JudgePrompts
+from searchapp.tui.kit import judging as work
 from tests.tui.conftest import Judging, drive, question, settled, text_of
 
 P = Pilot[None]
@@ -129,7 +128,7 @@ def test_what_is_no_disagreement_any_more_is_told_and_takes_no_decision(judging:
 def test_a_second_window_asks_first_and_is_shown_as_long_as_it_is_open(
     judging: Judging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presence, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(log, "BEAT_SECONDS", 0.05)
     monkeypatch.setattr(work, "TEAM_SECONDS", 0.02)
 
     async def shows(pilot: P, condition: Callable[[], bool]) -> None:
@@ -243,3 +242,37 @@ def test_a_log_elsewhere_has_its_own_windows(judging: Judging, tmp_path: Path) -
         Presence(judging.log.path, "nlps", "ann") as mine,
     ):
         assert mine.others == ()
+
+
+def change(judging: Judging, document: str) -> str:
+    """Let a document be another one than was ranked; returns what a screen says to a grade for it."""
+    judging.run_pages._digests = {**judging.run_pages._digests, document: "0" * 16}
+    return f"the text of document {document} has changed since it was ranked, so it is not graded: rank again"
+
+
+def test_a_document_that_is_not_as_it_was_ranked_is_not_graded(judging: Judging) -> None:
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        first, second = screen.ranking.documents[:2]
+        refusal = change(judging, first)
+        await pilot.press("1")
+        assert refusal in text_of(app) and judging.events() == []
+        await pilot.press("x", "1")  # that one can't tell is no grade
+        assert [one.document_id for one in judging.events()] == [first, second]
+        await pilot.press("u")
+        refusal = change(judging, second)
+        await pilot.press("U")
+        assert refusal in text_of(app) and len(judging.events()) == 3
+
+    app = judging.app()
+    drive(app, steps, (200, 45))
+
+
+def test_a_document_that_is_not_as_it_was_ranked_is_not_decided_on(judging: Judging) -> None:
+    async def steps(pilot: P, screen: AdjudicateScreen) -> None:
+        assert screen.dispute is not None
+        refusal, before = change(judging, screen.dispute.document_id), len(judging.events())
+        await pilot.press("1")
+        assert refusal in text_of(app) and len(judging.events()) == before
+
+    app = judging.adjudicating()
+    drive(app, steps, (200, 45))

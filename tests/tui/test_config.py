@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.config.declared import DECLARED
-from searchapp.config.sources import resolution
+from searchapp.config.resolution import resolution
+from searchapp.config.settings import DECLARED
 from searchapp.errors import DataError
-from searchapp.tui.config.app import ConfigApp
-from searchapp.tui.config.screen import ConfigScreen, SettingRows
-from searchapp.tui.dialogs import Help
+from searchapp.tui.config.screen import ConfigApp, ConfigScreen, SettingRows
+from searchapp.tui.kit.dialogs import Help
 from tests.tui.conftest import press
 from tests.tui.test_about import require_complete
 

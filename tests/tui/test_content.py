@@ -6,13 +6,10 @@ import asyncio
 
 from textual.app import App, ComposeResult
 
-from searchapp.tui.bars import Entry, KeyLine
-from searchapp.tui.content import Content, Plain, entitle
-from searchapp.tui.line import Line
-from searchapp.tui.notation import AS_WRITTEN
-from searchapp.tui.rows import Rows, fitted, one_line
-from searchapp.tui.text import TextPane
-from searchapp.visible import visible, visible_line
+from searchapp.text import visible, visible_line
+from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
+from searchapp.tui.kit.line import Line
+from searchapp.tui.kit.widgets import Entry, KeyLine, Rows, TextPane, fitted, one_line
 from tests.test_visible import HOSTILE
 
 MARKUP = "[/] [bold]x[/bold] [@click=app.quit]y[/]"

@@ -10,9 +10,9 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
-from searchapp.tui.clipboard import copy_with_program
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.line import Line
+from searchapp.tui.kit.line import Line
+from searchapp.tui.kit.screen import copy_with_program
 from tests.tui.conftest import Judging, drive, settled, text_of
 
 P = Pilot[None]
@@ -65,7 +65,7 @@ def test_the_first_program_that_works_copies(programs: Path) -> None:
 
 
 def test_a_program_that_hangs_is_left_alone(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("searchapp.tui.clipboard.TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("searchapp.tui.kit.screen.TIMEOUT_SECONDS", 0.1)
     install(programs, "wl-copy", "while true; do :; done")
     kept = install(programs, "xsel")
     assert copy_with_program("one") == "xsel" and kept.read_text() == "one\n"

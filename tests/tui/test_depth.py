@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from textual.pilot import Pilot
 
-from searchapp.judging.judging_session import JudgingSession
+from searchapp.judging.session import JudgingSession
+from searchapp.tui.judge.prompts import JudgePrompts
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.plain import JudgePrompts
-from searchapp.tui.text import TextPane
+from searchapp.tui.kit.widgets import TextPane
 from tests.tui.conftest import Judging, drive, text_of
 from tests.tui.test_plain import talk
 

@@ -12,9 +12,8 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from scripts.at_rest import still
-from searchapp.tui.dialogs import Choose
-from searchapp.tui.drawing import SteadyScreen
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.kit.dialogs import Choose, SteadyScreen
 from tests.tui.conftest import Judging, drive, press, settled, text_of, until
 
 

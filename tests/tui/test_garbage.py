@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.tui.garbage import LATEST, REST_SECONDS, WORTH_IT, Garbage
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.kit.screen import GARBAGE_REST_SECONDS, LATEST, WORTH_IT, Garbage
 from tests.tui.conftest import Judging, drive
 
 
@@ -39,7 +39,7 @@ def test_nothing_is_searched_for_while_somebody_is_at_the_keys(
     searches: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("searchapp.tui.garbage.time.monotonic", lambda: now)
+    monkeypatch.setattr("searchapp.tui.kit.screen.time.monotonic", lambda: now)
     kept = Garbage()
     kept.begin()
     try:
@@ -48,7 +48,7 @@ def test_nothing_is_searched_for_while_somebody_is_at_the_keys(
         kept.input_came()
         kept.look()
         assert 2 not in searches
-        now += REST_SECONDS
+        now += GARBAGE_REST_SECONDS
         kept.look()
         assert searches.count(2) == 1
         kept.look()  # nothing has come since

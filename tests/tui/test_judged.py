@@ -8,9 +8,8 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.judging.session import SeenDocument
-from searchapp.tui.judge.judged import JudgedRows
+from searchapp.tui.judge.lists import Fetching, JudgedRows
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.judge.snippets import Fetching
 from tests.tui.conftest import Judging, drive, question, settled, text_of
 
 P = Pilot[None]

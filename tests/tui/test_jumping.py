@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.tui.bars import KeyLine
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.jumping import LETTERS, MOST, Jumping, labels
-from searchapp.tui.line import Line
-from searchapp.tui.screen import KeyApp
+from searchapp.tui.kit.jump import LETTERS, MOST, Jumping, labels
+from searchapp.tui.kit.line import Line
+from searchapp.tui.kit.screen import KeyApp
+from searchapp.tui.kit.widgets import KeyLine
 from tests.tui.conftest import Judging, drive, text_of
 
 P = Pilot[None]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.config.declared import BY_NAME
+from searchapp.config.settings import BY_NAME
 from searchapp.errors import DataError
-from searchapp.tui.keys import KEY_ACTIONS, ScreenSettings, grade_actions, load
+from searchapp.tui.kit.keys import KEY_ACTIONS, ScreenSettings, grade_actions, load
 
 LABELS = ("not relevant", "relevant")
 
@@ -22,7 +22,7 @@ def test_every_setting_of_a_screen_has_its_field() -> None:
     declared = [name.partition(".") for name in BY_NAME]
     assert {key for screen, _, key in declared if screen in screens} == {
         one.name for one in fields(ScreenSettings)
-    }, "give ScreenSettings in searchapp/tui/keys.py a field of the setting's name"
+    }, "give ScreenSettings in searchapp/tui/kit/keys.py a field of the setting's name"
 
 
 def test_no_two_doings_have_one_key_by_default() -> None:

@@ -26,11 +26,10 @@ from textual.worker import Worker
 from scripts.at_rest import still
 from scripts.pictures import SPLITS, Bench, Clock
 from searchapp.judging import events
-from searchapp.tui import background
-from searchapp.tui.background import Background
-from searchapp.tui.palette import Palette
-from searchapp.tui.screen import KeyApp
-from searchapp.tui.search.asking import Asker
+from searchapp.tui.kit import background
+from searchapp.tui.kit.background import Asker, Background
+from searchapp.tui.kit.palette import Palette
+from searchapp.tui.kit.screen import KeyApp
 from tests.profile import FULL, SEED
 from tests.tui.conftest import Prepared, key_event
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.formats.rewriting import Span
-from searchapp.tui.maths import with_formulas
+from searchapp.formats.markup import Span
+from searchapp.tui.kit.content import with_formulas
 
 
 def unicode_maths(text: str, spans: Sequence[Span] = ()) -> tuple[str, list[Span]]:

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.model import Markup
-from searchapp.tui import notation as notation_module
-from searchapp.tui.notation import Form, Notation, readable
-from searchapp.tui.rows import one_line
-from searchapp.tui.search.hits import piece
-from searchapp.visible import visible
+from searchapp.text import visible
+from searchapp.tui.kit import content as notation_module
+from searchapp.tui.kit.content import Form, Notation, readable
+from searchapp.tui.kit.widgets import one_line
+from searchapp.tui.search.panes import piece
 
 WIKI = Notation(Markup.wiki)
 TEXT = "== A ==\n\n\n\n'''Let''' $x \\le y$ {{iff}}:\n:[[Set|a set]]\n\n"

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from searchapp.app.index import index_task
+from searchapp.config.settings import SERVER, Settings
 from searchapp.engines import open_engine
 from searchapp.judging.events import Event
 from searchapp.judging.log import JudgmentLog
 from searchapp.progress import Silent
-from searchapp.settings import SERVER, Settings
 from searchapp.tasks import load
 from tests.terminal import Terminal
 from tests.tui.conftest import SAMPLES

@@ -7,18 +7,17 @@ import io
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.judging.disputes import Adjudication
+from searchapp.judging.adjudication import Adjudication
 from searchapp.judging.events import Action, Author
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.model import Option, Topic
 from searchapp.tasks import load
-from searchapp.tui import keys
-from searchapp.tui.adjudicate.app import AdjudicateApp
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
-from searchapp.tui.adjudicate.screen import AdjudicateScreen
+from searchapp.tui.adjudicate.screen import AdjudicateApp, AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.notation import AS_WRITTEN
-from searchapp.tui.pages import topic_page
+from searchapp.tui.kit import keys
+from searchapp.tui.kit.content import AS_WRITTEN
+from searchapp.tui.kit.pages import topic_page
 from tests.tui.conftest import Judging, drive, text_of
 from tests.tui.test_plain import talk
 

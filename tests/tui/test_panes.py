@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.work import WorkScreen
+from searchapp.tui.kit.judging import WorkScreen
 from tests.tui.conftest import Judging, drive, settled
 
 P = Pilot[None]

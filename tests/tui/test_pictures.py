@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from scripts.pictures import IMAGES, PICTURES, ROOT, SPLITS, Picture, made
-from searchapp.tui.screen import KeyScreen
-from searchapp.tui.topics.base import GoldScreen
-from searchapp.tui.work import WorkScreen
+from searchapp.tui.gold.screen import GoldScreen
+from searchapp.tui.kit.judging import WorkScreen
+from searchapp.tui.kit.screen import KeyScreen
 from tests.tui.conftest import Prepared
 from tests.tui.pictures import pinned
 

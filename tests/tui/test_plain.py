@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import io
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from searchapp.judging.log import JudgmentLog, NotSaved
+from searchapp.errors import SearchappError
+from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument
-from searchapp.tui.plain import JudgePrompts
+from searchapp.judging.store import NotSaved
+from searchapp.tui.judge.prompts import JudgePrompts
+from searchapp.tui.kit import prompts
 from tests.tui.conftest import Judging, typing
 
 
@@ -124,3 +129,41 @@ def test_everything_judged_is_told(judging: Judging) -> None:
     shown = talk(judging, *["1", "G"] * topics, depth=1)
     assert "all documents of this topic are judged" in shown
     assert "every document of every topic is judged" in shown
+
+
+def test_prompts_end_at_the_end_of_the_input_with_an_unreadable_log(judging: Judging) -> None:
+    judging.app()
+    lines, out = iter(["1", "0"]), io.StringIO()
+
+    def ask(_prompt: str) -> str:
+        line = next(lines, None)
+        if line == "0":
+            make_unreadable(judging)
+        if line is None:
+            assert out.getvalue().count("error: ") < 3  # the end of the input is read once
+            raise EOFError
+        return line
+
+    JudgePrompts(judging.judging, judging.run_pages, "title", ask=ask, out=out).converse()
+    assert out.getvalue().count("error: ") == 1
+
+
+def test_prompts_fail_at_the_end_of_the_input_if_judgments_would_be_lost(
+    judging: Judging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_session: object) -> str:
+        raise SearchappError("the disk is full")
+
+    monkeypatch.setattr(prompts, "rescue", full)
+    monkeypatch.setattr(judging.log, "append", lambda _events: make_unwritable())
+    with pytest.raises(SearchappError, match="the disk is full"):
+        talk(judging, "1")
+
+
+def make_unreadable(judging: Judging) -> None:
+    with closing(sqlite3.connect(judging.log.path)) as log:
+        log.execute("DROP TABLE events")
+
+
+def make_unwritable() -> None:
+    raise NotSaved("the log can't be written")

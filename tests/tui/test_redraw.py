@@ -10,16 +10,14 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from searchapp.judging.disputes import Adjudication
+from searchapp.judging.adjudication import Adjudication
 from searchapp.judging.events import Action, Author
-from searchapp.judging.judging_session import JudgingSession
-from searchapp.judging.session import SeenDocument, Session
+from searchapp.judging.session import JudgingSession, SeenDocument, Session
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.line import Line
-from searchapp.tui.rows import Rows
-from searchapp.tui.text import TextPane
-from searchapp.tui.work import WorkScreen
+from searchapp.tui.kit.judging import WorkScreen
+from searchapp.tui.kit.line import Line
+from searchapp.tui.kit.widgets import Rows, TextPane
 from tests.profile import FULL
 from tests.tui.conftest import Judging, drive, settled
 
@@ -236,7 +234,7 @@ def test_the_adjudicating_screen_shows_what_a_fresh_one_does(judging: Judging, s
                 raise AssertionError(f"after {done}: {error}") from error
 
     from searchapp.tasks import load
-    from searchapp.tui.keys import load as load_keys
+    from searchapp.tui.kit.keys import load as load_keys
 
     keys = load_keys(judging.home, load("nlps").info.grades).keys
     drive(app, steps, size=SIZES[seed % 2])

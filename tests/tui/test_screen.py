@@ -12,9 +12,10 @@ from textual import events
 from textual.pilot import Pilot
 
 from searchapp.judging.events import Action, Author, Kind
-from searchapp.judging.log import JudgmentLog, NotSaved
+from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
-from searchapp.tui.judge.finding import Finder
+from searchapp.judging.store import NotSaved
+from searchapp.tui.judge.panes import Finder
 from searchapp.tui.judge.screen import JudgeScreen
 from tests.tui.conftest import PATIENCE_SECONDS, Judging, drive, settled, text_of
 

@@ -18,9 +18,9 @@ from searchapp.judging.session import SeenDocument
 from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.home.screen import HomeScreen
-from searchapp.tui.themes import next_theme
+from searchapp.tui.kit.judging import WorkApp, WorkScreen
+from searchapp.tui.kit.themes import next_theme
 from searchapp.tui.topics.screen import TopicsScreen
-from searchapp.tui.work import WorkApp, WorkScreen
 from tests.tui.conftest import Judging, Prepared, drive, settled
 from tests.tui.pictures import in_sizes, pinned, require_same
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from searchapp.config.settings import Settings
 from searchapp.engines import judgments_address, open_judgments
-from searchapp.judging import shared
+from searchapp.judging import team
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.shared import Synchronizer, synchronize
-from searchapp.settings import Settings
-from searchapp.tui import work
+from searchapp.judging.team import Synchronizer, synchronize
+from searchapp.tui.judge.prompts import JudgePrompts
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.plain import JudgePrompts
+from searchapp.tui.kit import judging as work
 from tests.server.faults import FaultProxy
 from tests.tui.conftest import Judging, drive, text_of
 
@@ -36,8 +36,8 @@ def settings(fault_proxy: FaultProxy, index_prefix: str, tmp_path: Path) -> Sett
 def synchronizer(
     judging: Judging, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Synchronizer]:
-    monkeypatch.setattr(shared, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(shared, "FETCH_SECONDS", 0.1)
+    monkeypatch.setattr(team, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(team, "FETCH_SECONDS", 0.1)
     monkeypatch.setattr(work, "TEAM_SECONDS", 0.02)
     synchronizer = Synchronizer(
         judging.log.path,

@@ -13,9 +13,9 @@ from textual.color import Color
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from searchapp.settings import THEMES
+from searchapp.config.settings import THEMES
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.themes import BY_NAME, theme_of
+from searchapp.tui.kit.themes import BY_NAME, theme_of
 from tests.tui.conftest import Judging, drive, text_of
 
 P = Pilot[None]

@@ -1,11 +1,11 @@
-"""`searchapp judgments`: what can be done with what people have judged."""
+"""`searchapp judgments`: the group of commands on what people have judged."""
 
 from __future__ import annotations
 
 import typer
 
 from searchapp.cli.commands import Group
-from searchapp.cli.judgments import adjudicate, agreement, exchange, imports, listing, safety, sharing, sync
+from searchapp.cli.judgments import assignment, exchange, log
 
 
 def register(app: typer.Typer) -> None:
@@ -17,11 +17,11 @@ def register(app: typer.Typer) -> None:
     def _group() -> None:
         """Manage judgments: share the work, measure agreement, adjudicate, import and export."""
 
-    exchange.register(group)
-    imports.register(group)
-    agreement.register(group)
-    listing.register(group)
-    adjudicate.register(group)
-    sharing.register(group)
-    sync.register(group)
-    safety.register(group)
+    exchange.register_export_import(group)
+    exchange.register_imports(group)
+    log.register_agreement(group)
+    log.register_listing(group)
+    assignment.register_adjudicate(group)
+    assignment.register_sharing(group)
+    exchange.register_sync(group)
+    log.register_safety(group)

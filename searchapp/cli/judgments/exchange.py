@@ -1,8 +1,10 @@
-"""`searchapp judgments export` and `import`."""
+"""`searchapp judgments export`, `import`, `imports`, `retract` and `sync`: judgments from and to files and teams."""
 
 from __future__ import annotations
 
 import shlex
+from contextlib import closing
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -11,23 +13,29 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import JsonOption, OverwriteOption, TaskArgument, command
-from searchapp.cli.judgments.options import (
+from searchapp.cli.commands import JsonOption, OverwriteOption, TaskArgument, command
+from searchapp.cli.judgment_options import (
     AnnotatorsOption,
     LogOption,
     events_of,
+    name_of,
     of_task,
     open_log,
     require_known,
 )
-from searchapp.cli.output import print_json, say, warn
+from searchapp.cli.output import print_json, say, stdout_console, warn
+from searchapp.cli.tables import Column, print_columns
+from searchapp.config.settings import Settings
 from searchapp.errors import UsageError
 from searchapp.judging.events import Kind
-from searchapp.judging.fold import Rule
-from searchapp.settings import Settings
+from searchapp.judging.judgments import Rule
+from searchapp.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from searchapp.judging.exchange import Incoming
+    from searchapp.judging.log import Import
     from searchapp.tasks.base import Collection, Grades, Task
 
 
@@ -51,14 +59,14 @@ SplitOption = Annotated[
 ]
 
 
-def register(group: typer.Typer) -> None:
+def register_export_import(group: typer.Typer) -> None:
     """Add the commands."""
 
     @command(group)
     def export(
         settings: Settings,
         task: TaskArgument,
-        out: Annotated[Path, typer.Option(help="File to write.", show_default=False)],
+        out: Annotated[Path, typer.Option(help="File to write; - is stdout.", show_default=False)],
         format_: Annotated[
             Format,
             typer.Option(
@@ -84,7 +92,7 @@ def register(group: typer.Typer) -> None:
         from searchapp.formats import trec
         from searchapp.formats.problems import Problems
         from searchapp.judging import exchange
-        from searchapp.judging.fold import Folding, judged
+        from searchapp.judging.judgments import Folding, judged
         from searchapp.tasks import load
         from searchapp.tasks.base import Part
         from searchapp.tasks.folders import data_folder
@@ -102,7 +110,7 @@ def register(group: typer.Typer) -> None:
                         written = exchange.write_jsonl(file, events_of(opened, task))
                     else:
                         written = exchange.write_annotators(file, view, annotator)
-                say(settings, f"{written:,} lines are written to {out}")
+                say(settings, f"{counted(written, 'line')} written to {out}")
                 return
             grades = judged(view, Folding(rule, annotator)).grades
         if format_ is Format.official:
@@ -112,11 +120,11 @@ def register(group: typer.Typer) -> None:
             own = {topic.id for topic in part.topics(Problems(lenient=True))}
             of_split = {topic: given for topic, given in grades.items() if topic in own}
             write_files(out, loaded.official.gold(of_split, part), replace=overwrite)
-            say(settings, f"the gold of {len(of_split):,} topics is written to {out}")
+            say(settings, f"the gold of {counted(len(of_split), 'topic')} is written to {out}")
             return
         with whole_file(out, replace=overwrite) as file:
             trec.write_qrels(file, grades)
-        say(settings, f"{sum(map(len, grades.values())):,} lines are written to {out}")
+        say(settings, f"{counted(sum(map(len, grades.values())), 'line')} written to {out}")
 
     @command(group, "import")
     def import_(
@@ -218,14 +226,14 @@ def register(group: typer.Typer) -> None:
             were, stay = ("was", "stays") if incoming.undone == 1 else ("were", "stay")
             undone = f"; {incoming.undone:,} {were} undone since, and {stay} so"
         if made is None:
-            say(settings, f"{file}: {incoming.judgments:,} judgments, none of them new{undone}")
+            say(settings, f"{file}: {counted(incoming.judgments, 'judgment')}, none of them new{undone}")
             return
         again = shlex.join(["searchapp", "judgments", "retract", task, "--import", str(made.number)])
         if log is not None:
             again += f" --log {shlex.quote(str(log))}"
         say(
             settings,
-            f"{file}: {incoming.judgments:,} judgments, {made.events:,} of them new{undone}; this is import "
+            f"{file}: {counted(incoming.judgments, 'judgment')}, {made.events:,} of them new{undone}; this is import "
             f"{made.number}: `{again}` retracts it",
         )
 
@@ -249,7 +257,7 @@ def _check_ids(
     from searchapp.app.index import open_index
     from searchapp.engines import open_engine
     from searchapp.errors import DataError
-    from searchapp.runs.known import look_up_documents, look_up_topics
+    from searchapp.runs.lookup import look_up_documents, look_up_topics
 
     if not incoming.new:
         return
@@ -265,7 +273,7 @@ def _check_ids(
     for one in found:
         if one.why_not:
             warn(
-                f"whether {task.name} has the {one.kind} of {incoming.path} could not be checked: {one.why_not}"
+                f"whether {task.name} has the {one.kind}s of {incoming.path} could not be checked: {one.why_not}"
             )
     unknown = "; ".join(str(one) for one in found if one.unknown)
     if unknown and not lenient:
@@ -302,3 +310,108 @@ def _of_gold(task: Task, file: Path, collection: Collection, split: str | None) 
         if topic not in known:
             raise DataError(f"{file}: {task.name} {split} has no topic {shown(topic)}: name another --split")
     return grades
+
+
+def register_imports(group: typer.Typer) -> None:
+    """Add the commands."""
+
+    @command(group)
+    def imports(
+        settings: Settings, task: TaskArgument, log: LogOption = None, as_json: JsonOption = False
+    ) -> None:
+        """List the files that judgments were imported from: number, time, and how many judgments still hold.
+
+        Judgments from the team's cluster are not imports, and each machine lists its own.
+        """
+        task = name_of(task)
+        with open_log(settings, log, task) as opened:
+            _, view = of_task(opened, task)
+            found = [
+                (one, sum(view.holds(event.id) for event in opened.events_of(one.number)))
+                for one in opened.imports(task)
+            ]
+        if as_json:
+            print_json({"task": task, "imports": [{**asdict(one), "hold": hold} for one, hold in found]})
+        elif not found:
+            say(settings, f"no judgments of {task} came from a file")
+        else:
+            _print_imports(found)
+
+    @command(group)
+    def retract(
+        settings: Settings,
+        task: TaskArgument,
+        number: Annotated[
+            int,
+            typer.Option(
+                "--import", help="The import's number, see `judgments imports`.", show_default=False
+            ),
+        ],
+        log: LogOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Retract the judgments of an import that still hold; earlier judgments hold again.
+
+        Nothing is deleted: the log gets a retraction for each judgment. Importing the file again restores them.
+        """
+        from searchapp.judging.exchange import take_back
+
+        task = name_of(task)
+        with open_log(settings, log, task) as opened:
+            _, view = of_task(opened, task)
+            known = {one.number: one for one in opened.imports(task)}
+            if number not in known:
+                listed = ", ".join(map(str, known)) or "none"
+                raise UsageError(f"there is no import {number} of {task} in {opened.path}: it has {listed}")
+            retracted = take_back(opened, number, view)
+        if as_json:
+            print_json({"task": task, "import": number, "retracted": retracted})
+        file = known[number].file
+        if not retracted:
+            say(settings, f"nothing of import {number} ({file}) holds any more: nothing is retracted")
+        else:
+            say(settings, f"{counted(retracted, 'judgment')} of import {number} ({file}) retracted")
+
+
+def _print_imports(found: Sequence[tuple[Import, int]]) -> None:
+    imports = [one for one, _hold in found]
+    print_columns(
+        stdout_console(),
+        Column("import", [str(one.number) for one in imports]),
+        [
+            Column("when", [one.time for one in imports], is_text=True),
+            Column("format", [one.format for one in imports], is_text=True),
+            Column("judgments", [f"{one.events:,}" for one in imports]),
+            Column("still hold", [f"{hold:,}" for _one, hold in found]),
+            Column("file", [one.file for one in imports], is_text=True),
+        ],
+    )
+
+
+def register_sync(group: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(group)
+    def sync(settings: Settings, log: LogOption = None, as_json: JsonOption = False) -> None:
+        """Exchange judgments of all tasks with everybody who uses the same Elasticsearch and prefix.
+
+        Events that the server lacks are sent, events that the log lacks are fetched; a repetition changes nothing.
+        """
+        from searchapp.app.sessions import exchange
+        from searchapp.engines import judgments_address
+        from searchapp.judging.log import JudgmentLog
+
+        address = judgments_address(settings)
+        with closing(JudgmentLog(log or settings.judgments, report=warn)) as opened:
+            found = exchange(settings, opened)
+            waiting = opened.waiting(address)
+        if as_json:
+            print_json(
+                {"index": address, "log": str(opened.path), "sent": found.sent, "fetched": found.fetched,
+                 "waiting": waiting}
+            )  # fmt: skip
+        say(
+            settings,
+            f"{counted(found.sent, 'judgment')} sent to {address}, {found.fetched:,} new from it"
+            + (f"; {waiting:,} written since not sent yet" if waiting else ""),
+        )

@@ -1,28 +1,15 @@
 """The engine that is an Elasticsearch server or cluster (8.19 and 9.x), through the official client.
 
-    connection   the patience with which requests are repeated, and who answers
-    client       the client, made from settings
-    nodes        the client's way to one address, which speaks to either version, and the log of requests
+    client       the client, made from settings: addresses, TLS, proxies, supported versions, the log of requests
     credentials  who searchapp is to a server, read from where secrets are kept
-    tls          which certificates a server is believed by
-    servers      which versions searchapp works with, and what it says of others
-    failures     every way a request can fail turned into one sentence
-    versions     names, ownership and clean-up: what `<prefix>-<task>` stands for on the server
-    locks        one builder at a time for each index, whatever machine it is on
-    builder      the process that builds an index
-    copies       what the copies of an index's shards hold, and whether an index may serve
-    sizing       how many shards an index gets, and how many copies of each
-    senders      threads that send at the same time, with little in memory
-    older        what Elasticsearch 8 is told besides, to make the same terms of a text
-    sending      documents, each written once however often an answer is lost
-    indexing     building a new version beside the old one and swapping the alias
-    survey       nodes and shards, for those who look after them
-    stored       every version that is there, and what for
     rights       the least role for each use, and which right an answer misses
-    privileges   which of these roles a user has
-    repair       an index that serves again, out of what builders have left
-    whole        queries that several shards rank as one does
+    connection   the patience with which requests are repeated, and every failure turned into one sentence
+    analysis     what Elasticsearch 8 is told besides, and what an analyzer makes of a text
+    shards       how many shards an index gets, what their copies hold, the survey of nodes and shards
     searching    a handle on one version: search, highlight, explain, analyze
+    versions     names, ownership, soundness, clean-up and repair of the versions of an index
+    locks        one builder at a time for each index, whatever machine it is on
+    indexing     building a new version beside the old one and swapping the alias
     judgments    the index in which a team keeps its judgments
 
 Nothing outside this package imports the client.
@@ -33,32 +20,55 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from searchapp.engines.base import (
-    EngineInfo,
-    IndexInfo,
-    IndexSpec,
-    Repair,
-    RightsOfUse,
-    StoredVersion,
-    Survey,
-)
-from searchapp.engines.changes import Carried
+from searchapp.config.settings import Settings
+from searchapp.engines.base import Carried, EngineInfo, IndexSpec, Repair, RightsOfUse, StoredVersion, Survey
+from searchapp.engines.elasticsearch.client import REQUEST_TIMEOUT_SECONDS
 from searchapp.engines.elasticsearch.connection import Connection
-from searchapp.engines.elasticsearch.copies import flaw, require_sound
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.locks import Locks
-from searchapp.engines.elasticsearch.nodes import REQUEST_TIMEOUT_SECONDS
-from searchapp.engines.elasticsearch.privileges import rights
-from searchapp.engines.elasticsearch.repair import repair
+from searchapp.engines.elasticsearch.rights import ROLES, Role
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
-from searchapp.engines.elasticsearch.sizing import replicate, shards_for
-from searchapp.engines.elasticsearch.stored import all_stored
-from searchapp.engines.elasticsearch.survey import survey
-from searchapp.engines.elasticsearch.versions import Versions
+from searchapp.engines.elasticsearch.shards import replicate, shards_for, survey
+from searchapp.engines.elasticsearch.versions import Versions, all_stored, flaw, repair, require_sound
 from searchapp.errors import EngineRefused
-from searchapp.model import Document
+from searchapp.model import Document, IndexInfo
 from searchapp.progress import Advance, Notify, no_notice, no_progress
-from searchapp.settings import Settings
+
+
+def rights(connection: Connection, prefix: str) -> list[RightsOfUse] | None:
+    """What the user lacks for each use; None where the server has its security off, so that everybody has all rights.
+
+    Everybody may ask for their own rights.
+
+    Raises:
+        EngineError: the server does not answer, or refuses.
+    """
+    client = connection.client.options(ignore_status=(400, 405))
+    found = []
+    for role in ROLES:
+        body = role.body(prefix)
+        asked = [{"names": one["names"], "privileges": one["privileges"]} for one in body["indices"]]
+        answer = connection.call(
+            "ask for the rights of this user",
+            lambda body=body, asked=asked: client.security.has_privileges(  # type: ignore[misc]
+                cluster=body["cluster"], index=asked
+            ),
+        )
+        if answer.meta.status != 200:
+            return None
+        found.append(_missing(role, prefix, answer.body))
+    return found
+
+
+def _missing(role: Role, prefix: str, answer: dict[str, dict[str, dict[str, bool]]]) -> RightsOfUse:
+    missing = [f"`{one}` on the cluster" for one, there in answer["cluster"].items() if not there]
+    for entry in role.body(prefix)["indices"]:
+        (name,) = entry["names"]
+        privileges = [one for one in entry["privileges"] if not answer["index"][name][one]]
+        if privileges:
+            missing.append(f"{', '.join(f'`{one}`' for one in privileges)} on {name}")
+    return RightsOfUse(role.name, role.use, tuple(missing))
+
 
 __all__ = ["ElasticsearchEngine"]
 
@@ -102,7 +112,7 @@ class ElasticsearchEngine:
 
     def flaw(self, name: str) -> str:
         serving = self._versions(name).serving()
-        return flaw(self._connection, serving.info) if serving else ""
+        return flaw(self._connection, serving) if serving else ""
 
     def stored(self) -> list[StoredVersion]:
         return all_stored(self._connection, self._locks, self._prefix)
@@ -138,7 +148,7 @@ class ElasticsearchEngine:
             raise EngineRefused(
                 f"{self._connection.url} has no index {versions.alias}: make it with `searchapp index {name}`"
             )
-        require_sound(self._connection, serving.info)
+        require_sound(self._connection, serving)
         return ElasticsearchIndex(
             self._connection, serving.info, serving.numbers, sorts_by_id=serving.sorts_by_id
         )
@@ -146,7 +156,6 @@ class ElasticsearchEngine:
     def remove(self, name: str) -> None:
         versions = self._versions(name)
         versions.behind()  # refuses a name that is not ours
-        versions.require_nobody_builds()
         with self._locks.hold(versions.alias, wait=0):
             for version in versions.all():
                 versions.delete(version.info.version)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shlex
 import subprocess
+import time
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from searchapp.config.declared import BY_NAME, DECLARED, holds_credentials
+from searchapp.config.settings import BY_NAME, DECLARED, Kept, Settings, holds_credentials
 from searchapp.errors import UsageError
-from searchapp.inputs import open_file
-from searchapp.settings import Kept, Settings
+from searchapp.files import open_file
 
 COMMAND_SECONDS = 60.0
 """Somebody may have to unlock what holds the secret."""
@@ -78,26 +79,61 @@ def _of_file(kept: Kept) -> str:
 def _of_command(kept: Kept) -> str:
     """What a command prints on its standard output; what it has to say to a person goes to theirs."""
     assert kept.command is not None
+    until = time.monotonic() + COMMAND_SECONDS
     try:
-        words = shlex.split(kept.command)
-        answer = subprocess.run(
-            words,
+        process = subprocess.Popen(
+            shlex.split(kept.command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            timeout=COMMAND_SECONDS,
-            check=False,
             env=_without_secrets(os.environ),
         )
     except (OSError, ValueError, IndexError):
         # What Python says of it quotes the command, which may have the secret in it.
         raise UsageError(f"the command in {kept.named} can't be run: look at how it is written") from None
-    except subprocess.TimeoutExpired:
-        raise UsageError(f"the command in {kept.named} took longer than {COMMAND_SECONDS:.0f} s") from None
-    if answer.returncode:
+    with process:
+        try:
+            held = _printed(process, until)
+            code = process.wait(max(until - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            raise UsageError(
+                f"the command in {kept.named} took longer than {COMMAND_SECONDS:.0f} s"
+            ) from None
+        except _TooLong:
+            raise UsageError(
+                f"the command in {kept.named} printed more than {LARGEST:,} bytes: it must give the secret alone, "
+                "in one line"
+            ) from None
+        finally:
+            process.kill()
+    if code:
         raise UsageError(
-            f"the command in {kept.named} failed with exit code {answer.returncode}: run it yourself to see why"
+            f"the command in {kept.named} failed with exit code {code}: run it yourself to see why"
         )
-    return _one_line(answer.stdout, f"the command in {kept.named}")
+    return _one_line(held, f"the command in {kept.named}")
+
+
+class _TooLong(Exception):
+    """A command prints more than a secret may have."""
+
+
+def _printed(process: subprocess.Popen[bytes], until: float) -> bytes:
+    """Return all that a command prints on its standard output.
+
+    Raises:
+        _TooLong: it prints more than `LARGEST` bytes.
+        subprocess.TimeoutExpired: it has not closed its output by the time `until`.
+    """
+    assert process.stdout is not None
+    held = b""
+    while len(held) <= LARGEST:
+        seconds = max(until - time.monotonic(), 0)
+        if not select.select([process.stdout], [], [], seconds)[0]:
+            raise subprocess.TimeoutExpired(process.args, seconds)
+        piece = os.read(process.stdout.fileno(), LARGEST)
+        if not piece:
+            return held
+        held += piece
+    raise _TooLong
 
 
 def _one_line(held: bytes, where: str) -> str:

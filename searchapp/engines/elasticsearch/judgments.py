@@ -17,23 +17,23 @@ from elastic_transport import TransportError
 from elasticsearch import ApiError
 from elasticsearch.helpers import streaming_bulk
 
-from searchapp.engines.elasticsearch.connection import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Connection
-from searchapp.engines.elasticsearch.failures import (
+from searchapp.config.settings import Settings
+from searchapp.engines.elasticsearch.connection import (
+    FIRST_WAIT_SECONDS,
+    LONGEST_WAIT_SECONDS,
     RETRIED_STATUS,
+    Connection,
     forbidden,
     is_forbidden,
     is_there_already,
     reason,
 )
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable
-from searchapp.judging import shared
+from searchapp.judging import team
 from searchapp.judging.events import Event
-from searchapp.judging.shared import EventPage, IndexState
-from searchapp.settings import Settings
+from searchapp.judging.team import EventPage, IndexState
 
 FORMAT = 2
-OLDEST = 1
-"""The formats that are brought up to date: each later one has only more fields."""
 BATCH_BYTES = 5 * 1024 * 1024
 READY_SECONDS = 5.0
 LONGEST_ID_BYTES = 512
@@ -58,8 +58,6 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "refers": _KEYWORD,
     "saw_others": {"type": "boolean"},
 }
-
-_META = {"searchapp": {"holds": "judgments", "format": FORMAT}}
 
 
 def address_of(settings: Settings) -> str:
@@ -105,7 +103,7 @@ class JudgmentIndex:
 
         Raises:
             EngineUnreachable: no answer.
-            EngineRefused: an index or alias of its name is somebody else's, or a newer searchapp's.
+            EngineRefused: an index or alias of its name is somebody else's, or has another format.
         """
         state = self._primary()
         if state is None or state.identity != self._checked:
@@ -153,8 +151,9 @@ class JudgmentIndex:
                     return IndexState(f"{index['uuid']}/{history}", copy["seq_no"]["global_checkpoint"])
         return None
 
-    def send(self, events: Sequence[Event]) -> tuple[str, ...]:
+    def send(self, events: Sequence[Event]) -> tuple[int, tuple[str, ...]]:
         by_id = {_document_id(event): event for event in events}
+        new = 0
         taken: list[str] = []
         connection = self._connection
         # Each address once in any case, also where one attempt must do: another one may answer.
@@ -165,7 +164,7 @@ class JudgmentIndex:
             _actions(by_id),
             index=self._alias,
             require_alias=True,  # an index that was deleted a moment ago is not made again without its mapping
-            chunk_size=shared.EVENTS_AT_ONCE,
+            chunk_size=team.EVENTS_AT_ONCE,
             max_chunk_bytes=BATCH_BYTES,
             raise_on_error=False,
             retry_on_status=RETRIED_STATUS,
@@ -176,6 +175,7 @@ class JudgmentIndex:
         try:
             for ok, outcome in outcomes:
                 if ok:
+                    new += 1
                     continue
                 result = outcome["create"]
                 if is_forbidden(result.get("error")):
@@ -189,7 +189,7 @@ class JudgmentIndex:
                 taken.append(result["_id"])
         except (ApiError, TransportError) as error:
             raise connection.translated(f"send judgments to {self._alias}", error) from error
-        return self._different(taken, by_id)
+        return new, self._different(taken, by_id)
 
     def fetch(self, after: int, up_to: int) -> EventPage:
         # What lies below the checkpoint has been written, but a search finds it after a refresh only.
@@ -206,7 +206,7 @@ class JudgmentIndex:
                 index=self._alias,
                 query={"range": {"_seq_no": {"gt": after, "lte": up_to}}},
                 sort=[{"_seq_no": "asc"}],
-                size=shared.EVENTS_AT_ONCE,
+                size=team.EVENTS_AT_ONCE,
                 track_total_hits=False,
                 allow_partial_search_results=False,
             ),
@@ -263,7 +263,7 @@ class JudgmentIndex:
                     ),
                     mappings={
                         "dynamic": "strict",
-                        "_meta": _META,
+                        "_meta": {"searchapp": {"holds": "judgments", "format": FORMAT}},
                         "properties": _FIELDS,
                     },
                     aliases={self._alias: {}},
@@ -287,17 +287,13 @@ class JudgmentIndex:
                 "choose another prefix with SEARCHAPP_INDEX_PREFIX, or remove it yourself"
             )
         made_as = meta.get("format")
-        if made_as in range(OLDEST, FORMAT):
-            self._bring_up_to_date()
-        elif made_as != FORMAT:
+        if isinstance(made_as, int) and made_as > FORMAT:
             raise EngineRefused(f"{self.address} was made by a newer searchapp: update searchapp")
-
-    def _bring_up_to_date(self) -> None:
-        """Give an index of an earlier searchapp the fields that it lacks; its events stay as they are."""
-        self._connection.call(
-            f"give {self._alias} the fields of this searchapp",
-            lambda: self._client.indices.put_mapping(index=self._alias, properties=_FIELDS, meta=_META),
-        )
+        if made_as != FORMAT:
+            raise EngineRefused(
+                f"{self.address} has the format {made_as}, this searchapp reads {FORMAT}: remove the index {name}, and "
+                "make it again from the logs by `searchapp judgments sync`, once on each machine"
+            )
 
 
 def _actions(by_id: Mapping[str, Event]) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""One builder at a time for each index, whatever machine it is on.
+"""Locks: one builder at a time for each index, whatever machine it is on.
 
 `<prefix>-locks` is an alias of an index of searchapp's own with one document an index name: who holds it, since when,
 and a beat that the holder raises every few seconds. Every change names the state it was made on (`create`, or
@@ -6,13 +6,15 @@ and a beat that the holder raises every few seconds. Every change names the stat
 
 A lock is taken over when its holder is known to be dead, which can be looked up on the machine it ran on, or when its
 beat has not changed for `ABANDONED_SECONDS`, as seen by the one who waits: the clocks of two machines differ. A holder
-that was only slow finds out with its next beat, or at the latest when its version is refused the alias: what keeps
-the alias whole is the swap itself (see `versions`), the lock spares the work of building what is thrown away.
+that was only slow finds out with its next beat, or at the latest when its version is refused the alias: what keeps the
+alias whole is the swap itself (see `versions`), the lock spares the work of building what is thrown away.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -21,12 +23,47 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import psutil
 from elasticsearch import ConflictError, NotFoundError
 
-from searchapp.engines.elasticsearch.builder import Builder
-from searchapp.engines.elasticsearch.connection import SERVER_WAITS, Connection
-from searchapp.engines.elasticsearch.failures import is_blocked, is_there_already
+from searchapp.engines.elasticsearch.connection import SERVER_WAITS, Connection, is_blocked, is_there_already
 from searchapp.errors import EngineError, EngineRefused
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """The process that builds an index: its machine, number, and start, in seconds since 1970.
+
+    Numbers are given again to other processes; together with the start they are not. `booted` is when the machine
+    started: two machines, or containers, may have one name.
+    """
+
+    host: str
+    pid: int
+    started: float
+    booted: float
+
+    @classmethod
+    def this_process(cls) -> Builder:
+        return cls(socket.gethostname(), os.getpid(), psutil.Process().create_time(), psutil.boot_time())
+
+    def is_here(self) -> bool:
+        """Whether it is, or was, a process of this machine."""
+        return self.host == socket.gethostname() and abs(self.booted - psutil.boot_time()) < 60
+
+    def is_this_process(self) -> bool:
+        return self.pid == os.getpid() and self.is_alive()
+
+    def is_alive(self) -> bool:
+        """Whether the process is there; only this machine's processes can be looked up."""
+        try:
+            return bool(abs(psutil.Process(self.pid).create_time() - self.started) < 1)
+        except psutil.Error:
+            return False
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
 
 BEAT_SECONDS = 5.0
 ABANDONED_SECONDS = 60.0
@@ -51,7 +88,6 @@ class State:
     primary_term: int
     token: str
     holder: Builder | None
-    last: int
     since: str
 
     @classmethod
@@ -63,7 +99,6 @@ class State:
             answer["_primary_term"],
             source["token"],
             holder,
-            source["last"],
             source["since"],
         )
 
@@ -73,7 +108,7 @@ class Overtaken(EngineRefused):
 
 
 class Lock:
-    """A lock that is held; `last` is the highest number that a version of this index was given."""
+    """A lock that is held."""
 
     def __init__(self, locks: Locks, name: str, state: State) -> None:
         self._locks = locks
@@ -88,19 +123,6 @@ class Lock:
     @property
     def token(self) -> str:
         return self._state.token
-
-    @property
-    def last(self) -> int:
-        return self._state.last
-
-    def note(self, number: int) -> None:
-        """Keep the number of a version, so that no later one is given it: a late request could delete that one.
-
-        Raises:
-            Overtaken: the lock is somebody else's by now.
-            EngineError: the server does not answer.
-        """
-        self._change(last=number)
 
     def require(self) -> None:
         """Make sure that nobody has taken the lock over, as far as is known.
@@ -152,12 +174,13 @@ class Lock:
             with suppress(EngineError):  # the next beat may come through
                 self._change(brief=True)
 
-    def _change(self, last: int | None = None, *, brief: bool = False) -> None:
+    def _change(self, *, brief: bool = False) -> None:
         with self._changing:
             self.require()
-            wanted = self._state if last is None else replace(self._state, last=last)
             try:
-                self._state = self._locks.write(self._name, wanted, holder=wanted.holder, brief=brief)
+                self._state = self._locks.write(
+                    self._name, self._state, holder=self._state.holder, brief=brief
+                )
             except _Conflict:
                 self._overtaken = True
                 self.require()
@@ -226,7 +249,6 @@ class Locks:
         document = {
             "token": state.token,
             "holder": asdict(holder) if holder else None,
-            "last": state.last,
             "since": state.since,
         }
 
@@ -306,7 +328,6 @@ class Locks:
                     now.primary_term if now else 0,
                     token,
                     Builder.this_process(),
-                    now.last if now else 0,
                     datetime.now(UTC).isoformat(timespec="seconds"),
                 )
                 try:

@@ -54,8 +54,7 @@ ROLES = (
     ),
     Role(
         "administration",
-        "the first `judgments sync` of a team, or of a newer searchapp; `index` that counts the cluster's nodes; and "
-        "all of the others",
+        "the first `judgments sync` of a team; `index` that counts the cluster's nodes; and all of the others",
         ("monitor",),
         {EVERYTHING: ("read", "create", "manage")},
     ),

@@ -1,4 +1,18 @@
-"""A handle on one version of an index: search, highlight, explain, analyze."""
+"""A handle on one version of an index: search, highlight, explain, analyze.
+
+Several shards must rank with the statistics of the whole index, as one shard does. `dfs_query_then_fetch` collects
+the statistics of all shards before any of them ranks, but each shard simplifies the query first, and counts nothing
+for what it drops:
+
+- A clause on numbers, or on whether a field is there, that must match, filters or must not match, and that no document
+  of a shard matches, or every one, lets the shard drop the query around it. `whole` makes it "this or a document that
+  is not there, but not another one that is not there": a shard does not know that before it looks.
+- A phrase none of whose words is on a shard asks for nothing there, not even how many documents have the field. `whole`
+  puts beside it a clause that scores the same words and never matches either.
+
+What never matches changes no score: the hits are those of the query itself. Equal clauses get equal additions, wherever
+they stand, because Lucene adds up a clause of `should` in another place if it is one of `filter` too.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +20,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from searchapp.engines.base import (
-    NO_TERMS,
-    Body,
-    Counts,
-    Found,
-    Index,
-    IndexInfo,
-    Terms,
-    one_by_one,
-)
-from searchapp.engines.elasticsearch.analyzed import analysis_steps
-from searchapp.engines.elasticsearch.connection import Connection
-from searchapp.engines.elasticsearch.failures import (
+from searchapp.engines.base import BEST_FIRST, NO_TERMS, Found, Index, Terms, one_by_one
+from searchapp.engines.elasticsearch.analysis import analysis_steps
+from searchapp.engines.elasticsearch.connection import (
+    Connection,
     NotYet,
     forbidden,
     is_forbidden,
@@ -27,18 +32,209 @@ from searchapp.engines.elasticsearch.failures import (
     reason,
     unreadable,
 )
-from searchapp.engines.elasticsearch.hits import ANSWER_FIELDS, found_of, hits_of, ids_and_scores
-from searchapp.engines.elasticsearch.whole import whole
-from searchapp.errors import (
-    EngineBusy,
-    EngineError,
-    EngineRefused,
-    EngineUnreachable,
-    QueryRefused,
-    Replaced,
+from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable, QueryRefused, Replaced
+from searchapp.lucene.queries.normal_form import normal_body
+from searchapp.model import (
+    BEYOND_FLOAT32,
+    AnalysisStep,
+    Body,
+    Counts,
+    Explanation,
+    Hit,
+    Hits,
+    IndexInfo,
+    float32,
 )
-from searchapp.model import AnalysisStep, Hits
 from searchapp.progress import Advance, no_progress
+
+ANSWER_FIELDS = [
+    "responses.status",
+    "responses.error",
+    "responses.timed_out",
+    "responses._shards.total",
+    "responses._shards.successful",
+    "responses._shards.failed",
+    "responses._shards.failures",
+    "responses.hits.hits._id",
+    "responses.hits.hits._score",
+    "responses.hits.hits.sort",
+]
+"""What is read of the answers to a batch of searches."""
+
+_LEAVES_AS_IT_IS = frozenset({"type", "index", "store", "similarity", "norms", "copy_to", "fields", "meta"})
+
+
+def sorts_by_id(properties: Mapping[str, Any]) -> bool:
+    """Whether hits are sorted by ids as they are, by the `properties` of a mapping.
+
+    The field `id` may fold its values or leave long ones out; options that are not known here may do so too.
+    """
+    field = properties.get("id", {})
+    return bool(field.get("type") == "keyword" and field.keys() <= _LEAVES_AS_IT_IS)
+
+
+def ids_and_scores(body: Body) -> Body:
+    """The body of a search of whose hits nothing but ids and scores is wanted; the index must sort by id.
+
+    The ids come with the values that the hits are sorted by. The stored ones lie in compressed blocks of documents, of
+    which Elasticsearch decompresses one for each hit: half of what a ranking by one field to depth 500 takes.
+    """
+    if body.get("sort") != BEST_FIRST:
+        return body
+    return {**body, "_source": False, "stored_fields": "_none_"}
+
+
+def hits_of(response: Mapping[str, Any], place: int) -> Hits:
+    """The hits of the query at `place`.
+
+    Raises:
+        EngineRefused: equal scores can't be sorted by id.
+    """
+    hits = response.get("hits", {}).get("hits", ())  # filtered away when there are none
+    return Hits([_id(hit) for hit in hits], [_score(hit, place) for hit in hits])
+
+
+def _id(hit: Mapping[str, Any]) -> str:
+    id_ = hit["_id"] if "_id" in hit else hit["sort"][-1]
+    if not isinstance(id_, str):
+        raise EngineRefused(
+            "a document's id is left out of what hits are sorted by: index again by a mapping without the setting "
+            "`index.mapping.ignore_above`"
+        )
+    return id_
+
+
+def _score(hit: Mapping[str, Any], place: int) -> float:
+    """The score of a hit of the query at `place`; one that is infinite or no number comes as text or null."""
+    score = hit.get("_score")
+    if not isinstance(score, int | float):
+        raise QueryRefused(BEYOND_FLOAT32, place)
+    return float32(score)
+
+
+def found_of(hit: Mapping[str, Any]) -> Found:
+    """One hit of a search that asked for more than ids and scores."""
+    explanation = hit.get("_explanation")
+    return Found(
+        hit=Hit(hit["_id"], _score(hit, 0)),
+        source=hit.get("_source", {}),
+        highlights=hit.get("highlight", {}),
+        explanation=Explanation.from_json(explanation) if explanation else None,
+    )
+
+
+NUMBERS = frozenset(
+    {
+        "long",
+        "integer",
+        "short",
+        "byte",
+        "double",
+        "float",
+        "half_float",
+        "scaled_float",
+        "unsigned_long",
+        "date",
+        "date_nanos",
+        "ip",
+    }
+)
+"""The types of fields whose values a shard knows the least and the greatest of."""
+
+
+def number_fields(properties: Mapping[str, Any], prefix: str = "") -> frozenset[str]:
+    """The full names of the fields on numbers in the `properties` of a mapping."""
+    found: set[str] = set()
+    for name, described in properties.items():
+        if described.get("type") in NUMBERS:
+            found.add(prefix + name)
+        for inner in ("properties", "fields"):
+            found |= number_fields(described.get(inner, {}), f"{prefix}{name}.")
+    return frozenset(found)
+
+
+def whole(body: Body, numbers: frozenset[str]) -> Body:
+    """The body for an index of several shards; `numbers` are its fields on numbers.
+
+    What it marks in texts is what the query itself matches.
+    """
+    query = body.get("query")
+    kept = _Kept(numbers).query(query)
+    if kept == query:
+        return body
+    highlight = body.get("highlight")
+    marks = {"highlight": {"highlight_query": query, **highlight}} if isinstance(highlight, Mapping) else {}
+    return {**body, "query": kept, **marks}
+
+
+class _Kept:
+    """Goes through a query, and leaves what it does not know as it is: the server refuses what makes no sense."""
+
+    def __init__(self, numbers: frozenset[str]) -> None:
+        self._numbers = numbers
+        self._absent: dict[str, int] = {}
+
+    def query(self, query: Any) -> Any:
+        if isinstance(query, list):
+            return [self.query(clause) for clause in query]
+        if not isinstance(query, Mapping) or len(query) != 1:
+            return query
+        ((kind, content),) = query.items()
+        if not isinstance(content, Mapping):
+            return query
+        if kind in _INSIDE:
+            inner = {name: self.query(content[name]) for name in _INSIDE[kind] if name in content}
+            return {kind: {**content, **inner}}
+        if kind == "match_phrase":
+            words = _words(content)
+            if words is None:
+                return query
+            beside = {"bool": {"must": [words], "filter": [self._never(query, "required")]}}
+            return {"bool": {"should": [query, beside], "minimum_should_match": 1}}
+        if kind in ("range", "exists") or not self._numbers.isdisjoint(_fields(kind, content)):
+            return {
+                "bool": {
+                    "should": [query, self._never(query, "required")],
+                    "must_not": [self._never(query, "excluded")],
+                    "minimum_should_match": 1,
+                }
+            }
+        return query
+
+    def _never(self, query: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """A clause that matches no document, another one where it is excluded, or a shard would drop the query."""
+        number = self._absent.setdefault(json.dumps(query, sort_keys=True), len(self._absent))
+        return {"term": {"id": {"value": f"\u0000 no document {number} {where}"}}}
+
+
+_INSIDE: Mapping[str, tuple[str, ...]] = {
+    "bool": ("must", "should", "filter", "must_not"),
+    "dis_max": ("queries",),
+    "constant_score": ("filter",),
+    "function_score": ("query",),
+    "boosting": ("positive",),
+}
+"""The names under which a query has others whose scores or documents count."""
+
+
+def _words(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The query that scores the words of a phrase; None where the phrase is not understood."""
+    if len(content) != 1:
+        return None
+    ((field, asked),) = content.items()
+    given = asked if isinstance(asked, Mapping) else {"query": asked}
+    if "query" not in given:
+        return None
+    return {"match": {field: {name: given[name] for name in ("query", "analyzer") if name in given}}}
+
+
+def _fields(kind: str, content: Mapping[str, Any]) -> Iterable[str]:
+    """The fields that a query without others inside is about."""
+    if kind == "multi_match":
+        fields = content.get("fields", ())
+        return {str(one).partition("^")[0] for one in ([fields] if isinstance(fields, str) else fields)}
+    return set(content) if kind in ("term", "terms", "match") else ()
+
 
 BATCH_BODIES = 64
 BATCH_BYTES = 1024 * 1024
@@ -109,7 +305,7 @@ class ElasticsearchIndex:
             try:
                 responses = self._responses(batch)
             except QueryRefused as error:
-                raise QueryRefused(str(error), done + error.place) from error
+                raise QueryRefused.of(error, done + error.place) from error
             for place, response in enumerate(responses):
                 yield hits_of(response, done + place)
             done += len(batch)
@@ -192,8 +388,9 @@ class ElasticsearchIndex:
         return Counts(answer["hits"]["total"]["value"], values)
 
     def _asked(self, body: Body) -> Body:
-        """The body as it is sent: several shards shall rank as one."""
-        return body if self._info.shards == 1 else whole(body, self._numbers)
+        """The body as it is sent: several segments and several shards rank as one."""
+        sent = normal_body(body)
+        return sent if self._info.shards == 1 else whole(sent, self._numbers)
 
     def _ranked(self, body: Body) -> Body:
         """The body as it is sent where nothing but ids and scores of its hits is wanted."""
@@ -252,7 +449,7 @@ class ElasticsearchIndex:
         try:
             return first + self._responses(bodies[half:])
         except QueryRefused as error:
-            raise QueryRefused(str(error), half + error.place) from error
+            raise QueryRefused.of(error, half + error.place) from error
 
     def _multi_search(self, asks: Sequence[_Ask]) -> list[Mapping[str, Any]]:
         """The responses; searches that were put off, or answered by some shards only, are sent again."""

@@ -1,68 +1,73 @@
-"""What the name of an index stands for on the server.
+"""The versions of an index: which of them serves, which are stored, and how an index is repaired.
 
-`searchapp-nlps` is an alias; behind it lies one version, `searchapp-nlps-000007`. A version under construction
-has the alias `searchapp-nlps-000008-building` instead, through which alone it is written to, so that a version
-that somebody has deleted since is not created again by the next write. Each version says in its mapping's
-`_meta.searchapp` what it was built from and by whom: that is how searchapp knows its own.
+`searchapp-nlps` is an alias; behind it lies one version, `searchapp-nlps-000007-5f0c9a3e`. The last part of the name
+is random, so that no two versions ever have the same name. A version under construction has a building alias instead,
+whose name ends with the token of its builder's lock. The builder addresses the version through that alias alone. A
+builder that resumes a version replaces the alias by its own in one conditional request.
 
-Which version serves is changed by one request, and that on conditions which the cluster itself checks: the new
-version still has its building alias, the old one still has the alias, and no other is its write index. Of several
-builders who swap at once one succeeds, and a builder whose building alias was taken away never does.
+A request can reach the server long after its sender has died. What such a request addresses no longer exists: the
+version was deleted, or another builder took its building alias away. The swap, one atomic request, has conditions
+that the cluster checks: the new version still has the building alias of the sender, the replaced version still has
+the serving alias, and no other version is the write index of the serving alias. Of several builders who swap at once
+one succeeds.
+
+Each version says in its mapping's `_meta.searchapp` what it was built from: that is how searchapp recognizes its own.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from searchapp.digests import digest_json
-from searchapp.engines.base import IndexInfo, IndexSpec
-from searchapp.engines.elasticsearch.builder import Builder
+from searchapp.engines.base import IndexSpec, Repair, State, StoredVersion
 from searchapp.engines.elasticsearch.connection import Connection
-from searchapp.engines.elasticsearch.hits import sorts_by_id
-from searchapp.engines.elasticsearch.whole import number_fields
+from searchapp.engines.elasticsearch.locks import Locks
+from searchapp.engines.elasticsearch.searching import number_fields, sorts_by_id
+from searchapp.engines.elasticsearch.shards import copies, held_documents
 from searchapp.errors import EngineError, EngineRefused
+from searchapp.files import digest_json
+from searchapp.model import IndexInfo
+from searchapp.text import counted
 
-ABANDONED_AFTER = timedelta(hours=24)
-"""A version that an earlier searchapp, which knew no locks, builds on another machine is a leftover after this time."""
+VERSION_SUFFIX = re.compile(r"-(\d{6,})-[0-9a-f]{8}$")
+"""How the name of a version continues after the alias: its number, and a random part."""
 
 
-def building_alias(index: str) -> str:
-    """The alias that a version has while it is built, and that alone is written to."""
-    return f"{index}-building"
+def building_alias(index: str, token: str) -> str:
+    """The alias that the builder with a lock's token addresses a version by, until the version serves."""
+    return f"{index}-building-{token}"
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One index that searchapp has made: complete and serving, being built, or left over.
+    """One index that searchapp has made: it serves, is being built, or is left over.
 
-    `lock` is the token of the lock under which it was built, empty where an earlier searchapp built it. `numbers` are
-    the fields on numbers of its mapping, `sorts_by_id` is whether its hits are sorted by ids as they are.
+    `building` is its building alias, empty when it has none. `is_closed` is whether it takes no more writes,
+    `refreshes` whether new segments become searchable. `numbers` are the numeric fields of its mapping, `sorts_by_id`
+    is whether its hits are sorted by unmodified ids.
     """
 
     info: IndexInfo
     serves: bool
-    complete: bool
-    builder: Builder
-    lock: str = ""
+    building: str
+    is_closed: bool
+    refreshes: bool
     numbers: frozenset[str] = frozenset()
     sorts_by_id: bool = False
 
-    def may_be_at_work(self) -> bool:
-        """Whether an earlier searchapp, which knew no locks, may still be building it."""
-        if self.serves or self.complete or self.lock:
-            return False
-        if self.builder.is_here():
-            return self.builder.is_alive() and not self.builder.is_this_process()
-        return datetime.now(UTC) - datetime.fromisoformat(self.info.created) < ABANDONED_AFTER
+    @property
+    def lock(self) -> str:
+        """The token of the lock of its builder; empty when it has no building alias."""
+        return self.building.removeprefix(building_alias(self.info.version, ""))
 
 
 class Split(EngineRefused):
-    """An alias is on several versions, which an earlier searchapp's builders at once could leave."""
+    """An alias is on several versions at once."""
 
     def __init__(self, url: str, alias: str, versions: list[str], name: str) -> None:
         super().__init__(
@@ -117,25 +122,33 @@ class Versions:
         found = (self.version(index, described) for index, described in sorted(indexes.items()))
         return [version for version in found if version is not None]
 
-    def next_number(self, last: int) -> int:
-        """A number that no index has yet, and that is higher than `last`."""
-        numbers = [self._number(index) for index in self._get(f"{self.alias}-*")]
-        return max([last, *(number for number in numbers if number)]) + 1
+    def new_name(self) -> str:
+        """A name for a version that no index has, had, or will be given again."""
+        numbers = [int(match[1]) for index in self._get(f"{self.alias}-*") if (match := self._suffix(index))]
+        return f"{self.alias}-{max(numbers, default=0) + 1:06d}-{secrets.token_hex(4)}"
 
-    def of_number(self, number: int) -> str:
-        """What the version with a number is called."""
-        return f"{self.alias}-{number:06d}"
+    def take_over(self, version: Version, token: str) -> bool:
+        """Replace the building alias of a version by that of the lock with a token; False when it is no longer there.
 
-    def lock_of(self, index: str) -> str:
-        """The token of the lock under which a version is built; empty when there is no such version of ours."""
-        described = self._get(index).get(index)
-        version = self.version(index, described) if described else None
-        return version.lock if version else ""
+        From then on no request of the builder before reaches the version.
+        """
+        index, own = version.info.version, building_alias(version.info.version, token)
+        actions: list[dict[str, Any]] = [
+            {"remove": {"index": index, "alias": version.building, "must_exist": True}},
+            {"add": {"index": index, "alias": own}},
+        ]
+        try:
+            self._update(f"go on with {index}", actions)
+        except EngineRefused:
+            # The answer to an earlier attempt may have been lost.
+            return own in self._get(index).get(index, {"aliases": ()})["aliases"]
+        return True
 
-    def swap(self, index: str, replaced: str | None) -> None:
-        """Let a version that was built serve, in place of another one or of none, in one request.
+    def swap(self, index: str, token: str, replaced: str | None) -> None:
+        """Let a version that was built under a lock serve, in place of another one or of none, in one request.
 
-        The request may be repeated after a lost answer: then it is refused, and what counts is which version serves.
+        The request may be repeated after a lost answer. The repetition is refused, and the version that serves decides:
+        only the owner of the token can have made this one serve.
 
         Raises:
             EngineError: nothing was changed; another version may serve by now.
@@ -143,7 +156,7 @@ class Versions:
         actions: list[dict[str, Any]] = [
             # That no two versions can be write indexes of one alias is what keeps a first build from joining another.
             {"add": {"index": index, "alias": self.alias, "is_write_index": True}},
-            {"remove": {"index": index, "alias": building_alias(index), "must_exist": True}},
+            {"remove": {"index": index, "alias": building_alias(index, token), "must_exist": True}},
         ]
         if replaced is not None:
             actions.append({"remove": {"index": replaced, "alias": self.alias, "must_exist": True}})
@@ -169,69 +182,41 @@ class Versions:
         )
 
     def remove_leftovers(self, but: str | None = None) -> list[str]:
-        """Delete the versions that builders before have left, and return their names; the lock must be held.
+        """Delete the versions that do not serve, except one, and return their names; the lock must be held."""
+        leftovers = [one.info.version for one in self.all() if not one.serves and one.info.version != but]
+        return [index for index in leftovers if self.remove_unserved(index)]
 
-        One of them can be kept.
-
-        Raises:
-            EngineRefused: an earlier searchapp on this machine is building this index right now.
-        """
-        removed = []
-        for version in self.all():
-            if version.serves or version.info.version == but:
-                continue
-            if version.may_be_at_work():
-                if version.builder.is_here():
-                    raise EngineRefused(
-                        f"{version.builder} is building {version.info.version} at this moment: "
-                        "wait until it is done"
-                    )
-                continue
-            if self.remove_unserved(version.info.version):
-                removed.append(version.info.version)
-        return removed
-
-    def remove_unserved(self, index: str) -> bool:
+    def remove_unserved(self, index: str, token: str | None = None) -> bool:
         """Delete a version unless it serves; its builder can then no longer let it serve.
+
+        With the token of a lock it is deleted only as long as no other builder has taken it over.
 
         Its building alias goes first: without it the swap is refused, so that a version that serves by now is seen,
         and one that does not never will.
         """
-        aside = [{"remove": {"index": index, "alias": building_alias(index), "must_exist": True}}]
-        with suppress(EngineRefused):  # it has none, which is as good
-            self._update(f"put {index} aside", aside)
-        described = self._get(index).get(index)
-        if described is None or self.alias in described["aliases"]:
-            return False
-        if building_alias(index) in described["aliases"]:
-            raise EngineRefused(
-                f"{self._connection.url} could not put {index} aside, which was not completed: "
-                "remove it yourself"
-            )
-        self.delete(index)
-        return True
-
-    def require_nobody_builds(self) -> None:
-        """Make sure that no earlier searchapp, which knew no locks, is building this index.
-
-        Raises:
-            EngineRefused: one is, or may be, on another machine.
-        """
-        for version in self.all():
-            if version.may_be_at_work():
-                raise EngineRefused(
-                    f"{version.builder} is building {version.info.version} at this moment: wait until it is done"
-                )
+        for _ in range(2):
+            described = self._get(index).get(index)
+            if described is None or self.alias in described["aliases"]:
+                return False
+            if not (building := _building(index, described)):
+                self.delete(index)
+                return True
+            if token is not None and building != building_alias(index, token):
+                return False
+            aside = [{"remove": {"index": index, "alias": building, "must_exist": True}}]
+            with suppress(EngineRefused):  # someone else has changed it, which the next look shows
+                self._update(f"put {index} aside", aside)
+        raise EngineRefused(
+            f"{self._connection.url} could not put {index} aside, which was not completed: remove it yourself"
+        )
 
     def delete(self, index: str) -> None:
         """Delete a version; one that is already gone is no error."""
         client = self._client.options(ignore_status=404)
         self._connection.call(f"delete the index {index}", lambda: client.indices.delete(index=index))
 
-    def meta(self, spec: IndexSpec, lock: str) -> dict[str, Any]:
-        """What goes into `_meta.searchapp` of a version that this process builds."""
-        builder = asdict(Builder.this_process())
-        del builder["booted"]  # an earlier searchapp would not know the version for its own
+    def meta(self, spec: IndexSpec) -> dict[str, Any]:
+        """What goes into `_meta.searchapp` of a new version."""
         return {
             "alias": self.alias,
             "name": self.name,
@@ -242,8 +227,6 @@ class Versions:
             "shards": spec.shards,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "owner": spec.owner,
-            "builder": builder,
-            "lock": lock,
         }
 
     def _update(self, what: str, actions: list[dict[str, Any]]) -> None:
@@ -252,13 +235,14 @@ class Versions:
     def _get(self, pattern: str) -> Mapping[str, Any]:
         return look_up(self._connection, pattern)
 
-    def _number(self, index: str) -> int | None:
-        return _number(index, self.alias)
+    def _suffix(self, index: str) -> re.Match[str] | None:
+        match = VERSION_SUFFIX.search(index)
+        return match if match and index[: match.start()] == self.alias else None
 
     def version(self, index: str, described: Mapping[str, Any]) -> Version | None:
         """The record of an index, None when searchapp has not made it for this alias."""
         meta = meta_of(described)
-        if self._number(index) is None or meta.get("alias") != self.alias:
+        if self._suffix(index) is None or meta.get("alias") != self.alias:
             return None
         try:
             info = IndexInfo(
@@ -270,29 +254,58 @@ class Versions:
                 documents_digest=meta["documents_digest"],
                 shards=meta["shards"],
                 created=meta["created"],
-                owner=meta.get("owner", ""),
+                owner=meta["owner"],
             )
-            builder = Builder(**meta["builder"])
         except (KeyError, TypeError):
             return None  # somebody has edited it: then it is not ours any more
-        aliases = described["aliases"]
+        settings = described["settings"]["index"]
         properties = described["mappings"].get("properties", {})
         return Version(
             info,
-            self.alias in aliases,
-            building_alias(index) not in aliases,
-            builder,
-            meta.get("lock", ""),
-            number_fields(properties),
-            sorts_by_id(properties),
+            serves=self.alias in described["aliases"],
+            building=_building(index, described),
+            is_closed=settings.get("blocks", {}).get("write") == "true",
+            refreshes=settings.get("refresh_interval") != "-1",
+            numbers=number_fields(properties),
+            sorts_by_id=sorts_by_id(properties),
         )
 
 
+def flaw(connection: Connection, version: Version) -> str:
+    """Why a version must not serve, as the beginning of a sentence; empty when nothing is wrong with it."""
+    index, documents = version.info.version, version.info.documents
+    now = copies(connection, index, version.info.shards)
+    if now.deleted:
+        return f"{index} holds {now.deleted_copies}, which count in its scores"
+    # The statistics count nested documents as well: only the other count is of those that were sent.
+    indexed = sum(copy.documents for copy in now.found if copy.primary)
+    if indexed != documents and not now.without_primary:
+        held = connection.call(f"count the documents of {index}", lambda: held_documents(connection, index))
+        if held != documents:
+            return f"{index} holds {counted(held, 'document')} instead of {documents:,}"
+    if not version.is_closed:
+        return f"{index} is open to writes (`index.blocks.write` is not true), so that its content is not certain"
+    if not version.refreshes:
+        return f"{index} does not show all that it holds (`index.refresh_interval` is -1)"
+    return ""
+
+
+def require_sound(connection: Connection, version: Version) -> None:
+    """Make sure that nothing is wrong with what a version holds.
+
+    Raises:
+        EngineRefused: something is.
+    """
+    if problem := flaw(connection, version):
+        raise EngineRefused(f"{problem}: build it again with `searchapp index {version.info.name} --rebuild`")
+
+
 def look_up(connection: Connection, pattern: str) -> Mapping[str, Any]:
-    """Aliases and mappings of the indexes that a pattern fits."""
+    """Aliases, mappings and settings of the indexes that a pattern fits."""
     client = connection.client.options(ignore_status=404)
     answer = connection.call(
-        f"look up {pattern}", lambda: client.indices.get(index=pattern, features=["aliases", "mappings"])
+        f"look up {pattern}",
+        lambda: client.indices.get(index=pattern, features=["aliases", "mappings", "settings"]),
     )
     return {} if answer.meta.status == 404 else answer.body
 
@@ -303,6 +316,91 @@ def meta_of(described: Mapping[str, Any]) -> Mapping[str, Any]:
     return meta if isinstance(meta, Mapping) else {}
 
 
-def _number(index: str, alias: str) -> int | None:
-    match = re.fullmatch(re.escape(alias) + r"-(\d{6,})", index)
-    return int(match[1]) if match else None
+def _building(index: str, described: Mapping[str, Any]) -> str:
+    """The building alias of an index, empty when it has none."""
+    prefix = building_alias(index, "")
+    return next((alias for alias in described["aliases"] if alias.startswith(prefix)), "")
+
+
+def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[StoredVersion]:
+    """Every version of every index whose name begins with a prefix, as far as searchapp has made it.
+
+    Raises:
+        EngineError: the server does not answer, or refuses.
+    """
+    pattern = f"{prefix}-*"
+    indexes = look_up(connection, pattern)
+    sizes = _sizes(connection, pattern) if indexes else {}
+    found = []
+    for index, described in sorted(indexes.items()):
+        alias = VERSION_SUFFIX.sub("", index)
+        versions = Versions(connection, alias.removeprefix(f"{prefix}-"), alias)
+        version = versions.version(index, described)
+        name = meta_of(described).get("name")
+        if version is None or name not in (None, versions.name):
+            continue  # it is another's, or of an index with another prefix
+        state = _state(version, alias, locks)
+        size = sizes.get(index)
+        found.append(
+            StoredVersion(versions.name, index, state, version.info, size, says_name=name is not None)
+        )
+    return found
+
+
+def _state(version: Version, alias: str, locks: Locks) -> State:
+    if version.serves:
+        return State.serves
+    if version.building and locks.is_held(alias, version.lock):
+        return State.building
+    return State.leftover
+
+
+def _sizes(connection: Connection, pattern: str) -> dict[str, int]:
+    """The bytes that indexes take on disk; nothing for a user who may not ask for that, and on a serverless project."""
+    if connection.server.is_serverless:
+        return {}
+    client = connection.client.options(ignore_status=404)
+    try:
+        answer = connection.call(
+            f"ask for the sizes of {pattern}", lambda: client.indices.stats(index=pattern, metric="store")
+        )
+        return {
+            index: int(described["total"]["store"]["size_in_bytes"])
+            for index, described in answer.body.get("indices", {}).items()
+        }
+    except (EngineError, KeyError, TypeError, ValueError):
+        return {}
+
+
+def repair(connection: Connection, locks: Locks, versions: Versions) -> Repair:
+    """Let one version of an index serve alone, and delete what builders have left.
+
+    Of several versions that serve at once the newest one stays that holds what it was built from. What an index
+    holds is not repaired, but what is wrong with it is said. An index that another process is building is waited for.
+
+    Raises:
+        EngineRefused: the alias is somebody else's, or the other process takes too long.
+        EngineUnreachable: the server does not answer.
+    """
+    versions.behind()  # refuses a name that is not ours before anything is made
+    with locks.hold(versions.alias):
+        behind = versions.behind()
+        kept, flaws = _best(connection, behind)
+        if kept is not None and len(behind) > 1:
+            versions.keep_only(kept.info.version, [one.info.version for one in behind if one is not kept])
+        removed = versions.remove_leftovers()
+    if kept is None:
+        return Repair(versions.name, None, tuple(removed), f"no version of {versions.alias} serves")
+    return Repair(versions.name, kept.info.version, tuple(removed), flaws)
+
+
+def _best(connection: Connection, behind: list[Version]) -> tuple[Version | None, str]:
+    """The newest of several versions that is whole and has no flaw, else the newest, and its flaw."""
+    newest, problem = None, ""
+    for version in reversed(behind):
+        found = flaw(connection, version)
+        if not found and not copies(connection, version.info.version, version.info.shards).without_primary:
+            return version, ""
+        if newest is None:
+            newest, problem = version, found
+    return newest, problem

@@ -1,1 +1,1 @@
-"""Linear models of texts and trees over signals: what they see, how they are trained, and the files that keep them."""
+"""Linear models of texts (`linear`), trees over signals (`trees`), and the files that keep models (`model_files`)."""

@@ -1,23 +1,181 @@
-"""A linear model of texts with several labels: a margin for each, the sum of what a text's features weigh.
+"""Linear models of texts: the features they see, the model, and its training.
 
-The weights are float32, and those near 0 are left out: what is kept in a file is what ranks, also right after the
-training, so that a model gives the same scores whether it was trained now or read.
+A feature is text with its kind before it, so that a model can say what it goes by:
+
+    words: who wrote          one to three words in a row
+    letters: wri              two to five letters in a row within a word; a blank is where the word begins or ends
+    pattern: ^ who wrote #    one to four in a row of words, punctuation, # for names and numbers, and both ends
+    begins: who               the first one to four words
+    ends: river               the last one or two words
+
+A name is a run of words with a capital letter, the first word of the text apart: texts of the same pattern often ask
+for the same, whatever they ask about. A feature weighs (1 + ln tf) * idf in a text, with idf = ln((1 + N) / (1 + df))
++ 1, and the features of words, of letters, of the pattern and of both ends have length 1 each, so that no kind drowns
+the others by its number (as with one `TfidfVectorizer` of scikit-learn for each, and `sublinear_tf`).
+
+The model has several labels and gives a margin for each, the sum of what a text's features weigh. The weights are
+float32, and those near 0 are left out: what is kept in a file is what ranks, also right after the training, so that a
+model gives the same scores whether it was trained now or read.
+
+Training is of linear support vector machines, one label against the rest (Fan et al., "LIBLINEAR", JMLR 2008). Each job
+has a seed of its own and does not know of the others, so that their number, their order and how many processes share
+them out make no difference to a single bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import platform
+import re
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from searchapp.errors import DataError
-from searchapp.ranking.learning.features import FEWEST, Vocabulary, kind_of
+import searchapp
+from searchapp.errors import DataError, UsageError
+from searchapp.resources import install_command
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
+if TYPE_CHECKING:
+    FeatureWeights = NDArray[np.float64]
+
+KINDS = WORDS, LETTERS, PATTERN, BEGINS, ENDS = "words", "letters", "pattern", "begins", "ends"
+
+FEWEST: Mapping[str, int] = {WORDS: 2, LETTERS: 3, PATTERN: 2, BEGINS: 2, ENDS: 2}
+"""The texts that must have a feature of each kind: what is in one alone says nothing of others."""
+
+_BLOCKS = {WORDS: 0, LETTERS: 1, PATTERN: 2, BEGINS: 3, ENDS: 3}
+"""What has length 1 together."""
+
+_MOST_WORDS, _MOST_OF_PATTERN = 3, 4
+_LETTERS = range(2, 6)
+_FIRST, _LAST = 4, 2
+_WORD = re.compile(r"\w+")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_NAME, _BEGIN, _END = "#", "^", "$"
+
+
+def kind_of(feature: str) -> str:
+    """The kind that stands before a feature."""
+    return feature.partition(":")[0]
+
+
+def counted(text: str) -> Counter[str]:
+    """The features of a text, and how often it has each.
+
+    >>> sorted(counted("Who?"))[:3]
+    ['begins: who', 'ends: who', 'letters:  w']
+    """
+    words = _WORD.findall(text.lower())
+    found = Counter(_in_a_row(WORDS, words, _MOST_WORDS))
+    for word in words:
+        found.update(_letters(word))
+    found.update(_in_a_row(PATTERN, _pattern(text), _MOST_OF_PATTERN))
+    found.update(f"{BEGINS}: {' '.join(words[:length])}" for length in range(1, min(_FIRST, len(words)) + 1))
+    found.update(f"{ENDS}: {' '.join(words[-length:])}" for length in range(1, min(_LAST, len(words)) + 1))
+    return found
+
+
+def _in_a_row(kind: str, words: Sequence[str], most: int) -> Iterator[str]:
+    for length in range(1, most + 1):
+        for at in range(len(words) - length + 1):
+            yield f"{kind}: {' '.join(words[at : at + length])}"
+
+
+@lru_cache(maxsize=50_000)
+def _letters(word: str) -> tuple[str, ...]:
+    padded = f" {word} "
+    return tuple(
+        f"{LETTERS}: {padded[at : at + length]}"
+        for length in _LETTERS
+        for at in range(len(padded) - length + 1)
+    )
+
+
+def _pattern(text: str) -> list[str]:
+    found = [_BEGIN]
+    for place, token in enumerate(_TOKEN.findall(text)):
+        if not (token.isdigit() or (place and token[0].isupper())):
+            found.append(token.lower())
+        elif found[-1] != _NAME:
+            found.append(_NAME)
+    return [*found, _END]
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The features that a model knows, in the order of their text, and the idf of each: (features,)."""
+
+    features: tuple[str, ...]
+    idf: FeatureWeights
+
+    @classmethod
+    def of(cls, texts: Iterable[str], without: Collection[str] = ()) -> tuple[Vocabulary, Any]:
+        """The features that enough of some texts have, see `FEWEST`, and the vectors of these texts, see `vectors`.
+
+        Those of the kinds `without` are left out.
+        """
+        import numpy as np
+
+        found = [counted(text) for text in texts]
+        total = len(found)
+        containing: Counter[str] = Counter()
+        for features in found:
+            containing.update(features.keys())
+        kept = sorted(
+            feature
+            for feature, df in containing.items()
+            if df >= FEWEST[kind := kind_of(feature)] and kind not in without
+        )
+        df = np.array([containing[feature] for feature in kept], dtype=np.float64)
+        vocabulary = cls(tuple(kept), np.log((1.0 + total) / (1.0 + df)) + 1.0)
+        return vocabulary, vocabulary._weighed(found)
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {feature: place for place, feature in enumerate(self.features)}
+
+    @cached_property
+    def _block(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        return np.array([_BLOCKS[kind_of(feature)] for feature in self.features], dtype=np.int64)
+
+    def vectors(self, texts: Sequence[str]) -> Any:
+        """The weights of the features in each text: sparse by rows, (texts, features), float64."""
+        return self._weighed([counted(text) for text in texts])
+
+    def _weighed(self, texts: Sequence[Mapping[str, int]]) -> Any:
+        import numpy as np
+        from scipy.sparse import csr_array
+
+        known = self._places
+        at: list[int] = []
+        tf: list[int] = []
+        ends = [0]
+        for text in texts:
+            found = sorted((known[feature], count) for feature, count in text.items() if feature in known)
+            at.extend(place for place, _count in found)
+            tf.extend(count for _place, count in found)
+            ends.append(len(at))
+        places = np.array(at, dtype=np.int32)
+        values = (1.0 + np.log(np.array(tf, dtype=np.float64))) * self.idf[places]
+        # Which block of which text a value belongs to; the squares are added in the order of the features.
+        of_text = np.repeat(np.arange(len(texts)), np.diff(ends))
+        blocks = (max(_BLOCKS.values()) + 1) * of_text + self._block[places]
+        values /= np.sqrt(np.bincount(blocks, values**2))[blocks]
+        parts = values, places, np.array(ends, dtype=np.int32)  # of the kinds that the solver takes
+        return csr_array(parts, shape=(len(texts), len(self.features)))
+
+
+if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Arrays = Mapping[str, Any]
@@ -156,3 +314,134 @@ def sparse(arrays: Arrays, name: str, shape: tuple[int, int]) -> Any:
     if ends[0] != 0 or ends[-1] != length or (np.diff(ends.astype(np.int64)) < 0).any():
         raise broken(f"{name}_ends")
     return csr_array((values, at.astype(np.int64), ends.astype(np.int64)), shape=shape)
+
+
+LEAST = 1e-3
+"""The least weight that is kept, as an amount: less changes no ranking that was measured, and is most of a file."""
+
+TOLERANCE = 1e-2
+"""When the solver is content; ten times less changes no figure that was measured, and takes twice as long."""
+
+AT_ONCE = 32
+"""How many labels one call of the solver takes where no text has two of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Labels that one call of the solver tells from each other and from the rest.
+
+    `rows` has, for each label by its place in the model, the texts that have it; no text has two of them. Only the
+    texts `among` these are looked at, or all where it is None. `cost` is the solver's C.
+    """
+
+    rows: Mapping[int, Sequence[int]]
+    cost: float
+    among: Sequence[int] | None = None
+
+
+def _no_learn() -> UsageError:
+    return UsageError(
+        "models are trained with the package scikit-learn, which is not installed: install it with "
+        f"`{install_command('learn')}`, or choose a recipe without a trained signal"
+    )
+
+
+def require_learn() -> None:
+    """Make sure that models can be trained here.
+
+    Raises:
+        UsageError: scikit-learn is not installed.
+    """
+    try:
+        import sklearn  # noqa: F401
+    except ImportError as error:
+        raise _no_learn() from error
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a model depends on: of searchapp, Python and the packages that compute it.
+
+    Raises:
+        UsageError: scikit-learn is not installed.
+    """
+    try:
+        packages = {name: metadata.version(name) for name in ("scikit-learn", "numpy", "scipy")}
+    except metadata.PackageNotFoundError as error:
+        raise _no_learn() from error
+    # Python's tables of characters decide what a word is; they change with its minor version.
+    python = ".".join(platform.python_version_tuple()[:2])
+    # In the order in which they are read back from the file of a model.
+    return dict(sorted({"searchapp": searchapp.__version__, "python": python, **packages}.items()))
+
+
+def jobs(rows: Mapping[int, Sequence[int]], cost: float, among: Sequence[int] | None = None) -> Iterator[Job]:
+    """The jobs of labels of which no text has two, see `Job`; their order alone says how they are shared out."""
+    labels = list(rows)
+    for at in range(0, len(labels), AT_ONCE):
+        yield Job({label: rows[label] for label in labels[at : at + AT_ONCE]}, cost, among)
+
+
+def fitted(
+    vocabulary: Vocabulary,
+    vectors: Any,
+    labels: Sequence[str],
+    work: Iterable[Job],
+    seed: int,
+    workers: int = 1,
+) -> Linear:
+    """The model of `labels`, each of which is in one job, that the vectors of solved topics make.
+
+    `vectors` is (topics, features), sparse by rows. What a label is called plays no part.
+    """
+    import numpy as np
+    from joblib import Parallel, delayed
+    from scipy.sparse import coo_array
+
+    found = Parallel(n_jobs=workers)(delayed(_fitted)(vectors, job, seed) for job in work)
+    intercepts = np.zeros(len(labels))
+    places, features, amounts = [], [], []
+    for label, weights, intercept in (one for of_job in found for one in of_job):
+        (at,) = weights.nonzero()
+        places.append(np.full(len(at), label))
+        features.append(at)
+        amounts.append(weights[at])
+        intercepts[label] = intercept
+    entries = np.concatenate(amounts), (np.concatenate(features), np.concatenate(places))
+    shape = len(vocabulary.features), len(labels)
+    return Linear(vocabulary, tuple(labels), coo_array(entries, shape=shape).tocsr(), intercepts)
+
+
+def _fitted(vectors: Any, job: Job, seed: int) -> list[tuple[int, Any, float]]:
+    """Each label of a job, the weight of each feature, and the intercept."""
+    import numpy as np
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import LinearSVC
+
+    wanted = np.full(vectors.shape[0], _REST)
+    for label, rows in job.rows.items():
+        wanted[list(rows)] = label
+    if job.among is not None:
+        vectors, wanted = vectors[list(job.among)], wanted[list(job.among)]
+    known = np.unique(wanted).tolist()
+    if len(known) == 1:  # nothing tells one from another
+        return [(label, np.zeros(vectors.shape[1]), 1.0) for label in job.rows]
+    solver = LinearSVC(C=job.cost, dual=True, tol=TOLERANCE, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # where it stops is as good, and the same every time
+        solver.fit(vectors, wanted)
+    coefficients, intercepts = solver.coef_, np.atleast_1d(solver.intercept_)
+    if len(known) == 2:  # then the solver has those of the second alone
+        coefficients, intercepts = (
+            np.vstack([-coefficients, coefficients]),
+            np.append(-intercepts, intercepts),
+        )
+    coefficients = coefficients.astype(np.float32).astype(np.float64)
+    coefficients[np.abs(coefficients) < LEAST] = 0.0
+    rows_of = {label: row for row, label in enumerate(known)}
+    return [(label, coefficients[rows_of[label]], float(intercepts[rows_of[label]])) for label in job.rows]
+
+
+_REST = -1
+"""The label of texts that have none of a job's."""

@@ -1,8 +1,9 @@
 """What every signal of a recipe is: what it reads, what it needs, and what it answers.
 
 A signal is read from its own table of a recipe, is prepared once with what it needs, and then answers topics. To add
-one, write a module beside this one and name its class in `searchapp.ranking.signals.KINDS`; the shortest to begin
-with are `direct`, which asks an engine, and `popular`, which asks none.
+one, write a module beside this one and name its class in `searchapp.ranking.signals.KINDS`; the shortest to begin with
+are `direct`, which asks an engine, and `popular`, which asks none. `Voting` is the base of those for which the nearest
+of something votes, `Trained` of those that rank by a model trained on solved topics.
 """
 
 from __future__ import annotations
@@ -12,22 +13,27 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from searchapp.engines.base import BEST_FIRST, Explanation
+from searchapp.engines.base import BEST_FIRST
 from searchapp.errors import DataError, QueryRefused
-from searchapp.model import Document, Example, Hits, Topic
+from searchapp.model import Document, Example, Explanation, Hits, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking import paging
+from searchapp.ranking.learning.linear import kind_of
+from searchapp.text import counted
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Body, Index
+    from searchapp.engines.base import Index
+    from searchapp.model import Body
     from searchapp.progress import Advance
+    from searchapp.ranking.learning.linear import Linear
+    from searchapp.ranking.learning.model_files import Stored
     from searchapp.ranking.signals.terms import TermSpace
-    from searchapp.ranking.tables import Table
-    from searchapp.ranking.templates import TopicQuery
+    from searchapp.ranking.templates import Table, TopicQuery
+
 
 LEADERS = 100
 """How many documents a signal is told of that those before it rank highest."""
@@ -61,7 +67,7 @@ class Need(StrEnum):
     """The terms of all documents and of the solved topics, without an engine, see `searchapp.ranking.signals.terms`."""
 
     model = "model"
-    """A model that was trained on solved topics, see `searchapp.ranking.signals.trained`."""
+    """A model that was trained on solved topics, see `searchapp.ranking.signals.base`."""
 
 
 class Scale(StrEnum):
@@ -133,18 +139,19 @@ class Inputs:
     documents: Callable[[], Iterable[Document]] = _not_given
     terms: Callable[[], TermSpace] = _not_given
     model: Callable[..., Any] = _not_given
-    """Gives a signal of `searchapp.ranking.signals.trained` the `Stored` model that it was trained to; one that leaves
+    """Gives a signal of `searchapp.ranking.signals.base` the `Stored` model that it was trained to; one that leaves
     topics out also names the topic that it is going to rank."""
 
     fusion: Callable[[Any], Any] = _not_given
-    """Gives a recipe whose fusion is learned, see `searchapp.ranking.learned`, the `Stored` model of that."""
+    """Gives a recipe whose fusion is learned, see `searchapp.ranking.fusion`, the `Stored` model of that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What signals are asked: `depth` documents for each topic, scores on a scale.
 
-    `candidates` are what the first signal ranks highest, one for each topic; empty for a signal that needs none.
+    A signal with a greater `window` ranks more. `candidates` are what the first signal ranks, one for each topic; empty
+    for a signal that needs none.
     """
 
     topics: Sequence[Topic]
@@ -245,6 +252,9 @@ class Signal(ABC):
 
     name: str
     weight: float
+    window: int = field(default=0, kw_only=True)
+    """How many documents it ranks at least, so that a fusion does not depend on the depth of a run; 0 for a signal
+    that is alone, or has no end of its own."""
 
     @classmethod
     @abstractmethod
@@ -274,6 +284,7 @@ class Signal(ABC):
         described: dict[str, Any] = {"signal": self.kind, "name": self.name, "weight": self.weight}
         for query in self.queries:
             described |= {"template": query.template.name, "template_digest": query.digest}
+        described |= {"window": self.window} if self.window else {}
         return described | self.parameters()
 
 
@@ -294,7 +305,7 @@ def searched(
     try:
         yield from paging.deep(index, every, advance) if is_deep else index.search(every, advance)
     except QueryRefused as error:
-        raise QueryRefused(f"topic {topics[error.place].id}: {error}", error.place) from error
+        raise QueryRefused.of(error, error.place, f"topic {topics[error.place].id}: ") from error
 
 
 def _is_deep(body: Body) -> bool:
@@ -317,7 +328,7 @@ def retrieved_together(retrievers: Sequence[Retriever], asked: Asked) -> list[An
     try:
         found = bodies[0][0].search_beside(bodies)
     except QueryRefused as error:
-        raise QueryRefused(f"topic {topic.id}: {error}", 0) from error
+        raise QueryRefused.of(error, 0, f"topic {topic.id}: ") from error
     return [one.answer(topic, hits, asked) for one, hits in zip(retrievers, found, strict=True)]
 
 
@@ -374,3 +385,180 @@ def number_in(document: Document, field: str) -> float:
 def gold_of(examples: Iterable[Example]) -> dict[str, Mapping[str, float]]:
     """The graded answers of solved topics by the topics' ids."""
     return {example.topic.id: example.gold for example in examples}
+
+
+@dataclass(frozen=True, slots=True)
+class Voting(Signal):
+    """`query` finds the nearest `k`; each votes with the weight (s / s1) ** `power`.
+
+    s is the score of one of them, s1 that of the first.
+    """
+
+    meanings: ClassVar[Mapping[str, str]] = {
+        "k": "how many of the nearest vote",
+        "power": "how steeply a vote falls with the score: (s / s1) ** power, s1 being that of the nearest",
+    }
+
+    query: TopicQuery
+    k: int
+    power: float
+
+    @classmethod
+    def read(cls, table: Table) -> Self:
+        """The signal of a table with `template`, `k` and `power`."""
+        query = table.query("template")
+        return cls(table.name, table.weight(), query, table.whole("k"), table.number("power"))
+
+    @property
+    def queries(self) -> tuple[TopicQuery, ...]:
+        """The one that finds who votes."""
+        return (self.query,)
+
+    def parameters(self) -> dict[str, Any]:
+        """How many vote, and how steeply."""
+        return {"k": self.k, "power": self.power}
+
+
+SEED = 2021
+"""The seed where a recipe names none: that of the folds."""
+
+STEEPNESS: Mapping[str, str] = {"steepness": "how steeply probabilities follow margins"}
+"""What the key means of signals whose models give probabilities."""
+
+SHOWN = 8
+"""How many features an explanation names: those that weigh most."""
+
+RECORDED = ("key", "solved", "withheld", "labels", "features", "candidates", "trees", "versions")
+"""What a run records of the header of a model; of lists how long they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trained(Signal):
+    """A signal with a linear model of topics: at least `fewest` solved topics a label, C = `cost`, and a `seed`.
+
+    The model has no features of the kinds `without`, which an ablation leaves out.
+    """
+
+    features: ClassVar[tuple[str, ...]] = ()
+    """The kinds of features of its model, as far as each can be left out."""
+
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
+    meanings: ClassVar[Mapping[str, str]] = {
+        "cost": "C of the linear model: what a mistake costs, the greater the less it is regularised",
+        "fewest": "how many solved topics a label must have",
+        "seed": "the seed of the training",
+    }
+
+    leaves_out: ClassVar[bool] = False
+    """Whether a solved topic may be ranked too, by a model of the others."""
+
+    most_kept: ClassVar[int] = 16
+    """How many models of a task are kept: those that were trained last."""
+
+    cost: float
+    fewest: int
+    seed: int
+    without: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def queries(self) -> tuple[TopicQuery, ...]:
+        """None: no engine is asked."""
+        return ()
+
+    def training(self) -> dict[str, Any]:
+        """What its model depends on beside the solved topics; parameters that only ranking depends on are left out."""
+        described = {"signal": self.kind, "cost": self.cost, "fewest": self.fewest, "seed": self.seed}
+        return described | ({"without": list(self.without)} if self.without else {})
+
+    @abstractmethod
+    def train(
+        self, examples: Sequence[Example], documents: Iterable[Document], workers: int
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Header and arrays of the model that solved topics make; `workers` processes change nothing but the time.
+
+        Raises:
+            UsageError: scikit-learn is not installed.
+            DataError: the solved topics do not suffice.
+        """
+
+    @abstractmethod
+    def scorer(self, stored: Stored) -> TrainedScorer:
+        """What ranks by a model.
+
+        Raises:
+            DataError: it is not what it should be.
+        """
+
+    def prepare(self, inputs: Inputs) -> Scorer:
+        """Read the model or, where there is none yet, train it."""
+        return self.scorer(inputs.model(self))
+
+
+class TrainedScorer(Scorer):
+    """Ranks by a model, and no topic that the model was trained on: it would know the answers by heart."""
+
+    def __init__(self, stored: Stored) -> None:
+        self._stored = stored
+
+    def model(self) -> dict[str, Any]:
+        return recorded(self._stored)
+
+    def require_unseen(self, asked: Asked) -> None:
+        """Make sure that no topic is ranked by its own answers.
+
+        Raises:
+            DataError: one of those that are asked is among the solved topics of the model.
+        """
+        require_unseen(self._stored, asked.topics)
+
+
+def recorded(stored: Stored) -> dict[str, Any]:
+    """What a run records of a model."""
+    found = {key: stored.header[key] for key in RECORDED if key in stored.header}
+    counted = {key: len(value) if isinstance(value, list) else value for key, value in found.items()}
+    return {"digest": stored.digest, **counted}
+
+
+def require_unseen(stored: Stored, topics: Sequence[Topic]) -> None:
+    """Make sure that none of the topics is among the solved ones of a model, which knows their answers.
+
+    Raises:
+        DataError: one of them is.
+    """
+    seen = frozenset(stored.header.get("topics", ()))
+    for topic in topics:
+        if topic.id in seen:
+            raise DataError(
+                f"the recipe's model was trained on the topic {topic.id} and knows its answers: rank another "
+                "split, or choose another recipe"
+            )
+
+
+def enough(examples: Sequence[Example], labels: Sequence[str], what: str) -> None:
+    """Make sure that there is something to train for.
+
+    Raises:
+        DataError: no label is left.
+    """
+    if not labels:
+        raise DataError(
+            f"none of the {len(examples):,} solved topics has {what} that enough others have: lower `fewest` with "
+            "--set, or choose another recipe"
+        )
+
+
+def by_features(linear: Linear, text: str, label: int, scale: float = 1.0) -> tuple[Explanation, ...]:
+    """What a margin came of, the `SHOWN` features that weigh most, the others together, and the intercept."""
+    parts = linear.parts(text, label)
+    details = [Explanation(scale * part.value, _named(part.feature)) for part in parts[:SHOWN]]
+    if rest := parts[SHOWN:]:
+        details.append(
+            Explanation(scale * sum(part.value for part in rest), counted(len(rest), "further feature"))
+        )
+    details.append(Explanation(scale * float(linear.intercepts[label]), "intercept, whatever the words"))
+    return tuple(details)
+
+
+def _named(feature: str) -> str:
+    kind = kind_of(feature)
+    return f"{kind} “{feature[len(kind) + 2 :]}”"

@@ -19,15 +19,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from searchapp.engines.base import Explanation
-from searchapp.model import Hits
+from searchapp.model import Explanation, Hits
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, Vote
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
     from searchapp.progress import Advance
-    from searchapp.ranking.tables import Table
-    from searchapp.ranking.templates import TopicQuery
+    from searchapp.ranking.templates import Table, TopicQuery
 
 Gold = Mapping[str, Mapping[str, float]]
 """The graded answers of each solved topic."""

@@ -23,16 +23,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.engines.base import Explanation
-from searchapp.model import Hits
+from searchapp.model import Explanation, Hits
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
     from searchapp.progress import Advance
     from searchapp.ranking.signals.terms import Floats, TermSpace
-    from searchapp.ranking.tables import Table
-    from searchapp.ranking.templates import TopicQuery
+    from searchapp.ranking.templates import Table, TopicQuery
 
 
 SMOOTHED = 5
@@ -61,7 +59,7 @@ class Cosine(Signal):
         """The signal of a table with, if need be, `length`, the `boosts` of fields of the topic, `kind` and `lean`."""
         length, boosts, kind = table.number("length", 1.0), table.weights("boosts"), table.text("kind")
         lean = table.number("lean") if kind is not None else 0.0
-        return cls(table.name, table.weight(), length, boosts, kind, lean)
+        return cls(table.name, table.weight(), length, boosts, kind, lean, window=table.window())
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
@@ -74,14 +72,16 @@ class Cosine(Signal):
         return {"length": self.length, "boosts": dict(self.boosts), **kinds}
 
     def prepare(self, inputs: Inputs) -> Scorer:
-        """Read all documents and solved topics."""
-        return _Matching(self, inputs.terms(), topics_are_documents=inputs.topics_are_documents)
+        """Read all documents and solved topics; without a kind of documents no solved topic is needed."""
+        space = inputs.terms() if self.kind_field is None else inputs.terms().require_solved(self.name)
+        return _Matching(self, space, topics_are_documents=inputs.topics_are_documents)
 
 
 class _Matching(Scorer):
     def __init__(self, signal: Cosine, space: TermSpace, *, topics_are_documents: bool) -> None:
         self._space = space
         self._boosts = signal.boosts
+        self._window = signal.window
         self._topics_are_documents = topics_are_documents
         mean = float(space.lengths.mean()) if len(space.lengths) else 1.0
         self._norms: Floats = space.lengths**signal.length * mean ** (1 - signal.length)
@@ -95,7 +95,7 @@ class _Matching(Scorer):
             scores = self._scores(topic).astype(np.float32)
             if self._topics_are_documents and topic.id in self._space.places:
                 scores[self._space.places[topic.id]] = -np.inf
-            best = np.argsort(-scores, kind="stable")[: asked.depth]
+            best = np.argsort(-scores, kind="stable")[: max(self._window, asked.depth)]
             best = best[scores[best] >= 0]
             yield Hits([self._space.documents[place] for place in best], scores[best].tolist())
             advance(1)

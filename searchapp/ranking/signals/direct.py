@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from searchapp.ranking.signals.base import Asked, Inputs, Retriever, Scorer, Signal, one_document
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Body, Explanation, Index
-    from searchapp.model import Hits, Topic
-    from searchapp.ranking.tables import Table
-    from searchapp.ranking.templates import TopicQuery
+    from searchapp.engines.base import Index
+    from searchapp.model import Body, Explanation, Hits, Topic
+    from searchapp.ranking.templates import Table, TopicQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +23,8 @@ class Direct(Signal):
 
     @classmethod
     def read(cls, table: Table) -> Direct:
-        """The signal of a table with `template`."""
-        return cls(table.name, table.weight(), table.query("template"))
+        """The signal of a table with `template` and, if need be, `window`."""
+        return cls(table.name, table.weight(), table.query("template"), window=table.window())
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
@@ -38,20 +37,21 @@ class Direct(Signal):
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Nothing but the index is needed."""
-        return _Searching(self.query, inputs.index)
+        return _Searching(self.query, inputs.index, self.window)
 
 
 @dataclass(frozen=True, slots=True)
 class _Searching(Retriever):
     query: TopicQuery
     index: Index
+    window: int
 
     @property
     def searched(self) -> Index:
         return self.index
 
     def body(self, topic: Topic, asked: Asked) -> Body:
-        return self.query.body(topic, asked.depth)
+        return self.query.body(topic, max(self.window, asked.depth))
 
     def answer(self, topic: Topic, hits: Hits, asked: Asked) -> Hits:  # noqa: ARG002  # the engine's as they are
         return hits

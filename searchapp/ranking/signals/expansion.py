@@ -23,15 +23,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.engines.base import Explanation
-from searchapp.model import Hits, Topic
+from searchapp.model import Explanation, Hits, Topic
 from searchapp.ranking.signals.base import LEADERS, Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.progress import Advance
     from searchapp.ranking.signals.terms import Floats, TermSpace
-    from searchapp.ranking.tables import Table
-    from searchapp.ranking.templates import TopicQuery
+    from searchapp.ranking.templates import Table, TopicQuery
 
 GREEDY, RM3 = "greedy", "rm3"
 
@@ -116,7 +115,10 @@ class _Growing(Scorer):
                 details.append(Explanation(float(vector[number] * weight), said))
         details.sort(key=lambda one: -one.value)
         count = len(self._used(leaders))
-        said = f"terms of the {count} documents that the signals before it rank highest, grown by {self._signal.by}"
+        said = (
+            f"terms of the {counted(count, 'document')} that the signals before it rank highest, grown by "
+            f"{self._signal.by}"
+        )
         return Explanation(value, said, tuple(details[:SHOWN]))
 
     def _used(self, leaders: Hits) -> list[str]:

@@ -17,16 +17,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.engines.base import Explanation
 from searchapp.errors import QueryRefused
-from searchapp.model import Document, Hits, Topic
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Need, Scorer, Vote, number_in
-from searchapp.ranking.signals.voting import Voting
+from searchapp.model import Document, Explanation, Hits, Topic
+from searchapp.ranking.signals.base import (
+    Answer,
+    Asked,
+    Inputs,
+    Labels,
+    Need,
+    Scorer,
+    Vote,
+    Voting,
+    number_in,
+)
+from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.progress import Advance
-    from searchapp.ranking.tables import Table
+    from searchapp.ranking.templates import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +149,8 @@ class _Asking(Scorer):
             yield from self.index.search(query.body(topic, k, document) for topic, document in asking)
         except QueryRefused as error:
             topic, document = asking[error.place]
-            raise QueryRefused(f"topic {topic.id}, document {document.id}: {error}", error.place) from error
+            what = f"topic {topic.id}, document {document.id}: "
+            raise QueryRefused.of(error, error.place, what) from error
 
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
@@ -155,7 +165,9 @@ class _Asking(Scorer):
             for document, score in graded
         )
         return Explanation(
-            value, f"mean grade of the {len(nearest)} documents most like it; {len(graded)} have one", details
+            value,
+            f"mean grade of the {counted(len(nearest), 'document')} most like it; {len(graded)} have one",
+            details,
         )
 
     def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:

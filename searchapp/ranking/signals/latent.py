@@ -15,15 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.ranking.learning.fitting import require_learn
-from searchapp.ranking.signals.base import Inputs, Scorer, ranked
+from searchapp.ranking.learning.linear import require_learn
+from searchapp.ranking.signals.base import SEED, Inputs, Scorer, ranked
 from searchapp.ranking.signals.power import Alike, Power
-from searchapp.ranking.signals.trained import SEED
 
 if TYPE_CHECKING:
     from searchapp.model import Hits, Topic
     from searchapp.ranking.signals.terms import Floats, TermSpace
-    from searchapp.ranking.tables import Table
+    from searchapp.ranking.templates import Table
 
 DECIMALS = 5
 
@@ -63,7 +62,7 @@ class Latent(Power):
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all documents and solved topics, and make the space."""
         require_learn()
-        return _Voting(self, inputs.terms())
+        return _Voting(self, inputs.terms().require_solved(self.name))
 
 
 class _Voting(Alike):

@@ -1,48 +1,347 @@
 """The signal `lines`: a linear model says of each line of a transcript how much it is like those that answered others.
 
 A debate is a topic, its lines are the documents, and solved topics say which of their own lines were relevant. So the
-model is one of documents: it has a single label, and sees of a line its words and what `searchapp.ranking.learning.
-speech` measures of it, such as numbers, names, tense and where in the transcript it stands. `within` names the field
-that says which transcript a document belongs to, which topics have as well; `place` and `speaker` name those with its
-number and with who speaks.
+model is one of documents: it has a single label. It sees of a line
 
-A topic that is solved itself is ranked by a model of the others: there is one for each topic that is left out, and one
-of all solved topics for those that are not among them. Each solved topic's lines weigh r ** -`even`, where r is the
-number of its relevant ones: with 1, short speeches full of claims teach as much as long debates with few.
+    words       one or two in a row, with every number as 0: tf-idf as in `learning.linear`, of length 1 together
+    measures    how something is said rather than what: see `MEASURES`; each less its mean, by its standard deviation
+
+and is a logistic regression with an L2 penalty (Fan et al., "LIBLINEAR", JMLR 2008). Its intercept is corrected so
+that a margin of 0 means even odds if as many lines were relevant as not: few are, and in some transcripts far more
+than in others (the prior correction of King and Zeng, "Logistic regression in rare events data", Political Analysis
+2001). Words and their idf, means and deviations are those of the lines that it was trained on, so that nothing of a
+transcript that was left out is in it.
+
+`within` names the field that says which transcript a document belongs to, which topics have as well; `place` and
+`speaker` name those with its number and with who speaks. A topic that is solved itself is ranked by a model of the
+others: there is one for each topic that is left out, and one of all solved topics for those that are not among them.
+Each solved topic's lines weigh r ** -`even`, where r is the number of its relevant ones: with 1, short speeches full
+of claims teach as much as long debates with few.
 
 What is worth checking comes in passages, so that a line's score is the logistic function of
 
     m(line) + `around` * (m(line before) + m(line after))
 
-where m is the margin by the model; the first line and the last one stand in for what is not there.
+where m is the margin by the model; the first line and the last one stand in for what is not there. Lines of the speaker
+`reactions`, such as "(APPLAUSE)", say nothing: they are ranked last, no line has them as the line before or after, and
+nothing is learned from them.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from searchapp.digests import digest_json
-from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
-from searchapp.model import Document, Example, Topic
-from searchapp.ranking.learning import fitting
-from searchapp.ranking.learning.speech import LineModel, Seen, Spoken, seen_of
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, number_in
+from searchapp.files import digest_json
+from searchapp.model import Document, Example, Explanation, Topic
+from searchapp.ranking.learning import linear
+from searchapp.ranking.learning.linear import Arrays, Part, broken, numbers, texts
+from searchapp.ranking.signals.base import (
+    SEED,
+    SHOWN,
+    Answer,
+    Asked,
+    Inputs,
+    Need,
+    Scorer,
+    Trained,
+    TrainedScorer,
+    number_in,
+    recorded,
+    require_unseen,
+)
 from searchapp.ranking.signals.multilabel import logistic
-from searchapp.ranking.signals.trained import SEED, SHOWN, Trained, TrainedScorer, recorded, require_unseen
+from searchapp.text import counted
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from searchapp.progress import Advance
-    from searchapp.ranking.learning.files import Stored
-    from searchapp.ranking.tables import Table
+    from searchapp.ranking.learning.model_files import Stored
+    from searchapp.ranking.templates import Table
 
+
+if TYPE_CHECKING:
+    LineFeatures = NDArray[np.float64]
+
+MEASURES: Mapping[str, str] = {
+    "length": "ln(1 + words)",
+    "digits": "ln(1 + numbers)",
+    "percent": "whether it has a percentage",
+    "money": "whether it has an amount of dollars",
+    "magnitude": "ln(1 + words such as million and half)",
+    "year": "whether it has the number of a year",
+    "capitals": "share of words with a capital letter, the first apart",
+    "names": "ln(1 + runs of such words)",
+    "question": "whether it ends with a question mark",
+    "position": "how much of the transcript has gone by, from 0 to 1",
+    "change": "whether another speaker had the line before",
+    "past": "ln(1 + verbs in the past)",
+    "future": "ln(1 + verbs of what will or may be)",
+    "first": "ln(1 + words such as I and our)",
+    "second": "ln(1 + words such as you)",
+}
+"""What is measured of a line, by the name of the measure."""
+
+WORDS, MEASURE = "words", "measure"
+"""What stands before a feature in an explanation, as in `learning.features`."""
+
+MOST_WORDS = 2
+TOLERANCE = 1e-3
+"""When the solver is content; ten times less changes no figure that was measured."""
+
+_TOKEN = re.compile(r"\$?\d(?:[\d,.]*\d)?|\w+(?:['’]\w+)*|[%?$]")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_NUMBER = "0"
+_SELF = frozenset({"I", "I'm", "I've", "I'll", "I'd"})
+_DOLLARS = frozenset({"dollar", "dollars"})
+_MAGNITUDES = re.compile(
+    "(?:hundred|thousand|million|billion|trillion)s?|percent|half|double|twice|third|quarter"
+)
+_PAST = re.compile(
+    r"\w{3,}ed|was|were|had|did|went|said|got|made|took|came|left|gave|knew|told|saw|lost|won|paid|spent|rose|fell|cut"
+    "|put|began|became|brought|built|grew|led|ran|sent|sold|thought|wrote"
+)
+_FUTURE = re.compile(r"will|shall|\w+'ll|going|gonna|would|could|should|can|may|might|let(?:'s)?|want|must")
+_FIRST = re.compile("i|me|my|mine|we|us|our")
+_SECOND = re.compile("yours?|you")
+
+
+class Spoken(NamedTuple):
+    """A line of a transcript: who speaks, and what."""
+
+    speaker: str
+    text: str
+
+
+class Seen(NamedTuple):
+    """What a model sees of a line: how often it has which words, and its `MEASURES`, in their order."""
+
+    words: Mapping[str, int]
+    measures: tuple[float, ...]
+
+
+def seen_of(lines: Sequence[Spoken]) -> list[Seen]:
+    """What a model sees of the lines of a transcript, which are given whole and in their order.
+
+    >>> (line,) = seen_of([Spoken("ANN", "We spent $1,200.")])
+    >>> sorted(line.words)
+    ['0', 'spent', 'spent 0', 'we', 'we spent']
+    >>> line.measures[list(MEASURES).index("money")]
+    1.0
+    """
+    found = []
+    for place, line in enumerate(lines):
+        tokens = [token.replace("’", "'") for token in _TOKEN.findall(line.text)]
+        words = [_NUMBER if any(map(str.isdigit, token)) else token.lower() for token in tokens]
+        changes = place == 0 or lines[place - 1].speaker != line.speaker
+        measures = _measures(line.text, tokens, words, (place + 1) / len(lines), changes=changes)
+        found.append(Seen(Counter(_in_a_row(words)), measures))
+    return found
+
+
+def _in_a_row(words: Sequence[str]) -> Iterator[str]:
+    for length in range(1, MOST_WORDS + 1):
+        for at in range(len(words) - length + 1):
+            yield " ".join(words[at : at + length])
+
+
+def _measures(
+    text: str, tokens: Sequence[str], words: Sequence[str], position: float, *, changes: bool
+) -> tuple[float, ...]:
+    capitals = [
+        place for place, token in enumerate(tokens) if place and token[0].isupper() and token not in _SELF
+    ]
+    stems = [word.partition("'")[0] for word in words]
+    measured = {
+        "length": math.log1p(len(words)),
+        "digits": math.log1p(words.count(_NUMBER)),
+        "percent": float("%" in words or "percent" in words),
+        "money": float("$" in text or not _DOLLARS.isdisjoint(words)),
+        "magnitude": _count(_MAGNITUDES, words),
+        "year": float(_YEAR.search(text) is not None),
+        "capitals": len(capitals) / max(1, len(words)),
+        "names": math.log1p(sum(place - 1 not in capitals for place in capitals)),
+        "question": float(text.rstrip().endswith("?")),
+        "position": position,
+        "change": float(changes),
+        "past": _count(_PAST, words),
+        "future": _count(_FUTURE, words),
+        "first": _count(_FIRST, stems),
+        "second": _count(_SECOND, stems),
+    }
+    return tuple(measured[name] for name in MEASURES)
+
+
+def _count(pattern: re.Pattern[str], words: Sequence[str]) -> float:
+    return math.log1p(sum(pattern.fullmatch(word) is not None for word in words))
+
+
+@dataclass(frozen=True, eq=False)
+class LineModel:
+    """What a line's features weigh: `idf` and `weights` of words, (words,), `means` and `weights_of_measures`,
+    (measures,), all float64, the latter of measures as they come, and the `intercept`."""
+
+    words: tuple[str, ...]
+    idf: LineFeatures
+    weights: LineFeatures
+    means: LineFeatures
+    weights_of_measures: LineFeatures
+    intercept: float
+
+    @classmethod
+    def fitted(
+        cls,
+        lines: Sequence[Seen],
+        wanted: Sequence[bool],
+        counts: Sequence[float],
+        *,
+        cost: float,
+        fewest: int,
+        measures: float,
+        seed: int,
+    ) -> LineModel:
+        """The model that tells the `wanted` lines from the others.
+
+        Each line counts as much as `counts` says. Words are those of at least `fewest` lines; a measure's deviation
+        from its mean weighs `measures` beside the words, whose vectors have length 1; `cost` is the solver's C.
+        """
+        import numpy as np
+        from scipy.sparse import csr_array, hstack
+        from sklearn.linear_model import LogisticRegression
+
+        containing = Counter(word for line in lines for word in line.words)
+        words = sorted(word for word, df in containing.items() if df >= fewest)
+        df = np.array([containing[word] for word in words], dtype=np.float64)
+        idf = np.log((1.0 + len(lines)) / (1.0 + df)) + 1.0
+        places = {word: place for place, word in enumerate(words)}
+        amounts = idf.tolist()
+        rows = [_weighed(line, places, amounts) for line in lines]
+        values = np.array([value for row in rows for _place, value in row])
+        at = np.array([place for row in rows for place, _value in row], dtype=np.int32)
+        ends = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int32)
+        measured = np.array([line.measures for line in lines])
+        means, deviations = measured.mean(axis=0), measured.std(axis=0)
+        by = np.divide(measures, deviations, out=np.zeros_like(means), where=deviations > 0)
+        vectors = hstack(
+            [
+                csr_array((values, at, ends), shape=(len(lines), len(words))),
+                csr_array((measured - means) * by),
+            ]
+        ).tocsr()
+        # What only 32 bits number is taken by the solver.
+        vectors.indices, vectors.indptr = vectors.indices.astype(np.int32), vectors.indptr.astype(np.int32)
+        solver = LogisticRegression(C=cost, solver="liblinear", tol=TOLERANCE, random_state=seed)
+        solver.fit(vectors, np.array(wanted, dtype=np.int8), sample_weight=np.array(counts))
+        weights = solver.coef_.ravel()
+        of_wanted = math.fsum(count for count, is_wanted in zip(counts, wanted, strict=True) if is_wanted)
+        odds = of_wanted / (math.fsum(counts) - of_wanted)
+        return cls(
+            tuple(words),
+            idf,
+            weights[: len(words)],
+            means,
+            weights[len(words) :] * by,
+            float(solver.intercept_[0]) - math.log(odds),
+        )
+
+    def margins(self, lines: Sequence[Seen]) -> LineFeatures:
+        """How far each line is on the side of the relevant ones, the logarithm of the corrected odds: (lines,)."""
+        import numpy as np
+
+        weights, of_measures = self.weights.tolist(), self._of_measures
+        found = []
+        for line in lines:
+            amounts = [self.intercept]
+            amounts += [value * weights[place] for place, value in _weighed(line, self._places, self._idf)]
+            amounts += [
+                (value - mean) * weight
+                for value, (mean, weight) in zip(line.measures, of_measures, strict=True)
+            ]
+            found.append(math.fsum(amounts))
+        return np.array(found)
+
+    def parts(self, line: Seen) -> list[Part]:
+        """What the features of a line add to its margin, the greatest amounts first; the intercept apart."""
+        weights = self.weights.tolist()
+        parts = [
+            Part(f"{WORDS} “{self.words[place]}”", value * weights[place])
+            for place, value in _weighed(line, self._places, self._idf)
+        ]
+        parts += [
+            Part(f"{MEASURE} “{name}” {value:.3g}, {mean:.3g} in the mean", (value - mean) * weight)
+            for name, value, (mean, weight) in zip(MEASURES, line.measures, self._of_measures, strict=True)
+        ]
+        return sorted(parts, key=lambda part: (-abs(part.value), part.feature))
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {word: place for place, word in enumerate(self.words)}
+
+    @cached_property
+    def _idf(self) -> list[float]:
+        return [float(value) for value in self.idf]
+
+    @cached_property
+    def _of_measures(self) -> list[tuple[float, float]]:
+        """Mean and weight of each measure."""
+        return list(zip(self.means.tolist(), self.weights_of_measures.tolist(), strict=True))
+
+    def header(self) -> dict[str, Any]:
+        """What a file says of it beside its arrays."""
+        return {"features": list(self.words), "measures": list(MEASURES)}
+
+    def arrays(self) -> dict[str, Any]:
+        """Its arrays, for a file."""
+        import numpy as np
+
+        return {
+            "idf": self.idf,
+            "weights": self.weights,
+            "means": self.means,
+            "weights_of_measures": self.weights_of_measures,
+            "intercepts": np.array([self.intercept]),
+        }
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> LineModel:
+        """The model that `header` and `arrays` describe.
+
+        Raises:
+            DataError: they describe none.
+        """
+        words = texts(header, "features")
+        if list(words) != sorted(set(words)):
+            raise broken("features")
+        if texts(header, "measures") != tuple(MEASURES):
+            raise broken("measures")
+        (intercept,) = numbers(arrays, "intercepts", 1).tolist()
+        return cls(
+            words,
+            numbers(arrays, "idf", len(words)),
+            numbers(arrays, "weights", len(words)),
+            numbers(arrays, "means", len(MEASURES)),
+            numbers(arrays, "weights_of_measures", len(MEASURES)),
+            intercept,
+        )
+
+
+def _weighed(line: Seen, places: Mapping[str, int], idf: Sequence[float]) -> list[tuple[int, float]]:
+    """The words of a line that a model knows, by their places, and what each weighs: of length 1 together."""
+    found = sorted((places[word], count) for word, count in line.words.items() if word in places)
+    weighed = [(place, (1.0 + math.log(count)) * idf[place]) for place, count in found]
+    length = math.sqrt(math.fsum(value * value for _place, value in weighed))
+    return [(place, value / length) for place, value in weighed]
+
+
+if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LABEL = "relevant"
@@ -67,6 +366,7 @@ class Lines(Trained):
         "within": "the field with the transcript that a line is in, which topics have too",
         "place": "the field with a line's number",
         "speaker": "the field with who speaks",
+        "reactions": "the speaker of reactions, which are ranked last and not learned from",
     }
     leaves_out: ClassVar[bool] = True
     most_kept: ClassVar[int] = 256
@@ -77,10 +377,11 @@ class Lines(Trained):
     within: str
     place: str
     speaker: str
+    reactions: str | None = None
 
     @classmethod
     def read(cls, table: Table) -> Lines:
-        """The signal of a table with a key for each parameter; `seed` may be left out."""
+        """The signal of a table with a key for each parameter; `seed` and `reactions` may be left out."""
         return cls(
             table.name,
             table.weight(),
@@ -93,6 +394,7 @@ class Lines(Trained):
             within=table.required_text("within"),
             place=table.required_text("place"),
             speaker=table.required_text("speaker"),
+            reactions=table.text("reactions"),
         )
 
     def parameters(self) -> dict[str, Any]:
@@ -104,6 +406,7 @@ class Lines(Trained):
     def training(self) -> dict[str, Any]:
         # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
         fields = {"within": self.within, "place": self.place, "speaker": self.speaker}
+        fields |= {} if self.reactions is None else {"reactions": self.reactions}
         return Trained.training(self) | {"measures": self.measures, "even": self.even} | fields
 
     def train(
@@ -112,7 +415,7 @@ class Lines(Trained):
         documents: Iterable[Document],
         workers: int,  # noqa: ARG002  # there is one label
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        fitting.require_learn()
+        linear.require_learn()
         transcripts = Transcripts(self, documents)
         lines: list[Seen] = []
         wanted: list[bool] = []
@@ -130,7 +433,8 @@ class Lines(Trained):
             counts += [max(1, sum(own)) ** -self.even] * len(own)
         if not any(wanted) or all(wanted):
             raise DataError(
-                f"the lines of the {len(examples):,} solved topics are all relevant, or none is: choose another recipe"
+                f"the lines of the {counted(len(examples), 'solved topic')} are all relevant, or none is: choose "
+                "another recipe"
             )
         mean = math.fsum(counts) / len(counts)
         model = LineModel.fitted(
@@ -153,11 +457,12 @@ class Lines(Trained):
 
 
 class Transcripts:
-    """The lines of transcripts, by what the field `within` has."""
+    """The lines of transcripts, by what the field `within` has; reactions are kept apart."""
 
     def __init__(self, signal: Lines, documents: Iterable[Document]) -> None:
         self._within = signal.within
         found: defaultdict[str, list[tuple[float, str, Spoken]]] = defaultdict(list)
+        self._reactions: defaultdict[str, list[str]] = defaultdict(list)
         for document in documents:
             fields = document.fields
             place, speaker = number_in(document, signal.place), fields.get(signal.speaker)
@@ -167,7 +472,11 @@ class Transcripts:
                     "another one"
                 )
             of = fields.get(signal.within)
-            if isinstance(of, str):
+            if not isinstance(of, str):
+                continue
+            if speaker is not None and speaker == signal.reactions:
+                self._reactions[of].append(document.id)
+            else:
                 found[of].append((place, document.id, Spoken(speaker or "", document.text)))
         self._found = {
             of: [(document, spoken) for _place, document, spoken in sorted(lines, key=lambda line: line[:2])]
@@ -177,6 +486,10 @@ class Transcripts:
     def of(self, topic: Topic) -> Sequence[tuple[str, Spoken]]:
         """The documents of a topic's transcript and what is said there, in their order; none if it has none."""
         return self._found.get(str(topic.fields.get(self._within, "")), ())
+
+    def reactions(self, topic: Topic) -> Sequence[str]:
+        """The documents of a topic's transcript that are reactions."""
+        return self._reactions.get(str(topic.fields.get(self._within, "")), ())
 
 
 class _Reading(Scorer):
@@ -196,7 +509,8 @@ class _Reading(Scorer):
             lines = self._transcripts.of(topic)
             margins = self._model_for(topic).margins(seen_of([spoken for _document, spoken in lines]))
             scores = logistic(self._with_those_around(margins)).tolist()
-            yield {document: score for (document, _spoken), score in zip(lines, scores, strict=True)}
+            said = {document: score for (document, _spoken), score in zip(lines, scores, strict=True)}
+            yield said | dict.fromkeys(self._transcripts.reactions(topic), 0.0)
             advance(1)
 
     def _model_for(self, topic: Topic) -> LineModel:
@@ -214,6 +528,8 @@ class _Reading(Scorer):
         (topic,) = asked.topics
         lines = self._transcripts.of(topic)
         ids = [document for document, _spoken in lines]
+        if document_id in self._transcripts.reactions(topic):
+            return Explanation(0.0, "a reaction, which is ranked last")
         if document_id not in ids:
             return None
         place = ids.index(document_id)
@@ -224,7 +540,9 @@ class _Reading(Scorer):
         parts = model.parts(seen[place])
         details = [Explanation(part.value, part.feature) for part in parts[:SHOWN]]
         if rest := parts[SHOWN:]:
-            details.append(Explanation(sum(part.value for part in rest), f"{len(rest):,} further features"))
+            details.append(
+                Explanation(sum(part.value for part in rest), counted(len(rest), "further feature"))
+            )
         details.append(Explanation(model.intercept, "intercept, whatever the line"))
         around = smoothed - float(margins[place])
         said = f"{self._signal.around:g} times the margins of the lines before and after"

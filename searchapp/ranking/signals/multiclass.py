@@ -24,22 +24,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
-from searchapp.model import Document, Example
-from searchapp.ranking.learning import fitting
-from searchapp.ranking.learning.features import KINDS, Vocabulary
-from searchapp.ranking.learning.linear import Linear, broken, numbers, sparse, texts
-from searchapp.ranking.signals.base import Answer, Asked
-from searchapp.ranking.signals.trained import SEED, STEEPNESS, Trained, TrainedScorer, by_features, enough
+from searchapp.model import Document, Example, Explanation
+from searchapp.ranking.learning import linear as fitting
+from searchapp.ranking.learning.linear import KINDS, Linear, Vocabulary, broken, numbers, sparse, texts
+from searchapp.ranking.signals.base import (
+    SEED,
+    STEEPNESS,
+    Answer,
+    Asked,
+    Trained,
+    TrainedScorer,
+    by_features,
+    enough,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from searchapp.progress import Advance
-    from searchapp.ranking.learning.files import Stored
-    from searchapp.ranking.tables import Table
+    from searchapp.ranking.learning.model_files import Stored
+    from searchapp.ranking.templates import Table
 
     Floats = NDArray[np.float64]
 

@@ -12,18 +12,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.engines.base import Explanation
-from searchapp.model import Document, Example
-from searchapp.ranking.learning import fitting
-from searchapp.ranking.learning.features import KINDS, Vocabulary
-from searchapp.ranking.learning.linear import Linear
-from searchapp.ranking.signals.base import Answer, Asked
-from searchapp.ranking.signals.trained import SEED, STEEPNESS, Trained, TrainedScorer, by_features, enough
+from searchapp.model import Document, Example, Explanation
+from searchapp.ranking.learning import linear as fitting
+from searchapp.ranking.learning.linear import KINDS, Linear, Vocabulary
+from searchapp.ranking.signals.base import (
+    SEED,
+    STEEPNESS,
+    Answer,
+    Asked,
+    Trained,
+    TrainedScorer,
+    by_features,
+    enough,
+)
 
 if TYPE_CHECKING:
     from searchapp.progress import Advance
-    from searchapp.ranking.learning.files import Stored
-    from searchapp.ranking.tables import Table
+    from searchapp.ranking.learning.model_files import Stored
+    from searchapp.ranking.templates import Table
 
 AT_ONCE = 256
 """How many topics are ranked together."""

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from searchapp.engines.base import Explanation
-from searchapp.model import Hits
+from searchapp.model import Explanation, Hits
 from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (
     Answer,
@@ -19,12 +18,13 @@ from searchapp.ranking.signals.base import (
     Scorer,
     Solved,
     Vote,
+    Voting,
 )
-from searchapp.ranking.signals.voting import Voting
+from searchapp.text import counted
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Body, Index
-    from searchapp.model import Topic
+    from searchapp.engines.base import Index
+    from searchapp.model import Body, Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _Voting(Retriever):
         scale = (
             "as a share of the greatest" if asked.scale is Scale.shares else "times the score of the nearest"
         )
-        said = f"votes of {len(given)} of the {len(voting)} nearest solved topics, {scale}"
+        said = f"votes of {len(given)} of the {counted(len(voting), 'nearest solved topic')}, {scale}"
         return Explanation(total, said, tuple(given))
 
     def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:

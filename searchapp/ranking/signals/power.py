@@ -15,16 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.engines.base import Explanation
+from searchapp.model import Explanation
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, Vote, ranked
 from searchapp.ranking.signals.neighbours import votes, weighing
+from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.model import Hits, Topic
     from searchapp.progress import Advance
     from searchapp.ranking.signals.terms import TermSpace
-    from searchapp.ranking.tables import Table
-    from searchapp.ranking.templates import TopicQuery
+    from searchapp.ranking.templates import Table, TopicQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Power(Signal):
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all documents and solved topics."""
-        return Alike(self, inputs.terms())
+        return Alike(self, inputs.terms().require_solved(self.name))
 
 
 class Alike(Scorer):
@@ -100,7 +100,7 @@ class Alike(Scorer):
         scale = (
             "as a share of the greatest" if asked.scale is Scale.shares else "times the cosine of the nearest"
         )
-        said = f"used by {len(given)} of the {len(nearest)} solved topics that are most alike, {scale}"
+        said = f"used by {len(given)} of the {counted(len(nearest), 'most similar solved topic')}, {scale}"
         return Explanation(total, said, given)
 
     def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
-from searchapp.model import Topic
+from searchapp.model import Explanation, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (
     Answer,
@@ -29,8 +28,7 @@ from searchapp.ranking.signals.base import (
 if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.progress import Advance
-    from searchapp.ranking.tables import Table
-    from searchapp.ranking.templates import TopicQuery
+    from searchapp.ranking.templates import Table, TopicQuery
 
 NO_TOPIC = Topic("", "")
 _TOPIC = "topic."

@@ -15,15 +15,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.engines.base import Explanation
+from searchapp.model import Explanation
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
     from searchapp.progress import Advance
     from searchapp.ranking.signals.terms import Floats, TermSpace
-    from searchapp.ranking.tables import Table
-    from searchapp.ranking.templates import TopicQuery
+    from searchapp.ranking.templates import Table, TopicQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,9 @@ class Profiles(Signal):
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all documents and solved topics, and make the profiles."""
-        return _Profiled(self, inputs.terms(), topics_are_documents=inputs.topics_are_documents)
+        return _Profiled(
+            self, inputs.terms().require_solved(self.name), topics_are_documents=inputs.topics_are_documents
+        )
 
 
 class _Profiled(Scorer):
@@ -111,7 +113,7 @@ class _Profiled(Scorer):
         number = self._numbers.get(topic.id)
         cited = int(self._cited[place]) - int(number is not None and self._gold[place, number] > 0)
         length = float(np.sqrt(row.multiply(row).sum()))
-        said = f"cosine of the topic and the document grown by {cited} solved topics that it is an answer to"
+        said = f"cosine of the topic and the document grown by {counted(cited, 'solved topic')} that it is an answer to"
         return Explanation(value, said, self._space.common(vector, row, 1 / length))
 
     def _without(self, topic: Topic) -> dict[int, Any]:

@@ -16,11 +16,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from searchapp.analysis.errors import BadSettings, NotSupported
-from searchapp.analysis.registry import DEFAULT, AnalysisRegistry
-from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
-from searchapp.model import Document, Example, Topic
+from searchapp.lucene.analysis.registry import DEFAULT, AnalysisRegistry
+from searchapp.lucene.errors import BadSettings, NotSupported
+from searchapp.model import Document, Example, Explanation, Topic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,6 +89,18 @@ class TermSpace:
         self.lengths: Floats = np.sqrt(np.asarray(self.matrix.multiply(self.matrix).sum(axis=1)).ravel())
         """(documents,): the Euclidean lengths of the rows; 1 of a document without terms."""
         self.lengths[self.lengths == 0] = 1.0
+
+    def require_solved(self, signal: str) -> TermSpace:
+        """Return the space itself, for a signal that needs solved topics.
+
+        Raises:
+            DataError: there is no solved topic.
+        """
+        if not self.solved:
+            raise DataError(
+                f"the signal {signal} needs solved topics, and this task has none: choose another recipe"
+            )
+        return self
 
     def without(self, withheld: Collection[str]) -> TermSpace:
         """The space, as it would be had the topics of these ids not been solved."""

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.engines.base import Explanation
-from searchapp.model import Document, Hits
+from searchapp.model import Document, Explanation, Hits
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
 
 if TYPE_CHECKING:
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from searchapp.progress import Advance
-    from searchapp.ranking.tables import Table
-    from searchapp.ranking.templates import TopicQuery
+    from searchapp.ranking.templates import Table, TopicQuery
 
     Weights = NDArray[np.float64]
     """Weights of documents, or their cosines: float64, without unit."""
@@ -41,8 +39,8 @@ class TfIdf(Signal):
 
     @classmethod
     def read(cls, table: Table) -> TfIdf:
-        """The signal of a table that says nothing else."""
-        return cls(table.name, table.weight())
+        """The signal of a table with, if need be, `window`."""
+        return cls(table.name, table.weight(), window=table.window())
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
@@ -55,18 +53,23 @@ class TfIdf(Signal):
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all texts."""
-        return Vectors(inputs.documents(), topics_are_documents=inputs.topics_are_documents)
+        return Vectors(
+            inputs.documents(), topics_are_documents=inputs.topics_are_documents, window=self.window
+        )
 
 
 class Vectors(Scorer):
     """The vectors of documents, as postings: for each word the documents that have it and its weight in them.
 
-    With `topics_are_documents` a topic is not retrieved for itself.
+    With `topics_are_documents` a topic is not retrieved for itself. It ranks at least `window` documents.
     """
 
-    def __init__(self, documents: Iterable[Document], *, topics_are_documents: bool = False) -> None:
+    def __init__(
+        self, documents: Iterable[Document], *, topics_are_documents: bool = False, window: int = 0
+    ) -> None:
         import numpy as np
 
+        self._window = window
         self._topics_are_documents = topics_are_documents
         self._ids: list[str] = []
         places: defaultdict[str, list[int]] = defaultdict(list)
@@ -98,14 +101,15 @@ class Vectors(Scorer):
         """The documents nearest to each topic, those without a common word last."""
         import numpy as np
 
+        depth = max(self._window, asked.depth)
         for topic in asked.topics:
             cosines = self._cosines(topic.text).astype(np.float32)
-            best = self._order[np.argsort(-cosines[self._order], kind="stable")][: asked.depth + 1]
+            best = self._order[np.argsort(-cosines[self._order], kind="stable")][: depth + 1]
             hits = [
                 (self._ids[number], float(cosines[number]))
                 for number in best
                 if not (self._topics_are_documents and self._ids[number] == topic.id)
-            ][: asked.depth]
+            ][:depth]
             yield Hits([document for document, _ in hits], [score for _, score in hits])
             advance(1)
 

@@ -6,18 +6,16 @@ import re
 from collections.abc import Callable
 from typing import TextIO
 
-from searchapp.app.pages import Pages
+from searchapp.app.inspection.pages import Pages
 from searchapp.errors import UsageError
-from searchapp.judging.disputes import Adjudication, Dispute
-from searchapp.judging.events import Kind
-from searchapp.judging.fold import Key
+from searchapp.judging.adjudication import Adjudication, Dispute
+from searchapp.judging.events import Kind, graded
+from searchapp.judging.judgments import Key
 from searchapp.judging.session import Outcome
-from searchapp.judging.words import graded
-from searchapp.tui.conversation import Ask, Conversation
-from searchapp.tui.notation import readable
-from searchapp.tui.pages import said, topic_lines
-from searchapp.tui.saving import leave_by_prompts
-from searchapp.tui.status import beginning, came_in
+from searchapp.tui.kit.content import readable
+from searchapp.tui.kit.pages import said, topic_lines
+from searchapp.tui.kit.prompts import Ask, Conversation, leave_by_prompts
+from searchapp.tui.kit.status import beginning, came_in
 
 DONE = "every disagreement is decided: q leaves"
 
@@ -112,6 +110,7 @@ class AdjudicatePrompts(Conversation):
             self._say(f"there is no grade {grade}: nothing is written")
             return
         dispute, what = self.dispute, graded(grade, self.labels)
+        self.run_pages.require_as_ranked(dispute.document_id)
         before = self.adjudication.decision(dispute)
         if before is not None and before.grade != grade:
             was = graded(before.grade or 0, self.labels)

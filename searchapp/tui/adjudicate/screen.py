@@ -1,35 +1,140 @@
-"""Deciding on the screen: disagreements on the left, who said what in the middle, topic and document on the right."""
+"""The adjudicating screen: disagreements on the left, who said what in the middle, topic and document on the right."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 
-from searchapp.app.pages import Pages
+from searchapp.app.inspection.pages import Pages
 from searchapp.errors import SearchappError
-from searchapp.judging.disputes import Adjudication, Dispute
-from searchapp.judging.events import Event
-from searchapp.judging.fold import Key
-from searchapp.judging.presence import Presence
+from searchapp.judging.adjudication import Adjudication, Dispute
+from searchapp.judging.events import Action, Event, Kind, graded
+from searchapp.judging.judgments import Key, Opinion
+from searchapp.judging.log import Presence
 from searchapp.judging.session import Outcome
-from searchapp.judging.words import graded
-from searchapp.tui import pages
-from searchapp.tui.adjudicate import about
-from searchapp.tui.adjudicate.lists import DisputeRows, opinions_page
-from searchapp.tui.bars import KeyLine
-from searchapp.tui.content import Content, Plain, entitle
-from searchapp.tui.keys import KeyMap
-from searchapp.tui.line import Line
-from searchapp.tui.notation import Form, Notation
-from searchapp.tui.rows import Rows
-from searchapp.tui.screen import Pane
-from searchapp.tui.status import beginning
-from searchapp.tui.text import TextPane
-from searchapp.tui.work import WorkScreen
+from searchapp.tui.kit import pages
+from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
+from searchapp.tui.kit.judging import WorkApp, WorkScreen
+from searchapp.tui.kit.keys import EDITING, FILTERING, About, KeyMap, ScreenSettings
+from searchapp.tui.kit.line import Line
+from searchapp.tui.kit.pages import FAINT
+from searchapp.tui.kit.screen import Pane
+from searchapp.tui.kit.status import beginning
+from searchapp.tui.kit.widgets import KeyLine, Part, Rows, TextPane, fitted, one_line
+
+PANES = {
+    "disputes": About(
+        "The disagreements",
+        "Documents that annotators grade differently, with their grades. A grade key decides, and goes on.",
+        (),
+        ("next_unjudged", "reason", "note", "undo", "filter", "jump"),
+    ),
+    "opinions": About(
+        "Who said what", "The grades, reasons and notes of each annotator.", (), ("zoom", "next_pane")
+    ),
+    "topic": About("The topic", "What the document was judged for.", (), ("maths", "zoom", "next_pane")),
+    "document": About(
+        "The document",
+        "The document that is disagreed on.",
+        (),
+        ("maths", "zoom", "scroll_down", "next_pane"),
+    ),
+    "filter": About(
+        "The filter",
+        "Enter goes to the disagreements that are left, escape drops the filter.",
+        (FILTERING, *EDITING),
+        ("jump",),
+        line=True,
+    ),
+}
+
+
+OPEN = "○"
+
+_MOST_ID_CELLS = 26
+
+
+class DisputeRows(Rows):
+    """The disagreements, or those that the filter leaves: whether each is decided, how far apart, and on what."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--aside"}
+
+    def __init__(self, adjudication: Adjudication, run_pages: Pages, mark_cells: int) -> None:
+        super().__init__(id="disputes")
+        self._adjudication = adjudication
+        self._run_pages = run_pages
+        self._mark_cells = mark_cells
+        self.notation = Notation(run_pages.task.info.markup, Form.written)
+        self.places: Sequence[int] = range(len(adjudication.disputes))
+        self._id_cells = 0
+
+    def show(self, count: int, cursor: int) -> None:
+        longest = max((len(_ids(dispute)) for dispute in self._adjudication.disputes), default=0)
+        self._id_cells = min(_MOST_ID_CELLS, longest)
+        super().show(count, cursor)
+
+    def parts(self, place: int, width: int) -> Sequence[Part]:
+        dispute = self._adjudication.disputes[self.places[place]]
+        decision = self._adjudication.decision(dispute)
+        mark, look = (OPEN, "rows--faint") if decision is None else (f"✓{decision.grade}", "rows--done")
+        pointer = "▶" if place == self.cursor else " "
+        apart = f"↔{dispute.apart} "
+        cells = self._mark_cells + 1
+        left = width - 2 - cells - len(apart)
+        ids = min(self._id_cells, left)
+        words = one_line(self._run_pages.topic(dispute.topic_id).text, self.notation)
+        return [
+            (pointer, "rows--begun"),
+            (f"{mark:<{cells}} ", look),
+            (apart, "rows--aside"),
+            (fitted(_ids(dispute), ids), "rows--text"),
+            (fitted(f"  {words}", left - ids), "rows--faint"),
+        ]
+
+
+def _ids(dispute: Dispute) -> str:
+    return f"{dispute.topic_id} · {dispute.document_id}"
+
+
+def opinions_page(
+    opinions: Sequence[Opinion], decision: Event | None, own_words: str, labels: Sequence[str]
+) -> Content:
+    """Who says what: name, whether a model, the grade with its meaning, why, and where it came from and when."""
+    parts: list[Content] = []
+    if decision is not None:
+        grade = graded(decision.grade or 0, labels)
+        by = f"  decided by {decision.annotator}"
+        parts += [Content.assemble((f"✓ {grade}", "bold $success"), by), *_below(decision.text, decision)]
+        parts.append(Content(""))
+    for opinion in opinions:
+        kind = (" a model ", "reverse $accent") if opinion.kind is Kind.model else ("a person", FAINT)
+        said, look = _said(opinion, labels)
+        name = (f"{opinion.annotator}  ", "bold")
+        parts += [Content.assemble(name, (said, look), "  ", kind), *_below(opinion.note, opinion.event)]
+    if own_words:
+        parts += [Content(""), Content.assemble(("✎ ", "$accent"), (own_words, "italic"))]
+    return Content("\n").join(parts)
+
+
+def _said(opinion: Opinion, labels: Sequence[str]) -> tuple[str, str]:
+    if opinion.grade is None:
+        return "skipped" if opinion.action is Action.skip else "can't tell", "$warning"
+    look = "$error" if opinion.grade == 0 else "bold $success"
+    return graded(opinion.grade, labels), look
+
+
+def _below(words: str, event: Event) -> list[Content]:
+    """Why, if it was said, and where it came from and when."""
+    came = f"  {event.channel.value}, {datetime.fromisoformat(event.time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    lines = [Content.assemble("  ", (words, "italic"))] if words else []
+    return [*lines, Content.styled(came, FAINT)]
+
 
 AHEAD = 3
 """Documents that are fetched before anybody asks for them."""
@@ -58,7 +163,7 @@ class AdjudicateScreen(WorkScreen):
 
     CSS_PATH = Path(__file__).with_name("adjudicate.tcss")
     AUTO_FOCUS = "#disputes"
-    ABOUT = about.ABOUT
+    ABOUT = PANES
 
     def __init__(
         self,
@@ -248,6 +353,7 @@ class AdjudicateScreen(WorkScreen):
         dispute = self.dispute
         if dispute is None:
             return
+        self.run_pages.require_as_ranked(dispute.document_id)
         before, what = self.adjudication.decision(dispute), graded(grade, self.labels)
         if self._rests_since != self.disputes.moves or before is None:
             self._give(dispute, grade, reason)
@@ -330,3 +436,17 @@ class AdjudicateScreen(WorkScreen):
         self.head.tell(self._notation.about)
         self.disputes.refresh()
         self._show()
+
+
+class AdjudicateApp(WorkApp):
+    """Shows the adjudicating screen until it is left."""
+
+    def __init__(
+        self,
+        adjudication: Adjudication,
+        run_pages: Pages,
+        settings: ScreenSettings,
+        title: str,
+        presence: Presence | None = None,
+    ) -> None:
+        super().__init__(AdjudicateScreen(adjudication, run_pages, settings.keys, title, presence), settings)

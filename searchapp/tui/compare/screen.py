@@ -1,38 +1,324 @@
-"""Comparing two runs on the screen: differences by topic, and the rankings of one of them side by side.
-
-What it has in common with the screen of topics is in `topics.base`. `figures` computes and shows the figures, `walking`
-lists the topics by their differences, `moves` goes to documents that have moved.
-"""
+"""The screen that compares two runs: differences by topic, rankings of a topic side by side, and how it is opened."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from searchapp.app.compare import compared_pairs, run_names
-from searchapp.app.comparing import Comparing
 from searchapp.app.comparison import Comparison, Pair, TopicDifference
-from searchapp.app.topics import TopicRanking
+from searchapp.app.inspection.explanation import Explained
+from searchapp.app.inspection.topic_comparison import Comparing, Sorting
+from searchapp.app.inspection.topics import TopicRanking
+from searchapp.config.settings import SPACINGS, Settings
 from searchapp.judging.session import Session
-from searchapp.tui.bars import KeyLine
-from searchapp.tui.compare import about
-from searchapp.tui.compare.actions import IN_LAST_LINE
-from searchapp.tui.compare.figures import FigureLines, Figuring, figure_line
-from searchapp.tui.compare.lists import ComparedRows, DifferenceRows
-from searchapp.tui.compare.moves import Moves
-from searchapp.tui.compare.walking import Differences
-from searchapp.tui.keys import KeyMap
-from searchapp.tui.picking import Choice, Picking
-from searchapp.tui.rows import shortened
-from searchapp.tui.status import said_by
-from searchapp.tui.topics.actions import GRADING
-from searchapp.tui.topics.base import GoldScreen
-from searchapp.tui.topics.lists import MissedRows
-from searchapp.tui.topics.side import Side
+from searchapp.tui.compare.differences import (
+    ComparedRows,
+    DifferenceRows,
+    FigureLines,
+    Figuring,
+    figure_line,
+    shown_difference,
+)
+from searchapp.tui.gold import actions
+from searchapp.tui.gold.actions import GRADING
+from searchapp.tui.gold.lists import LONGEST_ID, GoldView, Kind, MissedRows, TopicList, shown_figure
+from searchapp.tui.gold.screen import Gold, GoldScreen, Side
+from searchapp.tui.kit.content import Content
+from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
+from searchapp.tui.kit.explanation import DIALOG_ID_CELLS, explained, sentence, shares
+from searchapp.tui.kit.keys import (
+    DOCUMENT_READ,
+    TOPIC_SOUGHT,
+    TOPICS_FILTER,
+    About,
+    KeyAction,
+    KeyMap,
+    ScreenSettings,
+    grade_actions,
+    load_section,
+)
+from searchapp.tui.kit.screen import KeyApp
+from searchapp.tui.kit.status import said_by
+from searchapp.tui.kit.widgets import KeyLine, shortened
+
+_RANKING = (
+    "The documents of the topic in the order of this run. An arrow says by how many ranks a document stands higher (↑) "
+    "or lower (↓) in the second run than in the first; = says that its rank is the same, + that only this run has it."
+)
+_MISSED = "Relevant documents that are not in this ranking, each with its rank further down or the reason."
+_ACTIONS = ("next_gold", "next_moved", "next_missed", "other", "why", "judge", "next_topic", "jump")
+
+PANES = {
+    "first": About("The ranking of the first run", _RANKING, (), _ACTIONS),
+    "first-missed": About(
+        "The missed gold of the first run", _MISSED, (), ("next_missed", "other", "why", "jump")
+    ),
+    "second": About("The ranking of the second run", _RANKING, (), _ACTIONS),
+    "second-missed": About(
+        "The missed gold of the second run", _MISSED, (), ("next_missed", "other", "why", "jump")
+    ),
+    "topics": About(
+        "The differences by topic",
+        "Each topic with the second run's figure less the first's, as a bar to the right where the second is better.",
+        (),
+        ("open", "order", "measure", "runs", "filter", "jump"),
+    ),
+    "topic": TOPIC_SOUGHT,
+    "document": DOCUMENT_READ,
+    "filter": TOPICS_FILTER,
+}
+
+
+SECTION = "compare"
+
+_RUNS, _GOLD = "Runs", "Gold"
+
+_OWN = (
+    KeyAction("runs", _RUNS, "Choose which two of the runs are compared", ("r",), "runs"),
+    KeyAction("measure", _RUNS, "The next measure", ("M",), "measure"),
+    KeyAction(
+        "other",
+        _RUNS,
+        "To the same document in the other run, or to where it was",
+        ("a", "equals_sign"),
+        "other run",
+    ),
+    KeyAction(
+        "next_moved",
+        _GOLD,
+        "Document whose move between the runs counts most, then the next one",
+        ("v",),
+        "next moved",
+    ),
+    KeyAction("previous_moved", _GOLD, "Moved document that counts more", ("V",)),
+)
+
+_OTHERWISE = {
+    "order": KeyAction(
+        "order",
+        "Topics",
+        "Greatest gains first, greatest losses, greatest differences, as in the run",
+        ("o",),
+        "order",
+    ),
+    "worst_topic": KeyAction(
+        "first_topic", "Topics", "To the first topic in this order", ("W",), "first topic"
+    ),
+    "why": KeyAction(
+        "why", "Gold", "Why the document is at its rank in each run, or is missed", ("w", "f6"), "why"
+    ),
+    "next_pane": KeyAction(
+        "next_pane",
+        "Move",
+        "Next pane: topics, both rankings and their missed gold, topic, document",
+        ("tab",),
+    ),
+}
+"""What is done otherwise than on the screen of topics."""
+
+KEY_ACTIONS = (
+    *_OWN,
+    *(_OTHERWISE.get(one.name, one) for one in actions.KEY_ACTIONS if one.name != "failures"),
+)
+
+IN_LAST_LINE = ("next_moved", "other", "next_gold", "why", "judge", "next_topic", "next_missed", "topics", "order",
+                "measure", "runs", "filter", "first_topic", "maths", "zoom", "document", "copy_id", "copy_command",
+                "pager", "theme", "quit", "help")  # fmt: skip
+"""What the last line says."""
+
+
+def load(home: Path, labels: Sequence[str]) -> ScreenSettings:
+    """The settings of the compare screen; `labels` are the names of the grades.
+
+    Raises:
+        as `keys.load` does.
+    """
+    return load_section(home, SECTION, (*grade_actions(labels), *KEY_ACTIONS))
+
+
+Found = tuple[str, Explained | Exception]
+"""The name of a run, and what became of a document there, or why nobody can say."""
+
+
+class ExplainedTwice(TextDialog):
+    """Says why a document is where it is in two runs of a task, `of_what`."""
+
+    def __init__(self, document: str, found: Sequence[Found], of_what: str) -> None:
+        super().__init__(f"{shortened(document, DIALOG_ID_CELLS)} in both runs")
+        self._found = found
+        self._of_what = of_what
+
+    def text(self) -> Content:
+        lines: list[Content] = []
+        for name, found in self._found:
+            lines += [Content("")] if lines else []
+            lines.append(Content.styled(name, "bold $accent"))
+            lines += self._about(found)
+        return Content("\n").join(lines)
+
+    def _about(self, found: Explained | Exception) -> list[Content]:
+        if isinstance(found, Exception):
+            return [Content.styled(said_by(found), "$error")]
+        why = found.why
+        lines = [Content.styled(sentence(why.document_id, found.said(self._of_what)), "bold")]
+        if why.explanation is not None:
+            lines += [*shares(why, self.room), explained(why.explanation, self.room)]
+        return lines
+
+
+class ComparedView(GoldView, Protocol):
+    """The compare screen, as far as this asks it: `pair` are its two runs, `beside` is the one that is not in sight."""
+
+    @property
+    def pair(self) -> tuple[Side, Side]: ...
+    @property
+    def beside(self) -> Side: ...
+    @property
+    def names(self) -> tuple[str, str]: ...
+
+
+class Moves(Gold):
+    """Goes to documents of the topic in sight, in either run, and asks why they are where they are."""
+
+    def __init__(self, screen: ComparedView) -> None:
+        super().__init__(screen)
+        self._compared = screen
+
+    def next_moved(self, step: int) -> None:
+        """To the document whose move between the runs counts most, from there to the next one, or to that before it."""
+        screen, ranking = self._compared, self._compared.ranking
+        assert isinstance(ranking, ComparedRows)
+        place = ranking.next_moved(step)
+        screen.focus_rows(ranking)
+        if place is None:
+            screen.head.tell("no further document of this ranking has moved")
+        else:
+            ranking.move(place)
+            screen.show_document()
+
+    def across(self) -> None:
+        """To the document of the cursor in the other run: in its ranking or its missed gold."""
+        screen, document = self._compared, self._compared.document_id
+        if document is None:
+            screen.focus_rows(screen.beside.ranking)
+            return
+        for rows in screen.beside.lists:
+            if document in rows.documents:
+                rows.put(list(rows.documents).index(document))
+                screen.focus_rows(rows)
+                return
+        name = screen.names[screen.pair.index(screen.beside)]
+        key = screen.keys.shown("why")
+        screen.focus_rows(screen.beside.ranking)
+        screen.head.tell(
+            f"{shortened(document, LONGEST_ID)} is not in {name}: {key} there says why of any id"
+        )
+
+    def go_to(self, document: str) -> bool:
+        if super().go_to(document):
+            return True
+        for rows in self._compared.beside.lists:
+            if document in rows.documents:
+                rows.put(list(rows.documents).index(document))
+                self._compared.focus_rows(rows)
+                return True
+        return False
+
+    def _why(self, document: str) -> None:
+        screen, topic = self._compared, self._compared.topic_id
+        found: dict[int, Explained | Exception] = {}
+        names = screen.names
+
+        def came(number: int, explained: Explained | Exception) -> None:
+            found[number] = explained
+            if len(found) == len(names):
+                screen.head.came()
+                both = [(names[one], found[one]) for one in sorted(found)]
+                dialog = ExplainedTwice(document, both, screen.topics.task.name)
+                screen.when_in_front(lambda: screen.app.push_screen(dialog))
+
+        screen.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
+        for number, side in enumerate(screen.pair):
+            side.slow.ask(
+                Kind.why,
+                lambda topics: topics.why(topic, document),
+                partial(came, number),
+                partial(came, number),
+            )
+
+
+SORTED = {
+    Sorting.gains: "greatest gains first",
+    Sorting.losses: "greatest losses first",
+    Sorting.changes: "greatest differences first",
+    Sorting.file: "as in the first run",
+}
+
+
+class DifferencesView(GoldView, Protocol):
+    """The compare screen, as far as the list of its topics asks it; `measured` names the measure in sight."""
+
+    comparing: Comparing
+
+    @property
+    def difference_rows(self) -> DifferenceRows: ...
+    @property
+    def measured(self) -> str: ...
+
+
+class Differences(TopicList):
+    """Lists the topics, and goes from one to the next."""
+
+    def __init__(self, screen: DifferencesView) -> None:
+        super().__init__(screen)
+        self._screen = screen
+        self.order = Sorting.gains
+
+    def every(self) -> Sequence[str]:
+        return self._screen.comparing.in_order(self.order, self._screen.difference_rows.differences)
+
+    def title(self) -> str:
+        measured = self._screen.measured
+        return f"{measured} by topic · {SORTED[self.order]}" if measured else "Topics"
+
+    def of_topic(self, topic: str) -> str:
+        found = self._screen.difference_rows.differences.get(topic)
+        if found is None:
+            return ""
+        said = [
+            f"{len(moves):,} {word}"
+            for word, moves in (("gained", found.gained), ("lost", found.lost), ("moved", found.moved))
+            if moves
+        ]
+        values = f"{shown_figure(found.first)} → {shown_figure(found.second)}"
+        behind = f" · {', '.join(said)}" if said else ""
+        return f" · {values} {shown_difference(found.difference).strip()}{behind}"
+
+    def next_order(self) -> None:
+        if self._are_there():
+            orders = list(Sorting)
+            self.order = orders[(orders.index(self.order) + 1) % len(orders)]
+            self.list_topics()
+            self._screen.head.tell(f"topics: {SORTED[self.order]}")
+
+    def to_first(self) -> None:
+        """Open the first topic in the order that was asked for."""
+        if self._are_there():
+            self.go_to_first()
+
+    def _are_there(self) -> bool:
+        if not self._screen.difference_rows.differences:
+            self._screen.head.tell("there are no differences to order the topics by yet", "$warning")
+            return False
+        return True
+
 
 COLUMNS = {
     "topics": "left",
@@ -68,7 +354,7 @@ class CompareScreen(GoldScreen):
 
     CSS_PATH = Path(__file__).with_name("compare.tcss")
     AUTO_FOCUS = "#second"
-    ABOUT = about.ABOUT
+    ABOUT = PANES
 
     walking: Differences
 
@@ -354,3 +640,40 @@ class CompareScreen(GoldScreen):
             "previous_moved": lambda: self.moves.next_moved(-1),
             "first_topic": self.walking.to_first,
         }
+
+
+class CompareApp(KeyApp):
+    """Shows the compare screen until it is left."""
+
+    def __init__(self, compared: CompareScreen, theme: str, spacing: str = SPACINGS[0]) -> None:
+        super().__init__(compared, theme, spacing)
+        self.compared = compared
+
+
+def compare_screen(
+    comparing: Comparing, settings: Settings, session: Callable[[], Session], start: str | None = None
+) -> CompareScreen:
+    """The screen of runs beside each other.
+
+    `session` opens that of whoever judges there, if somebody does. `start` is the topic to begin with.
+
+    Raises:
+        UsageError: there is no topic `start`, or none at all.
+        DataError: the settings file gives the screen's keys what they can't be.
+    """
+    for topics in comparing.topics:
+        topics.require(start)
+    keys = load(settings.of_user, comparing.topics[0].task.info.grades).keys
+    return CompareScreen(Opened(comparing, session, command(comparing), start), keys)
+
+
+def command(comparing: Comparing) -> Sequence[str]:
+    """The command that opens the same screen, up to the topic."""
+    request = comparing.request
+    options = {"--baseline": request.baseline, "--data": request.source.data, "--depth": request.depth}
+    given = [str(one) for name, value in options.items() if value is not None for one in (name, value)]
+    given += [one for name in request.source.measures for one in ("--measure", name)]
+    given += [str(one) for path in request.source.gold for one in ("--gold", path)]
+    given += ["--anyway"] if request.anyway else []
+    given += ["--judgments"] if comparing.follows else []
+    return ("searchapp", "compare", *map(str, request.runs), "--screen", *given)

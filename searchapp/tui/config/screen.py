@@ -1,4 +1,4 @@
-"""Every setting with its value and where it comes from; nothing can be changed here."""
+"""The screen of settings: every setting, its value, and where that comes from."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 
-from searchapp.config.files import PROJECT_FILE
-from searchapp.config.found import Found, Origin
-from searchapp.config.sources import Resolution
-from searchapp.tui.bars import KeyLine
-from searchapp.tui.config import about
-from searchapp.tui.content import Content, Plain, entitle
-from searchapp.tui.head import Banner
-from searchapp.tui.keys import KeyMap
-from searchapp.tui.notation import AS_WRITTEN
-from searchapp.tui.paths import with_tilde
-from searchapp.tui.rows import Part, Rows, fitted, one_line
-from searchapp.tui.screen import KeyScreen, Pane
+from searchapp.config.resolution import PROJECT_FILE, Found, Origin, Resolution
+from searchapp.tui.kit import keys
+from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
+from searchapp.tui.kit.keys import About, KeyMap
+from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, Pane
+from searchapp.tui.kit.status import with_tilde
+from searchapp.tui.kit.widgets import KeyLine, Part, Rows, fitted, one_line
+
+PANES = {
+    "settings": About(
+        "The settings", "Every setting, its value, and where that comes from.", (), ("next_pane", "jump")
+    ),
+    "about": About("The setting", "What it is for, and what sets it.", (), ("next_pane",)),
+}
+
 
 VALUE_SHARE = 0.55
 """The share of a line that a value may take of what the name leaves."""
@@ -75,7 +78,7 @@ class ConfigScreen(KeyScreen):
 
     CSS_PATH = Path(__file__).with_name("config.tcss")
     AUTO_FOCUS = "#settings"
-    ABOUT = about.ABOUT
+    ABOUT = PANES
     SCROLLED = "#about"
 
     def __init__(self, resolution: Resolution, keys: KeyMap) -> None:
@@ -125,3 +128,19 @@ class ConfigScreen(KeyScreen):
             )
         )
         pane.scroll_home(animate=False)
+
+
+GRADES = [str(grade) for grade in range(100)]
+"""A file may give the grades of any task keys, which do nothing here."""
+
+
+class ConfigApp(KeyApp):
+    """Shows the settings until somebody leaves them.
+
+    Raises:
+        DataError: the keys in the user's file contradict each other.
+    """
+
+    def __init__(self, resolution: Resolution) -> None:
+        own = keys.load(resolution.settings.of_user, GRADES)
+        super().__init__(ConfigScreen(resolution, own.keys), own.theme, own.spacing)

@@ -1,21 +1,31 @@
-"""Indexes a task in the background, says how far it is, and can be stopped."""
+"""Indexing from the home screen: asks from what, says how far it is and what came of it, and can be stopped."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from searchapp.app.index import index_task
-from searchapp.app.index_report import sentences
+from textual.app import App
+
+from searchapp.app.index import index_task, outcome_sentences
+from searchapp.app.overview import TaskState
+from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.errors import SearchappError
+from searchapp.errors import DataError, OtherDocuments, SearchappError, UsageError
+from searchapp.files import reason
 from searchapp.progress import Advance, InWords, Stopped, no_notice
-from searchapp.settings import Settings
-from searchapp.tasks import folders
+from searchapp.tasks import folders, load
 from searchapp.tasks.base import Task
-from searchapp.tui.background import Post, in_background
+from searchapp.tasks.catalogue import SAMPLE
+from searchapp.text import counted
+from searchapp.tui.kit.background import Post, in_background
+from searchapp.tui.kit.dialogs import Choose, Words
+from searchapp.tui.kit.keys import KeyMap
+from searchapp.tui.kit.screen import Banner
 
 LEAVING_SECONDS = 10.0
 """How long the end of the program waits until what is half done is removed."""
@@ -26,6 +36,7 @@ class Indexing:
 
     Args:
         remember: whether the folder is where the task's files are looked for from now on
+        replace: whether the index is replaced also if most of its documents change
         told: is called with how far it is
         done: is called with what came of it, or with the error that it ended with; with None if it was stopped
     """
@@ -40,11 +51,13 @@ class Indexing:
         done: Callable[[Sequence[str] | Exception | None], object],
         *,
         remember: bool,
+        replace: bool,
     ) -> None:
         self.task = task
         self._settings = settings
         self._folder = folder
         self._remember = remember
+        self._replace = replace
         self._words = InWords(lambda words: post(lambda: told(words)))
         self._stop = threading.Event()
         self._thread = in_background(f"index {task.name}", self._work, done, self._failed(done), post)
@@ -84,11 +97,196 @@ class Indexing:
     def _work(self) -> Sequence[str]:
         collection = self.task.collection(self._folder)
         with closing(open_engine(self._settings, no_notice)) as engine:
-            outcome = index_task(self.task, engine, collection, self)
-        said = list(sentences(self.task, collection, outcome))
+            outcome = index_task(self.task, engine, collection, self, replace=self._replace)
+        said = list(outcome_sentences(self.task, collection, outcome))
         if self._remember:
             try:
                 folders.remember(self.task, self._settings.home, self._folder)
             except SearchappError as error:
                 said.append(f"the folder must be named again: {error}")
         return said
+
+
+class Home(Protocol):
+    """The home screen, as far as it is told of indexing."""
+
+    keys: KeyMap
+
+    @property
+    def app(self) -> App[object]:
+        """The app."""
+
+    @property
+    def head(self) -> Banner:
+        """The first line."""
+
+    def tell_error(self, error: Exception) -> None:
+        """Say that something has failed."""
+
+    def ask(self, question: str, yes: Callable[[], object]) -> None:
+        """Ask whether to do something."""
+
+    def when_in_front(self, do: Callable[[], object]) -> None:
+        """Do something now, or as soon as nothing stands on the screen any more."""
+
+    def tell_news(self, sentences: Sequence[str], look: str) -> None:
+        """Say what was done: the first sentence in the first line, all of them where there is room."""
+
+
+class Maker:
+    """Indexes one task at a time.
+
+    Args:
+        home: the screen
+        settings: say where everything is
+        post: has things done in the thread of the screen
+        done: is called when something was indexed, or was not
+    """
+
+    def __init__(self, home: Home, settings: Settings, post: Post, done: Callable[[], object]) -> None:
+        self._home = home
+        self._settings = settings
+        self._post = post
+        self._done = done
+        self.indexing: Indexing | None = None
+
+    def ask(self, state: TaskState) -> None:
+        """Ask what to index a task from, and do it."""
+        if self._is_busy():
+            return
+        task, sample = state.task, state.sample
+        ways: list[tuple[str, str, Callable[[], object]]] = []
+        if state.has_files:
+            ways.append(("d", f"Its files in {state.folder}", lambda: self.start(task, state.folder)))
+        if sample is not None:
+            of_sample = load(f"{task.name}{SAMPLE}")
+            about = f"The sample that ships with searchapp, as the task {of_sample.name}"
+            ways.append(("s", about, lambda: self.start(of_sample, sample)))
+        if task.info.folder is None:
+            ways.append(("f", "Another folder with its files", lambda: self._ask_folder(task)))
+        acts = {key: act for key, _about, act in ways}
+        question = f"Index {task.name}: from what?"
+        if state.index is not None:
+            question += (
+                f" The present index ({counted(state.index.documents, 'document')}) serves until it is done."
+            )
+
+        def answer(key: str | None) -> None:
+            if key is not None:
+                acts[key]()
+
+        self._home.app.push_screen(Choose(question, [(key, about) for key, about, _act in ways]), answer)
+
+    def ask_own_task(self) -> None:
+        """Ask for the file of a task of the user's own, and index it."""
+        if self._is_busy():
+            return
+
+        def named(words: str | None) -> None:
+            if not words:
+                return
+            try:
+                path = _path(words)
+                if path.suffix.lower() != ".toml":
+                    raise UsageError(f"{path} is not the file of a task: its name must end in .toml")
+                task = load(str(path))
+            except (SearchappError, OSError) as error:
+                self._home.tell_error(_told(error, words))
+            else:
+                self.start(task, path.parent)
+
+        self._home.app.push_screen(Words("The TOML file of a task of your own"), named)
+
+    def start(self, task: Task, folder: Path, *, remember: bool = False, replace: bool = False) -> None:
+        """Index a task from a folder; with `remember` its files are looked for there from now on.
+
+        An index is replaced by other documents only with `replace`: without it, that is asked.
+        """
+
+        def ended(result: Sequence[str] | Exception | None) -> None:
+            if not isinstance(result, OtherDocuments):
+                self._ended(result)
+                return
+            self._ended(None)
+            question = f"{result.finding}. Replace it by these other documents?"
+            again = partial(self.start, task, folder, remember=remember, replace=True)
+            self._home.when_in_front(lambda: self._home.ask(question, again))
+
+        if not self._is_busy():
+            self.indexing = Indexing(
+                self._settings,
+                task,
+                folder,
+                self._post,
+                self._how_far,
+                ended,
+                remember=remember,
+                replace=replace,
+            )
+
+    def stop(self) -> None:
+        """Stop what is being indexed."""
+        if self.indexing is None:
+            self._home.head.tell("")
+        else:
+            self.indexing.stop()
+            self._home.head.tell(f"{self.indexing.task.name}: stopping …", "$warning")
+
+    def _ask_folder(self, task: Task) -> None:
+        def named(words: str | None) -> None:
+            if not words:
+                return
+            try:
+                folder = _path(words)
+                if not folder.is_dir():
+                    raise UsageError(f"there is no folder {folder}")
+            except (UsageError, OSError) as error:  # a name can be longer than any file's
+                self._home.tell_error(_told(error, words))
+            else:
+                self.start(task, folder, remember=True)
+
+        self._home.app.push_screen(Words(f"The folder with the official files of {task.name}"), named)
+
+    def _is_busy(self) -> bool:
+        """Whether something is being indexed; says so."""
+        if self.indexing is None:
+            return False
+        stop = self._home.keys.shown("stop")
+        self._home.head.tell(f"{self.indexing.task.name} is being indexed: {stop} stops that", "$warning")
+        return True
+
+    def _how_far(self, words: str) -> None:
+        if self.indexing is not None and not self.indexing.is_stopping:
+            stop = self._home.keys.shown("stop")
+            self._home.head.tell(f"{self.indexing.task.name}: {words}   {stop} stops it", "$primary")
+
+    def _ended(self, result: Sequence[str] | Exception | None) -> None:
+        if self.indexing is None:
+            return
+        name, self.indexing = self.indexing.task.name, None
+        if result is None:
+            self._home.tell_news([f"{name}: stopped, everything is as it was before"], "$warning")
+        elif isinstance(result, Exception):
+            self._home.tell_error(result)
+        else:
+            self._home.tell_news(result, "$success")
+        self._done()
+
+
+def _path(words: str) -> Path:
+    """The path that somebody typed.
+
+    Raises:
+        UsageError: it is in the home folder of a user whom nobody knows.
+    """
+    try:
+        return Path(words).expanduser().absolute()
+    except RuntimeError as error:
+        raise UsageError(f"{words} begins with ~ and nobody knows whose folder that is") from error
+
+
+def _told(error: SearchappError | OSError, words: str) -> SearchappError:
+    """What is wrong with the path that somebody typed, in a sentence."""
+    if isinstance(error, SearchappError):
+        return error
+    return DataError(f"{words} can't be read: {reason(error)}")

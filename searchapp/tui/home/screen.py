@@ -1,14 +1,12 @@
-"""The home screen: what there is, and what can be begun from here.
-
-The screen shows and asks. What it does in the background has parts of its own: `watching` looks at engine, tasks and
-runs, `maker` indexes, `opener` opens the screens that stand on this one.
-"""
+"""The home screen: tasks, runs, the details of either, and what can be done with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,33 +14,311 @@ from textual.containers import Container, Vertical
 from textual.widget import Widget
 
 from searchapp.app.evaluate import Evaluation
-from searchapp.app.known_runs import KnownRun
-from searchapp.app.overview import Overview, TaskState
-from searchapp.app.pages import every_topic
-from searchapp.app.past import Past
-from searchapp.config.sources import Resolution
+from searchapp.app.inspection.pages import every_topic
+from searchapp.app.overview import Files, Overview, TaskState
+from searchapp.app.runs import KnownRun
+from searchapp.app.saved_searches import Past
+from searchapp.config.resolution import Resolution
 from searchapp.errors import SearchappError
 from searchapp.model import Topic
-from searchapp.tui.bars import KeyLine
-from searchapp.tui.content import Content, entitle
-from searchapp.tui.home import about, details, elsewhere
-from searchapp.tui.home.actions import IN_LAST_LINE
-from searchapp.tui.home.head import HomeHead
-from searchapp.tui.home.lists import RunRows, TaskRows
-from searchapp.tui.home.maker import Maker
+from searchapp.ranking import recipes
+from searchapp.tasks.catalogue import SAMPLE
+from searchapp.text import counted
+from searchapp.tui.home import opener
+from searchapp.tui.home.indexing import Maker
 from searchapp.tui.home.opener import Opener
-from searchapp.tui.home.report import Report
-from searchapp.tui.home.watching import Watching
-from searchapp.tui.keys import KeyMap
-from searchapp.tui.line import Line
-from searchapp.tui.notation import Notation
-from searchapp.tui.palette import Offer
-from searchapp.tui.picking import Choice, Picking
-from searchapp.tui.rows import Rows, one_line
-from searchapp.tui.screen import KeyScreen
-from searchapp.tui.search.searching import Sought
-from searchapp.tui.status import said_by
-from searchapp.tui.text import TextPane
+from searchapp.tui.home.overview import Watching
+from searchapp.tui.kit.content import Content, Notation, entitle
+from searchapp.tui.kit.dialogs import Choice, Picking, Report
+from searchapp.tui.kit.keys import About, KeyAction, KeyMap, ScreenSettings, load_section, shared
+from searchapp.tui.kit.line import Line
+from searchapp.tui.kit.palette import Offer
+from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen
+from searchapp.tui.kit.status import said_by, with_tilde
+from searchapp.tui.kit.widgets import KeyLine, Part, Rows, TextPane, fitted, one_line, shortened
+from searchapp.tui.search.requests import Sought
+
+PANES = {
+    "tasks": About(
+        "The tasks",
+        "Every task with its documents, topics and judgments, and whether it is indexed.",
+        (),
+        ("open", "index", "own_task", "palette", "jump"),
+    ),
+    "runs": About(
+        "The runs",
+        "The runs that were made last, with their official figure.",
+        (),
+        ("open", "topics", "compare", "evaluate", "palette", "jump"),
+    ),
+    "details": About(
+        "The details", "All of the line that the cursor is on.", (), ("scroll_down", "zoom", "next_pane")
+    ),
+}
+
+
+SECTION = "browse"
+
+_OPEN, _MAKE, _MOVE, _LOOK, _ALL = "Open", "Make", "Move", "Look", "All else"
+
+KEY_ACTIONS = (
+    KeyAction("open", _OPEN, "Search the task, or judge the run, that the cursor is on", ("enter",), "open"),
+    KeyAction("topics", _OPEN, "Go through the topics of the run beside their gold", ("t",), "topics"),
+    KeyAction("compare", _OPEN, "Compare the run with another one, topic by topic", ("v",), "compare"),
+    KeyAction("settings", _OPEN, "Every setting, its value and where it comes from", ("s",), "settings"),
+    KeyAction("doctor", _OPEN, "Check whether searchapp can work here", ("c", "f2"), "check"),
+    KeyAction("index", _MAKE, "Index the task: its files, its sample, or another folder", ("i",), "index"),
+    KeyAction("own_task", _MAKE, "Index a task of your own, by its TOML file", ("n",), "own task"),
+    KeyAction("stop", _MAKE, "Stop what is being indexed", ("x", "escape"), "stop"),
+    KeyAction(
+        "evaluate", _MAKE, "Score the run as its organisers do, and show all figures", ("e",), "evaluate"
+    ),
+    KeyAction("refresh", _MAKE, "Look again at engine, tasks and runs", ("r", "f5"), "refresh"),
+    KeyAction("down", _MOVE, "Next line", ("down", "j")),
+    *shared("up", "page_down", "page_up"),
+    KeyAction("first", _MOVE, "First line", ("home", "g")),
+    KeyAction("last", _MOVE, "Last line", ("end", "G")),
+    KeyAction("next_pane", _MOVE, "Next pane: tasks, runs, details", ("tab",), "next pane"),
+    *shared("previous_pane", "jump", "zoom"),
+    KeyAction("scroll_down", _LOOK, "Scroll the details down", ("ctrl+d", "right")),
+    KeyAction("scroll_up", _LOOK, "Scroll the details up", ("ctrl+u", "left")),
+    *shared("theme", "copy"),
+    KeyAction("palette", _ALL, "Find an action, a task or a run by words", ("ctrl+p",), "palette"),
+    *shared("help", "quit"),
+)
+
+IN_LAST_LINE = ("open", "index", "evaluate", "topics", "compare", "next_pane", "palette", "doctor", "settings",
+                "own_task", "refresh", "zoom", "theme", "quit", "help")  # fmt: skip
+
+
+def load(home: Path) -> ScreenSettings:
+    """The settings of the home screen.
+
+    Raises:
+        as `keys.load` does.
+    """
+    return load_section(home, SECTION, KEY_ACTIONS)
+
+
+NAME_SHARE = 0.5
+"""The share of a line that a name may take."""
+
+COUNT_CELLS = 11
+JUDGED_CELLS = 14
+FIGURE_CELLS = 9
+WHEN_CELLS = 10
+NARROW_CELLS = 44
+"""A narrower list leaves out what is in the details too."""
+
+
+class TaskRows(Rows):
+    """The tasks: what is indexed of each, and how many judgments there are."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--rank"}
+
+    def __init__(self) -> None:
+        super().__init__(id="tasks")
+        self.states: Sequence[TaskState] = ()
+
+    @property
+    def state(self) -> TaskState | None:
+        """The task that the cursor is on."""
+        return self.states[self.cursor] if self.states else None
+
+    def list(self, states: Sequence[TaskState]) -> None:
+        """Show tasks. The cursor stays on its task, or moves from there to the task's sample when that is new."""
+        here = self.state
+        before = [state.task.reference for state in self.states]
+        self.states = states
+        names = [state.task.reference for state in states]
+        place = self.cursor
+        if here is not None:
+            sample = f"{here.task.reference}{SAMPLE}"
+            wanted = sample if sample in names and sample not in before else here.task.reference
+            place = names.index(wanted) if wanted in names else place
+        self.show(len(states), place)
+
+    def parts(self, place: int, width: int) -> Sequence[Part]:
+        one = self.states[place]
+        is_narrow = width < NARROW_CELLS
+        name_cells = width - 2 - COUNT_CELLS - (0 if is_narrow else JUDGED_CELLS)
+        documents = "–" if one.index is None else f"{one.index.documents:,}"
+        judged = f"{one.judged:,} judged" if one.judged else ""
+        parts = [
+            ("▶ " if place == self.cursor else "  ", "rows--begun"),
+            (fitted(one.task.name, name_cells), "rows--text" if one.index else "rows--faint"),
+            (f"{documents:>{COUNT_CELLS}}", "rows--done" if one.index else "rows--faint"),
+        ]
+        if not is_narrow:
+            parts.append((f"{judged:>{JUDGED_CELLS}}", "rows--rank"))
+        return parts
+
+
+class RunRows(Rows):
+    """The runs, the latest first, with their official figure as `figure` has it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--rank"}
+
+    def __init__(self, figure: Callable[[KnownRun], str]) -> None:
+        super().__init__(id="runs")
+        self.runs: Sequence[KnownRun] = ()
+        self._figure = figure
+
+    @property
+    def run(self) -> KnownRun | None:
+        """The run that the cursor is on."""
+        return self.runs[self.cursor] if self.runs else None
+
+    def list(self, runs: Sequence[KnownRun]) -> None:
+        """Show runs, the cursor where it was."""
+        here = self.run
+        self.runs = runs
+        paths = [one.path for one in runs]
+        place = paths.index(here.path) if here is not None and here.path in paths else self.cursor
+        self.show(len(runs), place)
+
+    def parts(self, place: int, width: int) -> Sequence[Part]:
+        one = self.runs[place]
+        is_narrow = width < NARROW_CELLS
+        left = width - 2 - FIGURE_CELLS - (0 if is_narrow else WHEN_CELLS + 2)
+        name_cells = int(left * NAME_SHARE)
+        parts = [
+            ("▶ " if place == self.cursor else "  ", "rows--begun"),
+            (fitted(one.path.name, name_cells - 1) + " ", "rows--text"),
+            (
+                fitted(f"{one.manifest.task} {one.manifest.split} {one.recipe}", left - name_cells),
+                "rows--faint",
+            ),
+            (fitted(f"{self._figure(one):>{FIGURE_CELLS}}", FIGURE_CELLS), "rows--done"),
+        ]
+        if not is_narrow:
+            parts.append((f"  {fitted(one.manifest.created[:WHEN_CELLS], WHEN_CELLS)}", "rows--rank"))
+        return parts
+
+
+LONGEST_PATH = 60
+"""In cells: a longer one is cut."""
+
+
+class HomeHead(Banner):
+    """Says which engine is in use, and whether it answers; behind it what was just done, or else where it is."""
+
+    def __init__(self, engine: str) -> None:
+        super().__init__("searchapp")
+        self._engine = Content.styled(f"○ {engine}  ", "$faint")
+        self._more = Content.styled("looking whether it answers …", "$faint")
+
+    def show_engine(self, name: str, overview: Overview) -> None:
+        """Show what the engine in use is like."""
+        engine = overview.engine
+        if engine is None:
+            self._engine = Content.styled(f"▲ {name} does not answer  ", "bold $error")
+            self._more = Content.styled(overview.trouble, "$error")
+        else:
+            self._engine = Content.assemble(("● ", "$success"), f"{engine.name} answers  ")
+            place = shortened(with_tilde(engine.location), LONGEST_PATH)
+            self._more = Content.styled(f"version {engine.version} at {place}", "$faint")
+        self.draw()
+
+    def draw(self) -> None:
+        behind = self._status if self._status.plain else self._more
+        title = Content.styled("searchapp  ", "bold")
+        self.update(Content("").join([title, self._engine, behind]), layout=False)
+
+
+LABEL_CELLS = 10
+
+Row = tuple[str, str]
+
+
+def of_task(state: TaskState, files: Files | None, overview: Overview, keys: KeyMap) -> Content:
+    """A task: what there is of it, and what can be done now."""
+    info = state.task.info
+    title = Content.styled(info.title, "bold")
+    about = Content(info.about)
+    hint = Content.styled(_next_step(state, overview, keys), "$accent")
+    return Content("\n").join([title, hint, Content(""), *_rows(_of_task(state, files)), Content(""), about])
+
+
+def _of_task(state: TaskState, files: Files | None) -> Iterator[Row]:
+    task = state.task
+    if state.index is not None:
+        yield "documents", f"{state.index.documents:,}"
+        of_sample = ", the sample that ships with searchapp" if state.is_sample else ""
+        yield "indexed", f"{_when(state.index.created)}, as {state.index.version}{of_sample}"
+    else:
+        yield "documents", "not indexed"
+    yield "topics", _topics(state, files)
+    yield "judged", counted(state.judged, "document") if state.judged else "nothing yet"
+    yield "files", with_tilde(str(state.files) if state.files is not None else f"none in {state.folder}")
+    if task.info.file is not None:
+        yield "task file", with_tilde(str(task.info.file))
+    yield "recipes", " ".join(recipes.names(task.recipe_book()))
+    yield "official", task.info.official_measure
+
+
+def _topics(state: TaskState, files: Files | None) -> str:
+    if state.files is None:
+        return "unknown: the files are not at hand"
+    if files is None:
+        return "…"
+    counts = ", ".join(f"{split} {count:,}" for split, count in files.topics.items())
+    return counts or files.problem or "none in the files"
+
+
+def _next_step(state: TaskState, overview: Overview, keys: KeyMap) -> str:
+    if overview.engine is None:
+        return f"The engine does not answer: {overview.trouble}"
+    index, open_ = keys.shown("index"), keys.shown("open")
+    if state.index is not None:
+        return f"{open_} searches the documents, {index} indexes them again."
+    ways = "its sample" if state.sample is not None and not state.has_files else "its files"
+    first = "Nothing is indexed yet. " if overview.is_empty else ""
+    return f"{first}{index} indexes {ways} or a folder of yours; then {open_} searches it."
+
+
+def of_run(run: KnownRun, figure: str, keys: KeyMap) -> Content:
+    """A run: what was ranked and how, its figure, and what can be done with it."""
+    made = run.manifest
+    rows = [
+        ("run", with_tilde(str(run.path))),
+        ("task", f"{made.task} {made.split}"),
+        ("recipe", run.recipe),
+        ("ranked", f"{counted(made.topics, 'topic')} to depth {made.depth:,}, {_when(made.created)}"),
+        ("official", with_tilde(figure) or "…"),
+        ("files", with_tilde(made.data)),
+    ]
+    hint = (
+        f"{keys.shown('open')} judges it, {keys.shown('evaluate')} shows all its figures, {keys.shown('topics')} its "
+        f"topics, {keys.shown('compare')} compares it."
+    )
+    return Content("\n").join([Content.styled(hint, "$accent"), Content(""), *_rows(rows)])
+
+
+def of_evaluation(found: Evaluation) -> Content:
+    """All figures of a run."""
+    official = found.official
+    rows = [("topics", f"{found.topics:,}")]
+    rows += [(name, f"{value:.6f}  (official)") for name, value in official.values.items()]
+    rows += [(name, f"{value:.6f}  (honest)") for name, value in official.honest.items()]
+    rows += [(name, f"{value:.6f}") for name, value in found.measures.values.items()]
+    cells = max(len(name) for name, _value in rows) + 2
+    lines = [Content.assemble((f"{name:<{cells}}", "$faint"), value) for name, value in rows]
+    lines += [Content.assemble(("! ", "bold $warning"), warning) for warning in found.warnings]
+    return Content("\n").join(lines)
+
+
+def _rows(rows: Iterator[Row] | Sequence[Row]) -> list[Content]:
+    return [Content.assemble((f"{name:<{LABEL_CELLS}} ", "$faint"), value) for name, value in rows]
+
+
+def _when(moment: str) -> str:
+    """A moment in the time zone of whoever reads it."""
+    try:
+        return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError, OSError):
+        return moment
+
 
 COLUMNS = {"tasks": "lists", "runs": "lists", "details": "details"}
 
@@ -55,7 +331,7 @@ class HomeScreen(KeyScreen):
 
     CSS_PATH = Path(__file__).with_name("home.tcss")
     AUTO_FOCUS = "#tasks"
-    ABOUT = about.ABOUT
+    ABOUT = PANES
     SCROLLED = "#details"
 
     def __init__(self, resolution: Resolution, folder: Path, keys: KeyMap) -> None:
@@ -168,11 +444,11 @@ class HomeScreen(KeyScreen):
         run, state = self.run, self.tasks.state
         if run is not None:
             key: object = run.path
-            text = details.of_run(run, self.watching.figure_words(run), self.keys)
+            text = of_run(run, self.watching.figure_words(run), self.keys)
             title = f"Run {run.path.name}"
         elif state is not None and not self._is_in_runs:
             key = state.task.reference
-            text = details.of_task(state, self.watching.files(state), overview, self.keys)
+            text = of_task(state, self.watching.files(state), overview, self.keys)
             title = f"Task {state.task.name}"
         else:
             key, title = None, "Runs"
@@ -247,7 +523,7 @@ class HomeScreen(KeyScreen):
             title = f"{run.path.name}: {run.manifest.task} {run.manifest.split}"
             if self.app.screen is self:  # or somebody has opened something else meanwhile
                 self.head.came()
-                self.app.push_screen(Report(title, details.of_evaluation(found)))
+                self.app.push_screen(Report(title, of_evaluation(found)))
             else:
                 self.head.tell(f"{title}: {self.watching.figure_words(run)}")
 
@@ -325,14 +601,14 @@ class HomeScreen(KeyScreen):
         overview = self.watching.overview
         if overview is None:
             return
-        yield from elsewhere.tasks(overview, self.search)
+        yield from opener.task_offers(overview, self.search)
         for state in overview.tasks:
             if state.index is None:
                 yield Offer(f"index {state.task.name}", partial(self.maker.ask, state), "task")
-        yield from elsewhere.runs(overview, "judge", self.opener.judge)
-        yield from elsewhere.runs(overview, "evaluate", self.evaluate)
-        yield from elsewhere.runs(overview, "topics of", self.opener.topics)
-        yield from elsewhere.runs(overview, "compare", self._compare)
+        yield from opener.run_offers(overview, "judge", self.opener.judge)
+        yield from opener.run_offers(overview, "evaluate", self.evaluate)
+        yield from opener.run_offers(overview, "topics of", self.opener.topics)
+        yield from opener.run_offers(overview, "compare", self._compare)
 
     def offers(self) -> Iterable[Offer]:
         overview = self.watching.overview
@@ -361,3 +637,18 @@ class HomeScreen(KeyScreen):
             for topic in every_topic(here.task, here.task.collection(here.files)):
                 text = one_line(topic.text, Notation(here.task.info.markup))
                 yield Offer(f"{topic.id} {text}", partial(self.search, here, None, topic), "topic")
+
+
+class HomeApp(KeyApp):
+    """Shows the home screen, and what is opened from it, until it is left.
+
+    Runs are looked for in `folder` too.
+
+    Raises:
+        DataError: the keys in the user's file contradict each other.
+    """
+
+    def __init__(self, resolution: Resolution, folder: Path) -> None:
+        own = load(resolution.settings.of_user)
+        self.home = HomeScreen(resolution, folder, own.keys)
+        super().__init__(self.home, own.theme, own.spacing)

@@ -1,43 +1,348 @@
-"""Judging on the screen: what the keys do.
+"""The judging screen: what the keys do, and what is said of the document that the cursor is on, or of those selected.
 
-The screen holds its parts and lets them do their work: the lists, the filter of the topics, the search, the selection,
-the panes that are read, the figures.
+Nothing that stands is changed unasked by a key too many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from searchapp.app.run_pages import RunPages
+from searchapp.app.inspection.pages import RunPages
 from searchapp.errors import SearchappError
-from searchapp.judging.events import Event
-from searchapp.judging.fold import Opinion
-from searchapp.judging.judging_session import JudgingSession
-from searchapp.judging.listing import ListedJudgment
-from searchapp.judging.presence import Presence
-from searchapp.tui.bars import KeyLine
-from searchapp.tui.content import entitle
-from searchapp.tui.dialogs import Words
-from searchapp.tui.judge import about
-from searchapp.tui.judge.figures import Figures
-from searchapp.tui.judge.finding import Finder
-from searchapp.tui.judge.grading import Grading
-from searchapp.tui.judge.judged import JudgmentList
-from searchapp.tui.judge.lists import RankingRows, TopicRows
-from searchapp.tui.judge.reading import Reading
-from searchapp.tui.judge.selection import Selection
-from searchapp.tui.judge.snippets import Fetching, Snippets
-from searchapp.tui.judge.topics import TopicList
-from searchapp.tui.keys import KeyMap
-from searchapp.tui.line import Line
-from searchapp.tui.rows import Rows
-from searchapp.tui.status import beginning
-from searchapp.tui.work import WorkScreen
+from searchapp.judging.events import Action, Event, graded
+from searchapp.judging.judgments import ListedJudgment, Opinion
+from searchapp.judging.log import Presence
+from searchapp.judging.session import JudgingSession, Outcome
+from searchapp.tui.judge.lists import Fetching, JudgmentList, RankingRows, Snippets, TopicRows
+from searchapp.tui.judge.panes import Figures, Finder, Reading
+from searchapp.tui.kit.content import entitle
+from searchapp.tui.kit.dialogs import Words
+from searchapp.tui.kit.judging import WorkApp, WorkScreen
+from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, About, KeyMap, ScreenSettings
+from searchapp.tui.kit.line import Line
+from searchapp.tui.kit.status import beginning, instead_of, judged_already, standing
+from searchapp.tui.kit.widgets import KeyLine, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from searchapp.tui.kit.screen import Head
+
+
+PANES = {
+    "ranking": About(
+        "The ranking",
+        "The documents of the topic in the order of the run, with what you said of each before its rank.",
+        (),
+        ("skip", "cant_tell", "note", "reason", "undo", "select", "next_unjudged", "next_unjudged_topic",
+         "search", "document", "jump"),
+    ),
+    "topics": About(
+        "The topics",
+        "The topics of the run with how much of each is judged. The ranking of a topic is shown once it is opened.",
+        (),
+        ("open", "filter", "topics", "next_unjudged_topic", "jump"),
+    ),
+    "topic": About(
+        "The topic", "What the documents are judged for. The arrows scroll it.", (), ("maths", "zoom", "next_pane")
+    ),
+    "document": About(
+        "The document",
+        "The document that is graded, whole. The arrows scroll it; grade keys grade it from here as well.",
+        (),
+        ("maths", "zoom", "reading", "scroll_down", "note", "next_pane"),
+    ),
+    "filter": TOPICS_FILTER,
+    "search": About(
+        "The search in the topic's documents",
+        "Enter goes to the first document that has all the words, escape goes back.",
+        EDITING,
+        ("jump",),
+        line=True,
+    ),
+}  # fmt: skip
+
+
+class Selection:
+    """The selected lines of a ranking; `tell` says how many there are."""
+
+    def __init__(self, rows: RankingRows, tell: Callable[[str], object]) -> None:
+        self._rows = rows
+        self._tell = tell
+
+    def places(self) -> list[int]:
+        """The lines that a grade is for: those selected, else the one that the cursor is on."""
+        rows = self._rows
+        return sorted(rows.selected) if rows.selected else [rows.cursor] if rows.documents else []
+
+    def toggle(self) -> None:
+        """Select the line that the cursor is on, or no longer, and go on."""
+        rows = self._rows
+        if rows.documents:
+            rows.selected ^= {rows.cursor}
+            rows.redraw(rows.cursor)
+            self._move(1)
+
+    def extend(self, step: int) -> None:
+        """Select the line that the cursor is on and the next one, above or below."""
+        rows = self._rows
+        if rows.documents:
+            rows.selected.add(rows.cursor)
+            self._move(step)
+            rows.selected.add(rows.cursor)
+            rows.redraw(rows.cursor)
+            self._say()
+
+    def clear(self) -> None:
+        """Select nothing."""
+        self._rows.selected.clear()
+        self._rows.refresh()
+
+    def _move(self, step: int) -> None:
+        self._rows.move(self._rows.cursor + step)
+        self._say()
+
+    def _say(self) -> None:
+        count = len(self._rows.selected)
+        self._tell(f"{count} selected: a grade is given to all of them" if count else "")
+
+
+class TopicList:
+    """Leaves the topics with some words in the list."""
+
+    def __init__(self, rows: TopicRows, judging: JudgingSession, run_pages: RunPages) -> None:
+        self._rows = rows
+        self._judging = judging
+        self._run_pages = run_pages
+
+    def filter(self, words: str) -> None:
+        """Leave the topics with these words in their text or id; the cursor goes to the one that is open."""
+        sought = words.lower().split()
+        rows, names = self._rows, self._judging.topics
+        rows.places = [
+            place
+            for place, topic in enumerate(names)
+            if all(word in f"{topic} {self._run_pages.topic(topic).text}".lower() for word in sought)
+        ]
+        here = rows.places.index(rows.current) if rows.current in rows.places else 0
+        entitle(rows, "Topics" if not sought else f"Topics · {len(rows.places)} of {len(names)}")
+        rows.show(len(rows.places), here)
+
+    def opened(self, place: int) -> None:
+        """Mark the topic that is open."""
+        rows = self._rows
+        rows.current = place
+        if place in rows.places:
+            rows.move(rows.places.index(place))
+        rows.refresh()
+
+    @property
+    def chosen(self) -> int | None:
+        """The topic that the cursor is on; None if the filter leaves none."""
+        rows = self._rows
+        return rows.places[rows.cursor] if rows.count else None
+
+
+class Judging(Protocol):
+    """The screen that documents are judged on, as far as `Grading` asks it."""
+
+    judging: JudgingSession
+    keys: KeyMap
+    labels: Sequence[str]
+    ranking: RankingRows
+
+    @property
+    def head(self) -> Head: ...
+    @property
+    def topic_id(self) -> str: ...
+    @property
+    def document_id(self) -> str | None: ...
+    def opinion(self, document: str) -> Opinion | None: ...
+    def begin_of(self, document: str) -> str: ...
+    def done_words(self) -> str: ...
+    def show_document(self) -> None: ...
+    def go(self, place: int) -> None: ...
+    def jump_to(self, topic: str, document: str) -> None: ...
+    def redraw(self, changed: Iterable[Event]) -> None: ...
+    def ask(
+        self, question: str, yes: Callable[[], object], *, others: Mapping[str, str] | None = None
+    ) -> None: ...
+    def ask_note(self, document: str, said: str, write: Callable[[str], None]) -> None: ...
+    def ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None: ...
+
+
+class Grading:
+    """Says something of the document that the cursor is on, or of those selected, and moves on."""
+
+    def __init__(self, screen: Judging, selection: Selection) -> None:
+        self._screen = screen
+        self._judging = screen.judging
+        self._head = screen.head
+        self._labels = screen.labels
+        self._selection = selection
+        self._rests_since: int | None = None
+        """The cursor has not moved since it stayed on a document that was just judged, for want of another to go to."""
+
+    def give(self, grade: int, reason: str = "") -> None:
+        """Give the document, or after a question the selected ones, a grade."""
+        places = self._selection.places()
+        if not places:
+            return
+        documents = [self._screen.ranking.documents[place] for place in places]
+        what = graded(grade, self._labels)
+        if len(places) > 1:
+            already = judged_already([self._screen.opinion(one) for one in documents], self._labels)
+            question = f"Grade {len(places)} documents {what}?{f' {already}.' if already else ''}"
+            self._screen.ask(question, lambda: self._give(places, grade, reason))
+        elif not self._asks_first(documents[0], what, lambda: self._give(places, grade, reason)):
+            self._give(places, grade, reason)
+
+    def skip(self) -> None:
+        """Put the document off, after a question if that takes back what was said of it."""
+        document = self._screen.document_id
+        if document is None:
+            return
+        before = self._screen.opinion(document)
+
+        def skip() -> None:
+            outcome = self._judging.skip(self._screen.topic_id, document)
+            self._judged(outcome, instead_of("skipped", before, self._labels), document, before)
+
+        if _stands(before):
+            name, said = self._screen.begin_of(document), standing(before, self._labels)
+            self._screen.ask(f"{name} has {said}. Skip it, which undoes that?", skip)
+        elif not self._rests:
+            skip()
+        else:
+            self._head.tell(f"it is skipped already: {self._on_words()}", "$warning")
+
+    def cant_tell(self, reason: str = "") -> None:
+        """Say that the document can't be judged."""
+        document = self._screen.document_id
+        if document is None:
+            return
+
+        def say() -> None:
+            before = self._screen.opinion(document)
+            outcome = self._judging.cant_tell(self._screen.topic_id, document, reason)
+            self._judged(outcome, instead_of("can't tell", before, self._labels), document, before)
+
+        if not self._asks_first(document, "can't tell", say):
+            say()
+
+    def note(self) -> None:
+        """Ask for a note on the document."""
+        topic, document = self._screen.topic_id, self._screen.document_id
+        if document is None:
+            return
+
+        def write(words: str) -> None:
+            self._done(self._judging.note(topic, document, words), "a note", document)
+            self._screen.show_document()
+
+        self._screen.ask_note(
+            self._screen.begin_of(document), self._judging.said_in_words(topic, document), write
+        )
+
+    def reason(self) -> None:
+        """Ask for a grade together with a reason."""
+        if self._screen.document_id is not None:
+            self._screen.ask_grade("Which grade, with a reason?", {"cant_tell": self.cant_tell})
+
+    def undo(self) -> None:
+        """Take the last action back."""
+        self._again(self._judging.undo(), "undo")
+
+    def redo(self) -> None:
+        """Redo what was undone last."""
+        self._again(self._judging.redo(), "redo")
+
+    def _give(self, places: Sequence[int], grade: int, reason: str) -> None:
+        ranking = self._screen.ranking
+        documents = [ranking.documents[place] for place in places]
+        before = self._screen.opinion(documents[-1])
+        what = graded(grade, self._labels)
+        outcome = self._judging.grade(self._screen.topic_id, documents, grade, reason)
+        if len(documents) == 1:
+            self._judged(outcome, instead_of(what, before, self._labels), documents[0], before)
+            return
+        self._selection.clear()
+        ranking.put(places[-1])
+        self._judged(outcome, f"{len(documents)} documents {what}", None, before)
+
+    def _asks_first(self, document: str, what: str, do: Callable[[], object]) -> bool:
+        """Whether the cursor only rests on a document that was just judged: then a question comes before a change."""
+        before = self._screen.opinion(document)
+        if not self._rests or not _stands(before):
+            return False
+        was = standing(before, self._labels)
+        if was == what:
+            self._head.tell(f"it has {was} already: {self._on_words()}", "$warning")
+        else:
+            question = f"{self._screen.begin_of(document)} has {was}. Change it to {what}?"
+            self._screen.ask(question, do, others={"next_unjudged_topic": "Go on with the next topic"})
+        return True
+
+    def _judged(self, outcome: Outcome, what: str, document: str | None, before: Opinion | None) -> None:
+        """Say what was done, and go on: to the next document not judged, or from a changed one to the one below."""
+        ranking, topic = self._screen.ranking, self._screen.topic_id
+        cursor = ranking.cursor
+        if _stands(before) and cursor + 1 < len(ranking.documents):
+            following: int | None = cursor + 1
+        else:
+            following = self._judging.next_unjudged(topic, cursor)
+        stays = following is None or following == cursor
+        self._done(outcome, what, document, self._on_words() if stays else "")
+        self._screen.go(cursor if following is None else following)
+        if stays:
+            self._rests_since = ranking.moves
+
+    @property
+    def _rests(self) -> bool:
+        return self._rests_since == self._screen.ranking.moves
+
+    def _on_words(self) -> str:
+        """Where to go from a document after which nothing of the topic is left."""
+        if self._judging.next_unjudged(self._screen.topic_id) is None:
+            return self._screen.done_words()
+        key = self._screen.keys.shown("next_unjudged_topic")
+        return f"only what was skipped is left here: {key} goes on"
+
+    def _again(self, outcome: Outcome | None, what: str) -> None:
+        if outcome is None:
+            self._head.tell(f"there is nothing to {what}")
+            return
+        event, count = outcome.events[0], len(outcome.events)
+        if count > 1:
+            self._done(outcome, f"{what}ne: {count} documents", None)
+        else:
+            self._done(outcome, f"{what}ne", event.document_id)
+        topic, document = event.topic_id, event.document_id
+        if topic in self._judging.topics and document in self._judging.order(topic).places:
+            self._screen.jump_to(topic, document)
+        else:
+            self._screen.show_document()
+
+    def _done(self, outcome: Outcome, what: str, document: str | None, further: str = "") -> None:
+        """Say what an action came to, and draw all that it changes but the document, which is shown next."""
+        name = None if document is None else self._screen.begin_of(document)
+        if further:
+            self._head.tell_outcome(outcome, "   ".join(filter(None, (what, further, name))))
+        else:
+            self._head.tell_outcome(outcome, ": ".join(filter(None, (what, name))))
+        self._screen.redraw(outcome.events)
+
+
+def _stands(opinion: Opinion | None) -> TypeGuard[Opinion]:
+    """Whether something was said that to put the document off would take back."""
+    return opinion is not None and opinion.action is not Action.skip
+
 
 IN_LAST_LINE = ("undo", "redo", "select", "next_unjudged", "next_unjudged_topic", "topics", "search", "filter",
                 "judged", "document", "zoom", "maths", "theme", "quit", "help")  # fmt: skip
@@ -50,7 +355,7 @@ class JudgeScreen(WorkScreen):
 
     CSS_PATH = Path(__file__).with_name("judge.tcss")
     AUTO_FOCUS = "#ranking"
-    ABOUT = about.ABOUT
+    ABOUT = PANES
 
     def __init__(
         self,
@@ -336,3 +641,18 @@ class JudgeScreen(WorkScreen):
             "judged": self._list_judged,
             "maths": self._toggle_maths,
         }
+
+
+class JudgeApp(WorkApp):
+    """Shows the judging screen until the annotator leaves it."""
+
+    def __init__(
+        self,
+        judging: JudgingSession,
+        run_pages: RunPages,
+        settings: ScreenSettings,
+        title: str,
+        start: str | None = None,
+        presence: Presence | None = None,
+    ) -> None:
+        super().__init__(JudgeScreen(judging, run_pages, settings.keys, start, title, presence), settings)

@@ -1,26 +1,256 @@
-"""Why a document is at its rank, or is not among the hits, on the search screen."""
+"""Why a hit is where it is: its score, two hits side by side, who votes for it, its way through an analyzer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence, Set
+from itertools import zip_longest
+
+from rich.cells import cell_len, chop_cells
 
 from searchapp.app import analyze
 from searchapp.app.analyze import SideBySide
-from searchapp.app.search import Searcher
-from searchapp.app.solved import SolvedTopic
-from searchapp.app.why import Comparison, Why, compare, ranked, said, why
-from searchapp.ranking import search
+from searchapp.app.inspection.explanation import Comparison, Difference, Why, compare, ranked, said, why
+from searchapp.app.search import Searcher, SolvedTopic
+from searchapp.model import AnalysisStep
+from searchapp.ranking import search_results
+from searchapp.ranking.search_results import IDF
 from searchapp.ranking.signals.base import Vote
-from searchapp.tui.dialogs import Words
-from searchapp.tui.picking import Choice, Picking
-from searchapp.tui.rows import one_line, shortened
-from searchapp.tui.search.analysis import LONGEST, Analyzed
-from searchapp.tui.search.asking import Kind
-from searchapp.tui.search.comparing import Compared
-from searchapp.tui.search.parts import SearchView
-from searchapp.tui.search.reading import LONGEST_ID
-from searchapp.tui.search.solved import SolvedPage, grade_said
-from searchapp.tui.search.why import Explained
+from searchapp.text import visible_line
+from searchapp.tui.kit.background import Kind
+from searchapp.tui.kit.content import Content
+from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog, Words
+from searchapp.tui.kit.explanation import Explained, bar
+from searchapp.tui.kit.widgets import fitted, one_line, shortened
+from searchapp.tui.search.panes import LONGEST_ID, SearchView, SolvedPage, grade_said
+
+COMPARED_ID_CELLS = 24
+"""In cells: a longer one is cut."""
+
+BAR_CELLS = 12
+VALUE_CELLS = 9
+FIGURES_FROM = 100
+"""Where there are this many cells, what a term's two values were computed from stands beside them."""
+
+_SHARED = ("df", IDF)
+_OWN = ("tf", "length")
+
+
+class Compared(TextDialog):
+    """Says why one of two hits is above the other."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        upper, lower = comparison.upper, comparison.lower
+        super().__init__(f"Why {_name(upper)} is above {_name(lower)}")
+        self._comparison = comparison
+
+    def text(self) -> Content:
+        return compared(self._comparison, self.room)
+
+
+def compared(comparison: Comparison, room: int) -> Content:
+    """Both scores part by part, the greatest differences first, in so many cells."""
+    upper, lower = comparison.upper, comparison.lower
+    lines = [
+        Content(f"rank {one.rank or 0:>6,}  score {one.score or 0.0:>10.4f}  {_name(one)}")
+        for one in (upper, lower)
+    ]
+    lines += [Content(""), Content.styled(_decides(comparison), "bold")]
+    if comparison.signals:
+        lines += [Content(""), *_table("Signal", comparison.signals, room)]
+    if comparison.terms:
+        title = "Part, before it is weighed" if comparison.signals else "Term"
+        lines += [Content(""), *_table(title, comparison.terms, room)]
+    return Content("\n").join(lines)
+
+
+def _decides(comparison: Comparison) -> str:
+    most, upper, lower = comparison.decides, comparison.upper, comparison.lower
+    if upper.score == lower.score:
+        return "Their scores are equal: the order of their ids decides."
+    if most is None:
+        return "No part by itself speaks for the upper one: it is all of them together."
+    between = (upper.score or 0.0) - (lower.score or 0.0)
+    return f"{most.what} decides most: {most.gain:+z.4f}; all parts together {between:+z.4f}"
+
+
+def _table(title: str, differences: Sequence[Difference], room: int) -> list[Content]:
+    figures = _figure_cells(differences) if room >= FIGURES_FROM else 0
+    beside = 3 * (VALUE_CELLS + 1) + BAR_CELLS + 2 + figures
+    longest = max(len(one.what) for one in differences)
+    width = max(8, min(longest, room - beside))
+    greatest = max(abs(one.gain) for one in differences) or 1.0
+    head = (
+        f"{fitted(title, width)} {'upper':>{VALUE_CELLS}} {'lower':>{VALUE_CELLS}} {'upper −':>{VALUE_CELLS}}"
+    )
+    lines = [Content.styled(head, "bold $accent")]
+    for one in differences:
+        said = _figures(one) if figures else ""
+        lines.append(
+            Content.assemble(
+                f"{fitted(one.what, width)} {_value(one.upper)} {_value(one.lower)} {one.gain:>+{VALUE_CELLS}.4f}  ",
+                (bar(abs(one.gain) / greatest, BAR_CELLS), "$primary" if one.gain >= 0 else "$error"),
+                (f"  {said}", "$faint"),
+            )
+        )
+    return lines
+
+
+def _value(value: float | None) -> str:
+    return f"{'–':>{VALUE_CELLS}}" if value is None else f"{value:>{VALUE_CELLS}.4f}"
+
+
+def _figure_cells(differences: Sequence[Difference]) -> int:
+    return max(len(_figures(one)) for one in differences) + 2
+
+
+def _figures(one: Difference) -> str:
+    """What the two values were computed from: what is the same for both once, then what is not."""
+    upper, lower = dict(one.upper_figures), dict(one.lower_figures)
+    said = [f"{name} {upper.get(name) or lower[name]}" for name in _SHARED if name in upper or name in lower]
+    said += [
+        f"{name} {upper.get(name, '–')} : {lower.get(name, '–')}"
+        for name in _OWN
+        if name in upper or name in lower
+    ]
+    return "  ".join(said)
+
+
+def _name(why: Why) -> str:
+    return shortened(why.document_id, COMPARED_ID_CELLS)
+
+
+LONGEST = 4_000
+"""Characters of a document that are analyzed."""
+
+COMMON = "bold $match"
+"""The look of terms that both have."""
+
+Word = tuple[str, str]
+"""A term, and what it looks like."""
+
+Ask = Callable[[str, Callable[[SideBySide], object], Callable[[Exception], object]], object]
+"""Asks for the analysis in a field, whose name is the first argument."""
+
+
+class Analyzed(TextDialog):
+    """Shows each step for a document and a query, in one field after the other."""
+
+    IS_FULL = True
+
+    def __init__(self, document: str, fields: Sequence[str], ask: Ask) -> None:
+        super().__init__(f"Document {shortened(document, 40)} and the query, from text to terms")
+        self._fields = fields
+        self._place = 0
+        self._ask = ask
+        self._found: dict[str, SideBySide] = {}
+        self._trouble: dict[str, str] = {}
+
+    @property
+    def hint(self) -> str:
+        return "←→ another field    ↑↓ scroll    esc back"
+
+    @property
+    def field(self) -> str:
+        """The field whose analyzer is shown."""
+        return self._fields[self._place]
+
+    def on_mount(self) -> None:
+        self._want()
+        super().on_mount()
+
+    def further(self) -> dict[str, Callable[[], object]]:
+        return {
+            "right": lambda: self._go(1), "tab": lambda: self._go(1),
+            "left": lambda: self._go(-1), "shift+tab": lambda: self._go(-1),
+        }  # fmt: skip
+
+    def _go(self, step: int) -> None:
+        self._place = (self._place + step) % len(self._fields)
+        self._want()
+        self.draw()
+
+    def _want(self) -> None:
+        field = self.field
+        if field in self._found:
+            return
+
+        def came(found: SideBySide) -> None:
+            self._found[field] = found
+            if self.is_attached:
+                self.draw()
+
+        def failed(error: Exception) -> None:
+            self._trouble[field] = str(error)
+            if self.is_attached:
+                self.draw()
+
+        self._ask(field, came, failed)
+
+    def text(self) -> Content:
+        parts: list[tuple[str, str]] = []
+        for place, name in enumerate(self._fields):
+            parts += [(f" {name} ", "bold reverse $primary" if place == self._place else "$faint"), (" ", "")]
+        lines = [Content.assemble(*parts), Content("")]
+        found, trouble = self._found.get(self.field), self._trouble.get(self.field)
+        if found is not None:
+            lines += side_by_side_lines(found, self.room)
+        elif trouble is not None:
+            lines.append(Content.styled(trouble, "$error"))
+        else:
+            lines.append(Content.styled("…", "$faint"))
+        return Content("\n").join(lines)
+
+
+def side_by_side_lines(found: SideBySide, room: int) -> list[Content]:
+    """The steps, the document's on the left and the query's on the right, in so many cells."""
+    cells = max(8, (room - 3) // 2)
+    lines = [Content.assemble((f"{'document':<{cells}}", "bold"), (" │ ", "$line"), ("query", "bold"))]
+    before: list[list[Word]] = []
+    for pair in found.steps:
+        common = pair.common
+        words = [_words(pair.document, common), _words(pair.query, common)]
+        is_same, before = words == before, words
+        one_sided = "" if pair.is_of_query else "  documents only"
+        note = ("" if pair.is_of_document else "  queries only") or one_sided
+        note += "  changes nothing" if is_same else ""
+        lines.append(Content.assemble((f"── {visible_line(pair.name)}", "$accent"), (note, "$faint")))
+        if is_same:
+            continue
+        left, right = (list(_wrapped(one, cells)) for one in words)
+        for one, other in zip_longest(left, right, fillvalue=()):
+            free = cells - sum(cell_len(text) for text, _look in one)
+            lines.append(Content.assemble(*one, (" " * free, ""), (" │ ", "$line"), *other))
+    if not any(pair.common for pair in found.steps[-1:]):
+        lines += [Content(""), Content.styled("They have no term of this field in common.", "$warning")]
+    return lines
+
+
+def _words(step: AnalysisStep | None, common: Set[str]) -> list[Word]:
+    if step is None:
+        return []
+    if step.text is not None:
+        return [(visible_line(word), "") for word in step.text.split()]
+    if not step.tokens:
+        return [("(nothing)", "$faint")]
+    return [(visible_line(one.term), COMMON if one.term in common else "") for one in step.tokens]
+
+
+def _wrapped(words: Sequence[Word], cells: int) -> Iterator[list[Word]]:
+    """Words on lines of so many cells, a blank between them; a longer one goes over several lines."""
+    line: list[Word] = []
+    used = 0
+    for text, look in words:
+        for piece in chop_cells(text, cells) or [""]:
+            width = cell_len(piece)
+            if line and used + 1 + width > cells:
+                yield line
+                line, used = [], 0
+            if line:
+                line.append((" ", ""))
+                used += 1
+            line.append((piece, look))
+            used += width
+    yield line
 
 
 class Reasons:
@@ -182,7 +412,7 @@ class Reasons:
         answers = page.answers
 
         def texts(searcher: Searcher) -> dict[str, str]:
-            found = search.sources(searcher.index, answers) if answers else {}
+            found = search_results.sources(searcher.index, answers) if answers else {}
             return {name: str(source.get("text", "")) for name, source in found.items()}
 
         self._screen.quick.ask(Kind.why, texts, page.show_texts, self._screen.tell_error)

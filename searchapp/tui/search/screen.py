@@ -1,56 +1,353 @@
-"""Searching on the screen: what the keys do.
+"""The search screen, and how it is opened: what its keys do, and whether the ranking in sight is of what is sought.
 
-The screen holds its parts and lets them do their work: `searching` asks and takes in, `hits` and `reading` show,
-`grading`, `choosing`, `reasons` and `copying` do what keys stand for, `why` and `facets` are dialogs. What these may
-ask of the screen is in `parts`.
+What is done with a hit while another ranking is waited for is put off until that is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 
-from searchapp.app.fused import FUSED_DEPTH
-from searchapp.app.past import Past
-from searchapp.app.search import Searcher
+from searchapp.app.saved_searches import Past
+from searchapp.app.search import FUSED_DEPTH, Searcher
+from searchapp.app.sessions import grading_session
+from searchapp.config.settings import Settings
+from searchapp.engines.base import Engine
 from searchapp.errors import SearchappError
-from searchapp.ranking.language import BrokenQuery
-from searchapp.ranking.search import SearchResult
-from searchapp.tui.bars import Entry, KeyLine
-from searchapp.tui.content import entitle
-from searchapp.tui.dialogs import Help
-from searchapp.tui.head import Banner
-from searchapp.tui.keys import KeyMap
-from searchapp.tui.line import Line
-from searchapp.tui.palette import Offer
-from searchapp.tui.rows import Rows
-from searchapp.tui.screen import KeyScreen
-from searchapp.tui.search import about
+from searchapp.judging.session import Session
+from searchapp.model import IndexInfo
+from searchapp.progress import Advance, InWords, Progress
+from searchapp.ranking.query_language import BrokenQuery
+from searchapp.ranking.search_results import SearchResult
+from searchapp.tasks.base import Task
+from searchapp.text import counted, visible
+from searchapp.tui.kit.background import LANES, Asker, Kind, Post
+from searchapp.tui.kit.content import entitle
+from searchapp.tui.kit.dialogs import Help
+from searchapp.tui.kit.keys import KeyMap, ScreenSettings
+from searchapp.tui.kit.line import Line
+from searchapp.tui.kit.palette import Offer
+from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, saves, show_in_pager
+from searchapp.tui.kit.status import said_by
+from searchapp.tui.kit.widgets import Entry, KeyLine, Rows
+from searchapp.tui.search import actions as about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
-from searchapp.tui.search.asked import Asked, Words
-from searchapp.tui.search.asking import LANES, Asker
-from searchapp.tui.search.choosing import Choosing
-from searchapp.tui.search.copying import Copying
-from searchapp.tui.search.freshness import LOOK_SECONDS, Freshness, title_of
-from searchapp.tui.search.grading import Grading
-from searchapp.tui.search.hits import HitRows, prepare
-from searchapp.tui.search.judging import Judging
-from searchapp.tui.search.keeping import Keeping
-from searchapp.tui.search.learning import Learning
-from searchapp.tui.search.listing import Listing
-from searchapp.tui.search.note import Note
-from searchapp.tui.search.opening import Opened
-from searchapp.tui.search.putting_off import PuttingOff
-from searchapp.tui.search.reading import Reading
+from searchapp.tui.search.choices import Choosing, Keeping
+from searchapp.tui.search.judging import Grading, Judging
+from searchapp.tui.search.panes import Asked, HitRows, Note, Reading, SearchView, Solved, Words, prepare
 from searchapp.tui.search.reasons import Reasons
-from searchapp.tui.search.searching import Position, Searching, Sought, Trail
-from searchapp.tui.search.solved import Solved
-from searchapp.tui.status import said_by
+from searchapp.tui.search.requests import Listing, Position, Searching, Sought, Trail
+
+
+class Learning:
+    """A `Progress` that says how far it is; `post` has that done in the thread of the screen."""
+
+    def __init__(self, post: Post, head: Banner) -> None:
+        self._words = InWords(lambda words: post(lambda: head.tell(words, lasts=False)))
+        self.is_at_work = False
+
+    @contextmanager
+    def stage(self, label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
+        with self._words.stage(label, total, in_bytes=in_bytes) as advance:
+            self.is_at_work = True
+            try:
+                yield advance
+            finally:
+                self.is_at_work = False
+
+
+LOOK_SECONDS = 1.0
+"""How often it is looked how long an answer takes."""
+
+SLOW_SECONDS = 1.5
+"""After which an answer is late, and the ranking in sight is called one from before."""
+
+LOOKS = 3
+"""Every how manyth time the engine is asked whether another version of the index serves, while nobody asks else."""
+
+FROM_BEFORE = "the hits below are those from before"
+NONE_YET = "there are no hits yet"
+
+
+def title_of(task: Task, info: IndexInfo) -> str:
+    """What the first line of the screen begins with."""
+    return f"{task.name} · {counted(info.documents, 'document')}"
+
+
+class Shown(Protocol):
+    """The screen that shows the ranking, as far as this part asks it."""
+
+    searched: Task
+    searching: Searching
+    quick: Asker
+    slow: Asker
+    learning: Learning
+    hits: HitRows
+    error: Exception | None
+
+    @property
+    def head(self) -> Banner: ...
+    def forget_documents(self) -> None:
+        """Show nothing any more that comes from the documents of another version of the index."""
+
+    def draw_sought(self) -> None:
+        """Show what is sought, and what is wrong with that."""
+
+
+class Freshness:
+    """Sees to it that nobody takes an old ranking for a new one."""
+
+    def __init__(self, screen: Shown, info: IndexInfo) -> None:
+        self._screen = screen
+        self._info = info
+        self._news = ""
+        self._title = "Hits"
+        self._looks = 0
+        self._was_old = False
+
+    def asker(self, name: str, searcher: Callable[[], Searcher], post: Post, later: Callable[..., object],
+              other: Callable[[], Asker], lanes: int) -> Asker:  # fmt: skip
+        """An asker that notices when the index is built again; the `other` one is told."""
+        return Asker(
+            name,
+            searcher,
+            post,
+            later,
+            lanes=lanes,
+            replaced=lambda: self._replaced(other()),
+            opened=self._opened,
+        )
+
+    @property
+    def is_old(self) -> bool:
+        """Whether the ranking in sight is not that of what is sought, because the engine fails or is slow."""
+        error = self._screen.error
+        is_trouble = error is not None and not isinstance(error, BrokenQuery)
+        return is_trouble or self._screen.searching.waited >= SLOW_SECONDS
+
+    @property
+    def words(self) -> str:
+        """That the ranking is old, if it is."""
+        if not self.is_old or not (self.is_late or isinstance(self._screen.error, SearchappError)):
+            return ""
+        return NONE_YET if self._screen.searching.listing is None else FROM_BEFORE
+
+    @property
+    def is_late(self) -> bool:
+        return self._screen.searching.waited >= SLOW_SECONDS
+
+    def begun(self) -> None:
+        """Something else is searched for: what was said until now goes when it is found."""
+        self._screen.head.lasts = False
+
+    def found(self, title: str) -> None:
+        """There is another ranking, of this title; tell the news of the index, if there is any."""
+        self._title = title
+        head = self._screen.head
+        if not head.lasts:
+            head.tell(self._news, "$primary", lasts=False)
+        elif self._news:
+            head.tell(self._news, "$primary", add=True, lasts=False)
+        self._news = ""
+
+    def draw(self) -> None:
+        """Mark the ranking if it is old."""
+        self._was_old = self.is_old
+        entitle(self._screen.hits, self.title)
+
+    @property
+    def title(self) -> str:
+        """What the ranking is, and whether it is old."""
+        has_hits = self._screen.searching.listing is not None
+        return f"From before: {self._title}" if self._was_old and has_hits else self._title
+
+    def look(self) -> None:
+        """Say how long an answer takes that is late; if nobody asks, look whether another version serves."""
+        searching = self._screen.searching
+        if self.is_late:
+            if not self._screen.learning.is_at_work:
+                self._screen.head.tell(
+                    f"no answer for {int(searching.waited)} s yet", "$warning", lasts=False
+                )
+            if not self._was_old:
+                self._screen.draw_sought()
+            return
+        self._looks += 1
+        is_resting = not searching.is_waiting and self._screen.error is None and self._screen.quick.is_idle
+        if is_resting and self._looks % LOOKS == 0:
+            self._screen.quick.ask(
+                Kind.version,
+                lambda searcher: searcher.require_serving(),
+                lambda _nothing: None,
+                lambda _error: None,  # what is searched for next says it
+            )
+
+    def _replaced(self, other: Asker) -> None:
+        """The version that was asked is gone: search in the one that serves."""
+        other.renew()
+        self._screen.searching.ask_again()
+
+    def _opened(self, info: IndexInfo) -> None:
+        """Another version is asked from now on."""
+        if info == self._info:
+            return
+        self._info = info
+        self._news = f"the index was built again: the hits are those of {info.version} from now on"
+        self._screen.head.retitle(title_of(self._screen.searched, info))
+        self._screen.forget_documents()
+        if not self._screen.searching.is_waiting:
+            self._screen.searching.ask_again()
+
+
+OF_HIT = {
+    "why",
+    "compare",
+    "citing",
+    "analysis",
+    "document",
+    "like",
+    "copy_id",
+    "copy_text",
+    "copy_command",
+    "pager",
+}
+"""What is done with a hit, or with the ranking as it is."""
+
+AFTER_IT = {"down", "up", "page_down", "page_up", "first", "last", "undo"}
+"""What is put off too where one of these is: it goes on from there, or takes that back."""
+
+
+class PuttingOff:
+    """Keeps what is to be done with a hit until the ranking is there that somebody sees coming."""
+
+    def __init__(self, do: Callable[[str], object]) -> None:
+        self._do = do
+        self._names: list[str] = []
+
+    def takes(self, name: str) -> bool:
+        """Whether something is done with a hit, or comes after that, and so is put off now."""
+        is_of_hit = name in OF_HIT or name.startswith("grade_") or (bool(self._names) and name in AFTER_IT)
+        if is_of_hit:
+            self._names.append(name)
+        return is_of_hit
+
+    def catch_up(self) -> None:
+        """Do what was put off."""
+        names, self._names = self._names, []
+        for name in names:
+            self._do(name)
+
+    def give_up(self) -> None:
+        """Do none of it: there is no such ranking."""
+        self._names.clear()
+
+
+SIGNS = '+-"()*:\\'
+"""What may say more than words, which a command would take for what it says."""
+
+
+class Copying:
+    """Copies the hit that the cursor is on, or what was asked for."""
+
+    def __init__(self, screen: SearchView) -> None:
+        self._screen = screen
+
+    def copy_id(self) -> None:
+        self._copy(lambda result: result.hit.document_id)
+
+    def copy_text(self) -> None:
+        self._copy(lambda result: result.text)
+
+    def _copy(self, of: Callable[[SearchResult], str]) -> None:
+        result = self._screen.result()
+        if result is not None:
+            self._screen.app.copy_to_clipboard(visible(of(result)))  # it may be pasted into a shell
+
+    def command(self) -> str | None:
+        """The command that prints what is seen; None where there is none."""
+        sought = self._screen.searching.sought
+        if sought.like is not None or (sought.literal and set(SIGNS) & set(sought.text)):
+            return None
+        parts = list(self._screen.program)
+        if sought.recipe is not None:
+            parts += ["--recipe", sought.recipe]
+        for one in sought.filters:
+            parts += ["--filter", f"{one.field}={one.value}"]
+        seen = self._screen.hits.visible_places
+        parts += ["--size", str(max(1, len(seen)))]
+        if seen.start:
+            parts += ["--from", str(seen.start + 1)]
+        return shlex.join([*parts, "--", self._screen.searched.reference, sought.text])
+
+    def copy_command(self) -> None:
+        command = self.command()
+        if command is None:
+            self._screen.head.tell(
+                "no command takes this text as words alone: it has signs that say more", "$warning"
+            )
+        else:
+            self._screen.app.copy_to_clipboard(visible(command))
+
+    def pager(self) -> None:
+        result = self._screen.result()
+        if result is None:
+            return
+        show_in_pager(self._screen.app, f"{result.hit.document_id}\n\n{result.text}\n")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What the search screen is opened with.
+
+    `searcher` is the one for what is typed; `another` opens a further one, for what takes longer. `command` is how the
+    program was called, up to the words. `session` opens that of whoever grades documents.
+    `elsewhere` gives the palette what there is besides the task.
+    """
+
+    searcher: Searcher
+    another: Callable[[Progress], Searcher]
+    home: Path
+    command: Sequence[str]
+    sought: Sought
+    session: Callable[[], Session]
+    elsewhere: Callable[[KeyScreen], Iterable[Offer]] = lambda _screen: ()
+    restore: bool = False
+    """Whether it opens where it was left, unless something is sought, and keeps where it is left."""
+
+
+def opened_search(
+    searcher: Searcher,
+    engine: Engine,
+    sought: Sought,
+    settings: Settings,
+    own: ScreenSettings,
+    held: ExitStack,
+    data: Path | None,
+    annotator: str | None,
+) -> Opened:
+    """A search that begins with what is `sought`; the log of who grades there is closed with `held`.
+
+    `data` is where the task's files are, if that was said.
+    """
+    task = searcher.task
+    return Opened(
+        searcher,
+        lambda progress: Searcher.open(task, engine, progress, settings.home, data),
+        settings.home,
+        ("searchapp", "search", *(("--data", str(data)) if data else ())),
+        sought,
+        lambda: grading_session(held, settings.judgments, task.name, annotator),
+        restore=own.restore,
+    )
+
 
 COLUMNS = {"hits": "list", "document": "text"}
 
@@ -60,7 +357,8 @@ class SearchScreen(KeyScreen):
 
     CSS_PATH = Path(__file__).with_name("search.tcss")
     AUTO_FOCUS = "#words"
-    ABOUT = about.ABOUT
+    SAVES_GRADES = True
+    ABOUT = about.PANES
 
     def __init__(self, opened: Opened, keys: KeyMap) -> None:
         searcher = opened.searcher
@@ -197,6 +495,8 @@ class SearchScreen(KeyScreen):
 
     def act(self, name: str) -> None:
         """Do what a name stands for; what is for a hit waits for the ranking that was asked for before."""
+        if saves(name) and (self.grading.awaits_hits or self.head.is_waiting):
+            return  # no grade is saved for a hit that was not shown, or while a dialog that was asked for opens
         if self.searching.is_waiting and self._put_off.takes(name):
             return
         if name.startswith("grade_"):
@@ -232,6 +532,9 @@ class SearchScreen(KeyScreen):
 
     def found(self, listing: Listing, cursor: int) -> None:
         self.error = None
+        if self.grading.awaits_hits:
+            self.grading.awaits_hits = False
+            self.await_paint()
         self.hits.open(listing, cursor, self.judging.mark_cells)
         count = listing.total
         recipe = listing.request.recipe or self.searched.info.search_recipe
@@ -397,3 +700,11 @@ class SearchScreen(KeyScreen):
             "copy_command": self.copying.copy_command,
             "pager": self.copying.pager,
         }
+
+
+class SearchApp(KeyApp):
+    """Shows the search screen until whoever searches leaves it."""
+
+    def __init__(self, opened: Opened, settings: ScreenSettings) -> None:
+        self.search = SearchScreen(opened, settings.keys)
+        super().__init__(self.search, settings.theme, settings.spacing)

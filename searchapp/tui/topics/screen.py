@@ -1,28 +1,120 @@
-"""Walking the topics of a run on the screen; what it has in common with that of two runs is in `base`.
-
-`figuring` computes the figures of all topics in the background.
-"""
+"""The screen of a run's topics: their figures in the background, the failures, and how it is opened."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from searchapp.app.topic_figures import Figures
-from searchapp.tui.bars import KeyLine
-from searchapp.tui.content import entitle
-from searchapp.tui.keys import KeyMap
-from searchapp.tui.topics import about
-from searchapp.tui.topics.actions import GRADING, IN_LAST_LINE
-from searchapp.tui.topics.base import GoldScreen
-from searchapp.tui.topics.figuring import Figuring
-from searchapp.tui.topics.lists import FigureRows, MissedRows, RankingRows
-from searchapp.tui.topics.parts import Opened
-from searchapp.tui.topics.side import Side
-from searchapp.tui.topics.walking import Walking
+from searchapp.app.inspection.topics import RunTopics, TopicsRequest
+from searchapp.app.topic_figures import Figures, Order
+from searchapp.config.settings import SPACINGS, Settings
+from searchapp.judging.session import Session
+from searchapp.model import Run
+from searchapp.tasks.base import Task
+from searchapp.tui.gold import actions
+from searchapp.tui.gold.actions import GRADING, IN_LAST_LINE
+from searchapp.tui.gold.lists import FigureRows, MissedRows, Opened, RankingRows, Walking
+from searchapp.tui.gold.screen import GoldScreen, Side
+from searchapp.tui.kit.background import Background, Post
+from searchapp.tui.kit.content import entitle
+from searchapp.tui.kit.keys import DOCUMENT_READ, TOPIC_SOUGHT, TOPICS_FILTER, About, KeyMap
+from searchapp.tui.kit.screen import KeyApp
+from searchapp.tui.kit.widgets import KeyLine
+
+PANES = {
+    "ranking": About(
+        "The ranking",
+        "The documents of the topic in the order of the run or recipe, with what is relevant marked.",
+        (),
+        ("next_gold", "previous_gold", "next_missed", "why", "document", "judge", "next_topic", "jump"),
+    ),
+    "missed": About(
+        "The missed gold",
+        "Relevant documents that are not in the ranking, each with its rank further down or the reason.",
+        (),
+        ("next_missed", "why", "next_gold", "jump"),
+    ),
+    "topics": About(
+        "The topics",
+        "The topics with their figures. The ranking of a topic is shown once it is opened.",
+        (),
+        ("open", "order", "worst_topic", "failures", "filter", "jump"),
+    ),
+    "topic": TOPIC_SOUGHT,
+    "document": DOCUMENT_READ,
+    "filter": TOPICS_FILTER,
+}
+
+
+EVERY_SECONDS = 0.2
+"""How often it is said how far it is."""
+
+
+class Figuring:
+    """The figures, once they are there.
+
+    Args:
+        topics: the topics
+        post: has something done in the thread of the screen
+        so_far: is told the share of topics whose rankings are read
+        came: is given the figures
+        failed: is given the error, if there are none
+    """
+
+    def __init__(
+        self,
+        topics: RunTopics,
+        post: Post,
+        so_far: Callable[[float], object],
+        came: Callable[[Figures], object],
+        failed: Callable[[Exception], object],
+    ) -> None:
+        self._background = Background("figures", lambda: topics, post)
+        self._post = post
+        self._so_far = so_far
+        self._came = came
+        self._failed = failed
+        self._is_closed = False
+
+    def begin(self) -> None:
+        """Compute them."""
+        self._background.ask(0, self._work, self._take, self._failed)
+
+    @property
+    def is_idle(self) -> bool:
+        return self._background.is_idle
+
+    def close(self) -> None:
+        """Compute no further."""
+        self._is_closed = True
+        self._background.close()
+
+    def _work(self, topics: RunTopics) -> Figures | None:
+        if not topics.gold:  # without which nothing need be read
+            return None
+        total, told = len(topics.topics), time.monotonic()
+        rankings = []
+        for done, ranking in enumerate(topics.rankings(), start=1):
+            if self._is_closed:
+                return None
+            rankings.append(ranking)
+            if time.monotonic() - told >= EVERY_SECONDS:
+                told = time.monotonic()
+                self._tell(done / total)
+            time.sleep(0)  # keys come first
+        return topics.figures(Run(topics.pages.name, tuple(rankings)))
+
+    def _tell(self, share: float) -> None:
+        self._post(lambda: self._so_far(share))
+
+    def _take(self, figures: Figures | None) -> None:
+        if figures is not None:
+            self._came(figures)
+
 
 NAMED = 5
 """Ranks of relevant documents that a title names before it counts the others."""
@@ -35,7 +127,7 @@ class TopicsScreen(GoldScreen):
 
     CSS_PATH = Path(__file__).with_name("topics.tcss")
     AUTO_FOCUS = "#ranking"
-    ABOUT = about.ABOUT
+    ABOUT = PANES
 
     topic_rows: FigureRows
     walking: Walking
@@ -120,3 +212,56 @@ class TopicsScreen(GoldScreen):
             "worst_topic": self.walking.to_worst,
             "failures": self.walking.toggle_failing,
         }
+
+
+class TopicsApp(KeyApp):
+    """Shows the screen of topics until it is left."""
+
+    def __init__(self, topics: TopicsScreen, theme: str, spacing: str = SPACINGS[0]) -> None:
+        super().__init__(topics, theme, spacing)
+        self.topics = topics
+
+
+def topics_screen(
+    topics: RunTopics,
+    request: TopicsRequest,
+    settings: Settings,
+    session: Callable[[], Session],
+    start: str | None = None,
+    order: Order = Order.file,
+    *,
+    failing: bool = False,
+) -> TopicsScreen:
+    """The screen of the topics that a request has opened.
+
+    `session` opens that of whoever judges there, if somebody does. `start` is the topic to begin with; with `failing`
+    only topics are listed that something is wrong with.
+
+    Raises:
+        UsageError: there is no topic `start`, or none at all.
+        DataError: the settings file gives the screen's keys what they can't be.
+    """
+    topics.require(start)
+    keys = actions.load(settings.of_user, topics.task.info.grades).keys
+    again = command(topics.task, request)
+    return TopicsScreen(Opened(topics, title(topics), session, again, start, order, failing), keys)
+
+
+def title(topics: RunTopics) -> str:
+    """What the first line calls the topics of a run."""
+    pages = topics.pages
+    name, _at, _digest = pages.name.rpartition("@")
+    return f"{topics.task.name} {pages.split or ''} · {name or pages.name}"
+
+
+def command(task: Task, request: TopicsRequest) -> Sequence[str]:
+    """The command that opens the same screen, up to the topic."""
+    options = {
+        "--run": request.run,
+        "--recipe": request.recipe,
+        "--split": request.split,
+        "--data": request.data,
+        "--depth": request.depth,
+    }
+    given = [str(one) for name, value in options.items() if value is not None for one in (name, value)]
+    return ("searchapp", "topics", task.reference, *given)

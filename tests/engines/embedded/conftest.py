@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
+from searchapp.config.settings import Settings
 from searchapp.engines.base import Found, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.servers import Server as Answering
-from searchapp.engines.embedded import EmbeddedEngine, compiling, native
-from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.storage import comparison
+from searchapp.engines.elasticsearch.client import Server as Answering
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
+from searchapp.lucene import native
+from searchapp.lucene.index import segments
+from searchapp.lucene.native import compilation
 from searchapp.model import Document
-from searchapp.settings import Settings
 from tests.search.comparing import comparable, first_difference, in_words_of_both
 
 Query = Mapping[str, Any]
@@ -90,15 +91,15 @@ def compiled_with(common: Path, *options: str) -> Iterator[Path]:
     What is compiled with the same options is compiled once for all test processes, in the folder that they know.
     """
     command = compiler()
-    path: Path = common / "-".join(["compiled", *options]) / compiling.LIBRARY.name
+    path: Path = common / "-".join(["compiled", *options]) / compilation.LIBRARY.name
     path.parent.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch, (path.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         patch.setenv("CC", " ".join([command, *options]))
         if not path.exists():
-            assert compiling.compiled(path) == ""
+            assert compilation.compiled(path) == ""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "LIBRARY", path)
+        patch.setattr(compilation, "LIBRARY", path)
         native._loaded.cache_clear()
         yield path
     native._loaded.cache_clear()
@@ -107,8 +108,8 @@ def compiled_with(common: Path, *options: str) -> Iterator[Path]:
 @pytest.fixture
 def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small parts beside few documents too: beside ten times as many, or as many times as the test's file says."""
-    monkeypatch.setattr(comparison, "FEWEST_DOCUMENTS", 1)
-    monkeypatch.setattr(comparison, "SMALL", getattr(request.module, "SMALL", 10))
+    monkeypatch.setattr(segments, "FEWEST_DOCUMENTS", 1)
+    monkeypatch.setattr(segments, "SMALL", getattr(request.module, "SMALL", 10))
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from searchapp.engines.base import IndexSpec
-from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.parts import Parts
-from searchapp.engines.embedded.schema import Schema
-from searchapp.engines.embedded.storage.reader import IndexReader
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
+from searchapp.lucene.index.mapping import Schema
+from searchapp.lucene.index.reader import IndexReader
+from searchapp.lucene.search.searcher import Parts
 from searchapp.model import Document
 from tests.search.drawing import Draw
 

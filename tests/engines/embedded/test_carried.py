@@ -27,23 +27,16 @@ from hypothesis import strategies as st
 
 import searchapp
 from searchapp.app.index import build
-from searchapp.engines.embedded import EmbeddedEngine, engine
-from searchapp.engines.embedded.storage import (
-    carried,
-    code_digest,
-    comparison,
-    inverter,
-    joined,
-    merger,
-    writer,
-)
-from searchapp.engines.embedded.storage.arrays import ArrayFile
-from searchapp.engines.embedded.storage.carried import Carried
-from searchapp.engines.embedded.storage.fields import Packed
-from searchapp.engines.embedded.storage.layout import MANIFEST, Manifest
-from searchapp.engines.embedded.storage.small_part import SmallPart
-from searchapp.engines.embedded.storage.verified import STAMP
+from searchapp.engines import embedded as engine
+from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import Damaged, EngineRefused, Replaced, SearchappError
+from searchapp.lucene.index import inverter, merge, segments, versions, writer
+from searchapp.lucene.index import inverter as merger
+from searchapp.lucene.index.arrays import ArrayFile
+from searchapp.lucene.index.layout import MANIFEST, STAMP, Manifest
+from searchapp.lucene.index.merge import Carried
+from searchapp.lucene.index.segments import SmallPart
+from searchapp.lucene.index.writer import Packed
 from searchapp.model import Document
 from searchapp.progress import Silent
 from tests.engines.embedded.conftest import MAPPING, body, spec_of
@@ -195,11 +188,11 @@ def test_any_edits_give_the_files_of_a_whole_build(
         if in_pieces:
             for module, name, size in (
                 (inverter, "RUN_TOKENS", 5),
-                (joined, "WINDOW", 3),
-                (joined, "LOOKED_THROUGH", 2),
+                (merge, "WINDOW", 3),
+                (merge, "LOOKED_THROUGH", 2),
                 (merger, "MERGED_TOKENS", 4),
-                (comparison, "CHUNK", 2),
-                (comparison, "KEPT_BYTES", 100),
+                (segments, "CHUNK", 2),
+                (segments, "KEPT_BYTES", 100),
             ):
                 patch.setattr(module, name, size)
         with closing(EmbeddedEngine(Path(home), "test")) as embedded:
@@ -209,12 +202,12 @@ def test_any_edits_give_the_files_of_a_whole_build(
                 require_as_rebuilt(embedded, Path(home), documents)
 
 
-@pytest.mark.parametrize("window", [joined.WINDOW, 500])
+@pytest.mark.parametrize("window", [merge.WINDOW, 500])
 def test_few_edits_of_many_documents_give_the_files_of_a_whole_build(
     embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int
 ) -> None:
     """What belongs to few is found in another way than what belongs to many."""
-    monkeypatch.setattr(joined, "WINDOW", window)
+    monkeypatch.setattr(merge, "WINDOW", window)
     draw = random.Random(window)
 
     def text() -> str:
@@ -322,19 +315,19 @@ def test_what_is_stored_as_different_texts_is_compared_as_different_bytes() -> N
         Document("1", "a", {"year": 1, "tag": "a"}),
         *(Document("1", "a", {"year": value}) for value in (1, [1], 1.0, True, "1", None, 2**70, 0.0, -0.0)),
     ]
-    assert len({carried.written(document) for document in documents}) == len(documents)
+    assert len({merge.written(document) for document in documents}) == len(documents)
     # Equal ones are the same bytes, whoever else refers to their parts.
     text = "a ring"
     fields = {"tag": [text, sys.intern(text), "".join(text)], text: 1.5}
-    written = carried.written(Document("1", text, fields))
-    assert written == carried.written(Document("1", "a " + "ring"[:4], json.loads(json.dumps(fields))))
+    written = merge.written(Document("1", text, fields))
+    assert written == merge.written(Document("1", "a " + "ring"[:4], json.loads(json.dumps(fields))))
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40)), max_size=120), st.booleans())
 def test_parts_that_belong_to_what_is_marked_are_marked(drawn: list[tuple[int, int]], few: bool) -> None:
     sizes = np.array([size for size, _number in drawn], np.uint16)
     marked = np.array([number == 0 if few else number < 20 for _size, number in drawn], bool)
-    found = joined.marked_parts(marked, sizes)
+    found = merge.marked_parts(marked, sizes)
     assert found.dtype == bool
     assert found.tolist() == np.repeat(marked, sizes).tolist()
 
@@ -393,24 +386,26 @@ def test_analyzers_that_are_not_searchapps_own_take_over_nothing(tmp_path: Path)
 
 def test_the_code_that_counts_is_every_file_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = Path(searchapp.__file__).parent
-    shutil.copytree(package / "analysis", tmp_path / "analysis")
-    shutil.copytree(package / "engines", tmp_path / "engines")
+    shutil.copytree(package / "lucene", tmp_path / "lucene")
+    (tmp_path / "engines").mkdir()
+    shutil.copy(package / "engines" / "embedded.py", tmp_path / "engines")
     shutil.copy(package / "model.py", tmp_path)
     monkeypatch.setattr(searchapp, "__file__", str(tmp_path / "__init__.py"))
-    digest = code_digest.code_digest.__wrapped__
+    digest = versions.code_digest.__wrapped__
     assert digest() == ""  # it was written after this process was started, which runs other code
-    monkeypatch.setattr(code_digest, "_LOADED", time.time() + 3600)
+    monkeypatch.setattr(versions, "_LOADED", time.time() + 3600)
     before = digest()
     assert before
-    (tmp_path / "analysis" / "__pycache__").mkdir(exist_ok=True)
-    (tmp_path / "analysis" / "__pycache__" / "new.pyc").write_bytes(b"1")
+    analysis = tmp_path / "lucene" / "analysis"
+    (analysis / "__pycache__").mkdir(exist_ok=True)
+    (analysis / "__pycache__" / "new.pyc").write_bytes(b"1")
     assert digest() == before
-    data = sorted(file for file in (tmp_path / "analysis" / "data").rglob("*") if file.is_file())
+    data = sorted(file for file in (analysis / "data").rglob("*") if file.is_file())
     for file in (
         data[0],
-        tmp_path / "analysis" / "porter2.py",
-        tmp_path / "engines" / "embedded" / "values.py",
-        tmp_path / "engines" / "embedded" / "storage" / "inverter.py",
+        analysis / "stemmers.py",
+        tmp_path / "engines" / "embedded.py",
+        tmp_path / "lucene" / "index" / "merge.py",
         tmp_path / "model.py",
     ):
         content = file.read_bytes()
@@ -418,20 +413,18 @@ def test_the_code_that_counts_is_every_file_of_it(tmp_path: Path, monkeypatch: p
         assert digest() != before
         file.write_bytes(content)
     assert digest() == before
-    monkeypatch.setattr(code_digest, "version", lambda name: f"{name} 1")
+    monkeypatch.setattr(versions, "version", lambda name: f"{name} 1")
     assert digest() != before
     (tmp_path / "model.py").unlink()
     assert digest() == ""
 
 
-def test_a_version_of_before_is_built_anew(embedded: EmbeddedEngine) -> None:
-    """Before there was incremental indexing, manifests named no code, and no digests of documents were kept."""
+def test_a_version_made_by_unknown_code_is_built_anew(embedded: EmbeddedEngine) -> None:
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     folder = folder_of(Path(embedded.info().location).parent, "rings")
     manifest = Manifest.read(folder)
     object.__setattr__(manifest, "analysis", "")
     manifest.write(folder)
-    assert "analysis" not in json.loads((folder / MANIFEST).read_text())
     assert embedded.open("rings").info.documents == 100
     assert embedded.compare("rings", MAPPING) is None
 
@@ -498,7 +491,7 @@ def test_a_version_of_the_same_name_in_an_index_that_was_made_again_is_another_o
     assert files_of(tmp_path, "rings") == before
 
 
-@pytest.mark.parametrize("name", [MANIFEST, f"{carried.DIGESTS}.npy"])
+@pytest.mark.parametrize("name", [MANIFEST, f"{merge.DIGESTS}.npy"])
 def test_verbose_says_that_a_damaged_version_can_not_be_compared(
     embedded: EmbeddedEngine, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
@@ -545,7 +538,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.storage import joined
+from searchapp.lucene.index import merge
 from tests.engines.embedded.conftest import MAPPING, spec_of
 from tests.engines.embedded.test_carried import EDITED, compared
 joins = []
@@ -556,7 +549,7 @@ def join(*given):
         os.kill(os.getpid(), signal.SIGKILL)
     return whole(*given)
 
-whole, joined.join = joined.join, join
+whole, merge.join = merge.join, join
 embedded = EmbeddedEngine(Path(sys.argv[1]), "test")
 embedded.build("rings", spec_of(EDITED), EDITED, carried=compared(embedded, EDITED))
 """

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines.embedded import EmbeddedEngine, laid_out, native, pruning
-from searchapp.engines.embedded import index as embedded_index
-from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.storage.reader import BoundedPostings, FieldReader
+from searchapp.engines import embedded as embedded_index
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import QueryRefused
+from searchapp.lucene import native
+from searchapp.lucene.index.reader import BoundedPostings, FieldReader
+from searchapp.lucene.search import kernels, pruning
 from searchapp.model import Document
 from tests.engines.embedded.conftest import Both, body, compiled_with, spec_of
 from tests.engines.embedded.test_kernels import TOPICS, recipe
@@ -73,8 +74,8 @@ def test_it_finds_what_scoring_all_documents_finds(
 ) -> None:
     index = indexes[name]
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):
-        patch.setattr(laid_out, "LOOKED_UP", looked_up)
-        patch.setattr(laid_out, "MAP_SHARE", 10**6)
+        patch.setattr(kernels, "LOOKED_UP", looked_up)
+        patch.setattr(kernels, "MAP_SHARE", 10**6)
         pruner = pruner_of(index, maps)
         for _time in range(2):  # with what is kept of the time before
             found, expected = answers(index, query, size, pruner)
@@ -101,9 +102,9 @@ FOUND: list[Json] = [
 def test_sums_and_maxima_of_terms_are_found(
     functions: None, indexes: dict[str, EmbeddedIndex], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(laid_out, "MAP_SHARE", 10**6)
+    monkeypatch.setattr(kernels, "MAP_SHARE", 10**6)
     for query, size, looked_up in itertools.product(FOUND, (1, 5, 40), (1, 10**6)):
-        monkeypatch.setattr(laid_out, "LOOKED_UP", looked_up)
+        monkeypatch.setattr(kernels, "LOOKED_UP", looked_up)
         pruner = pruner_of(indexes[name])
         for _time in range(2):
             found, expected = answers(indexes[name], query, size, pruner)
@@ -207,7 +208,7 @@ def test_what_a_large_batch_needs_is_marked_for_its_processes(
 def test_memory_for_terms_at_hand_is_bounded(
     functions: None, indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("searchapp.engines.embedded.compiled_maxscore.MOST_TERMS", 3)
+    monkeypatch.setattr("searchapp.lucene.search.kernels.MOST_TERMS", 3)
     index = indexes["random"]
     pruner = pruner_of(index)
     for boost in (1.0, 2.0, 3.0):
@@ -305,9 +306,9 @@ def test_postings_out_of_order_are_no_crash(
         return replace(found, documents=np.ascontiguousarray(alter(found.documents)))
 
     monkeypatch.setattr(FieldReader, "bounded", altered)
-    monkeypatch.setattr(laid_out, "MAP_SHARE", 10**6)
+    monkeypatch.setattr(kernels, "MAP_SHARE", 10**6)
     for looked_up, terms in itertools.product((1, 10**6), ("abcdefg", "ge")):
-        monkeypatch.setattr(laid_out, "LOOKED_UP", looked_up)
+        monkeypatch.setattr(kernels, "LOOKED_UP", looked_up)
         pruner = pruner_of(index)
         for _time in range(2):
             assert pruner.best(index._bodies.read(body(match(terms), 5)).query, 5) is not None

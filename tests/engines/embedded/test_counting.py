@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.base import Counts, Index
+from searchapp.engines.base import Index
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused
-from searchapp.model import Document, Hits
+from searchapp.model import Counts, Document, Hits
 from tests.engines.embedded.conftest import MAPPING, Both, body, spec_of
 from tests.profile import SEED
 
@@ -112,6 +112,8 @@ def test_hits_begin_behind_a_place_where_there_is_no_hit(index: Index) -> None:
         ({"search_after": ["1.0", "1"]}, "only a number and a text"),
         ({"search_after": [True, "1"]}, "only a number and a text"),
         ({"search_after": [1.0, 1]}, "only a number and a text"),
+        ({"search_after": [1e39, "1"]}, r"`search_after` begins with 1e\+39, which is not a finite float32"),
+        ({"search_after": [10**400, "1"]}, "which is not a finite float32"),
     ],
 )
 def test_a_place_that_makes_no_sense_is_refused(index: Index, more: dict[str, Any], said: str) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import gc
-import json
 import mmap
 import os
 import random
-import sqlite3
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,13 +18,13 @@ import hypothesis
 import pytest
 
 from searchapp import processes
-from searchapp.digests import digest_file
-from searchapp.engines.embedded import EmbeddedEngine, index
-from searchapp.engines.embedded.storage import columns, documents, layout, verified
-from searchapp.engines.embedded.storage.layout import CHECKSUMS, MANIFEST, Manifest
-from searchapp.engines.embedded.storage.verified import STAMP
-from searchapp.engines.embedded.storage.versions import CURRENT
+from searchapp.engines import embedded as index
+from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import Damaged, DataError, SearchappError
+from searchapp.lucene.index import arrays, documents, layout
+from searchapp.lucene.index import layout as verified
+from searchapp.lucene.index.layout import CHECKSUMS, STAMP, Manifest
+from searchapp.lucene.index.versions import CURRENT
 from searchapp.model import Document
 from searchapp.progress import Silent
 from tests.engines.embedded.conftest import Query, body, spec_of
@@ -69,7 +67,7 @@ HIGHLIGHT = {"type": "plain", "number_of_fragments": 0, "fields": {"text": {}}}
 def several_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several blocks a file, several batches of topics, and several processes whatever the machine."""
     monkeypatch.setattr(layout, "BLOCK", SMALL)
-    monkeypatch.setattr(columns, "BLOCK", SMALL)
+    monkeypatch.setattr(arrays, "BLOCK", SMALL)
     monkeypatch.setattr(index, "BATCH_BODIES", 2)
     monkeypatch.setattr(processes, "cores", lambda: 2)
 
@@ -274,7 +272,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             seen.append(len(content))
             return zlib.crc32(content, value)
 
-    monkeypatch.setattr(columns, "zlib", Counted)
+    monkeypatch.setattr(arrays, "zlib", Counted)
     return seen
 
 
@@ -325,55 +323,3 @@ def test_what_one_process_has_verified_no_other_verifies_again(
         checked.clear()
         list(opened.search([body(QUERIES[0])]))
         assert not checked
-
-
-# Indexes from before there were checksums
-
-
-def make_old(folder: Path) -> None:
-    """Turn a version into what searchapp wrote before there were checksums."""
-    (folder / CHECKSUMS).unlink()
-    (folder / STAMP).unlink()
-    with closing(sqlite3.connect(folder / documents.FILE, isolation_level=None)) as database:
-        database.execute("ALTER TABLE document DROP COLUMN checksum")
-    manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
-    del manifest["digest"], manifest["files"][CHECKSUMS]
-    manifest["format"] = 1
-    for name, file in manifest["files"].items():
-        digest = digest_file(folder / name)
-        assert digest == file["digest"] or name == documents.FILE
-        manifest["files"][name] = [(folder / name).stat().st_size, digest]
-    (folder / MANIFEST).write_text(json.dumps(manifest), "utf-8")
-    (folder.parent / CURRENT).write_text(folder.name)
-
-
-@pytest.fixture
-def old(embedded: EmbeddedEngine, folder: Path) -> Iterator[Path]:
-    expected = answers(embedded)
-    make_old(folder)
-    yield folder
-    assert embedded.index_info("rings") is None or answers(embedded) == expected
-
-
-def test_an_old_index_answers_and_is_verified_whole_when_it_is_first_opened(
-    embedded: EmbeddedEngine, old: Path, verifications: list[Path]
-) -> None:
-    for _ in range(3):
-        answers(embedded)
-    assert len(verifications) == 1
-    embedded.verify("rings", Silent())
-
-
-def test_an_old_index_that_was_altered_is_not_ranked_on(embedded: EmbeddedEngine, old: Path) -> None:
-    chance = random.Random(SEED)
-    for file in sorted(old.iterdir()):
-        if file.name in (STAMP, MANIFEST):
-            continue
-        content = file.read_bytes()
-        flip(file, chance.randrange(len(content)), chance.randrange(8))
-        with pytest.raises(DataError, match=rf"damaged \({file.name} was altered\): build it again"):
-            answers(embedded)
-        assert embedded.index_info("rings") is None
-        file.write_bytes(content)
-    flip(file, 0, 0)
-    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from searchapp.analysis import AnalysisRegistry
-from searchapp.engines.embedded import highlight
-from searchapp.engines.embedded.highlight import Emitted
+from searchapp.lucene.analysis import AnalysisRegistry
+from searchapp.lucene.search import highlight
+from searchapp.lucene.search.highlight import Emitted
 
 
 def test_the_same_tokens_come_again_by_analyzer_and_text() -> None:

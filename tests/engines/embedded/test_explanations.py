@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.embedded.queries.leaves import ids
+from searchapp.lucene.queries import match_all
 from searchapp.model import Document
 from tests.engines.embedded.conftest import Both
 
@@ -220,4 +220,4 @@ def require_same_explanations(engines: Both, queries: dict[str, dict[str, Any]])
     ],
 )
 def test_ids_are_kept_as_on_the_server(document_id: str, kept: str) -> None:
-    assert ids.encoded(document_id).hex() == kept
+    assert match_all.encoded(document_id).hex() == kept

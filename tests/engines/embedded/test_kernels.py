@@ -17,13 +17,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines.embedded import EmbeddedEngine, compiling, kernels, native, sums, topk
-from searchapp.engines.embedded import index as embedded_index
-from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.kernels import SUM, Batch, Table
-from searchapp.engines.embedded.rows import Row
-from searchapp.engines.embedded.sums import Scores
+from searchapp.engines import embedded as embedded_index
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import QueryRefused
+from searchapp.lucene import native
+from searchapp.lucene.native import compilation
+from searchapp.lucene.search import kernels, scoring
+from searchapp.lucene.search.kernels import SUM, Batch, Table
+from searchapp.lucene.search.scoring import Scores
+from searchapp.lucene.search.term_scores import Row
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.engines.embedded.test_pruning import INDEXES, QUERIES, match
@@ -157,21 +159,21 @@ def test_rows_are_added_in_the_order_of_numpy(
         if is_part:
             batch.elsewhere.append((len(elsewhere), sum(elsewhere)))
     batch.end_topic(size, all_match, float(np.float32(tie)), [2, 7])
-    (answer,) = kernels.best(functions, batch, ranks, ranks, few)
+    (answer,) = kernels.best_of_batch(functions, batch, ranks, ranks, few)
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):
-        patch.setattr(sums, "FEW", few)
+        patch.setattr(scoring, "FEW", few)
         if tie == SUM:
-            found = [sums.total_of_few(clause) or sums.total(COUNT, clause) for clause in clauses]
+            found = [scoring.total_of_few(clause) or scoring.total(COUNT, clause) for clause in clauses]
             joined = [one for one in found if isinstance(one, Row)]
-            expected = sums.total(COUNT, joined, [one for one in found if isinstance(one, Scores)])
+            expected = scoring.total(COUNT, joined, [one for one in found if isinstance(one, Scores)])
         else:
-            expected = sums.best([sums.total(COUNT, clause) for clause in clauses], tie)
+            expected = scoring.disjunction_max([scoring.total(COUNT, clause) for clause in clauses], tie)
         values, mask = expected.values, np.ones(COUNT, bool) if all_match else expected.values > 0
     if not np.isfinite(values).all():
         assert answer is None
         return
     mask[[2, 7]] = False
-    documents = topk.best(Scores(np.where(mask, values, np.float32(0)), mask), ranks, size)
+    documents = scoring.best(Scores(np.where(mask, values, np.float32(0)), mask), ranks, size)
     assert answer is not None
     assert answer[0].tolist() == documents.tolist()
     assert answer[1].view(np.int32).tolist() == values[documents].view(np.int32).tolist()
@@ -230,7 +232,7 @@ def test_numbers_that_point_nowhere_are_no_crash(
     batch.end_clause(rounded=False)
     batch.end_topic(5, False, SUM, [])
     with pytest.raises(IndexError, match="postings"):
-        kernels.best(functions, batch, ranks, ranks, 3)
+        kernels.best_of_batch(functions, batch, ranks, ranks, 3)
 
 
 @pytest.mark.parametrize("number", [-1, COUNT, 2**31 - 1])
@@ -245,21 +247,21 @@ def test_ranks_that_point_nowhere_are_no_crash(library: Path, altered: str, numb
     batch.end_clause(rounded=False)
     batch.end_topic(5, False, SUM, [])
     with pytest.raises(IndexError, match="postings"):
-        kernels.best(functions, batch, arrays["ranks"], arrays["by_rank"], 3)
+        kernels.best_of_batch(functions, batch, arrays["ranks"], arrays["by_rank"], 3)
 
 
 def test_what_was_compiled_from_another_source_is_not_used(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = tmp_path / "kernels.c"
-    older.write_text(compiling.SOURCES[0].read_text() + "/* older */\n")
+    older.write_text(compilation.SOURCES[0].read_text() + "/* older */\n")
     path = tmp_path / "older.so"
-    assert compiling.compiled(path, [older]) == ""
-    monkeypatch.setattr(compiling, "LIBRARY", path)
+    assert compilation.compiled(path, [older]) == ""
+    monkeypatch.setattr(compilation, "LIBRARY", path)
     native._loaded.cache_clear()
     assert native.library() is None
     assert "another version" in native.lacking()
-    monkeypatch.setattr(compiling, "LIBRARY", tmp_path / "nothing.so")
+    monkeypatch.setattr(compilation, "LIBRARY", tmp_path / "nothing.so")
     native._loaded.cache_clear()
     assert native.library() is None
     assert "not compiled" in native.lacking()
@@ -277,7 +279,7 @@ def turn_a_bit(path: Path) -> None:
 
 
 def lose_the_checksum(path: Path) -> None:
-    compiling.checksum_of(path).unlink()
+    compilation.checksum_of(path).unlink()
 
 
 @pytest.mark.parametrize("harm", [cut_short, turn_a_bit, lose_the_checksum])
@@ -286,8 +288,8 @@ def test_what_was_altered_since_it_was_compiled_is_not_loaded(
 ) -> None:
     path = tmp_path / library.name
     shutil.copy(library, path)
-    shutil.copy(compiling.checksum_of(library), compiling.checksum_of(path))
-    monkeypatch.setattr(compiling, "LIBRARY", path)
+    shutil.copy(compilation.checksum_of(library), compilation.checksum_of(path))
+    monkeypatch.setattr(compilation, "LIBRARY", path)
     native._loaded.cache_clear()
     assert native.library() is not None
     path.unlink()  # what is loaded stays whole, or this process would be killed when it ends
@@ -303,12 +305,12 @@ def test_a_compiler_may_come_with_options(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", f"{os.environ.get('CC') or 'cc'} -g0")
-    assert compiling.compiled(tmp_path / "made.so", compiling.SOURCES[-1:]) == ""
-    assert compiling.is_sound(tmp_path / "made.so")
-    compiling.remove(tmp_path / "made.so")
+    assert compilation.compiled(tmp_path / "made.so", compilation.SOURCES[-1:]) == ""
+    assert compilation.is_sound(tmp_path / "made.so")
+    compilation.remove(tmp_path / "made.so")
     assert not list(tmp_path.iterdir())
     monkeypatch.setenv("CC", "'cc")
-    assert compiling.compiled(tmp_path / "made.so") == "CC is no command: 'cc"
+    assert compilation.compiled(tmp_path / "made.so") == "CC is no command: 'cc"
 
 
 def test_a_compiler_that_fails_leaves_nothing_behind(
@@ -316,8 +318,8 @@ def test_a_compiler_that_fails_leaves_nothing_behind(
 ) -> None:
     source = tmp_path / "kernels.c"
     source.write_text("#error no\n")
-    assert "failed: " in compiling.compiled(tmp_path / "made.so", [source])
-    assert "failed: " in compiling.compiled(tmp_path / "absent" / "made.so")
+    assert "failed: " in compilation.compiled(tmp_path / "made.so", [source])
+    assert "failed: " in compilation.compiled(tmp_path / "absent" / "made.so")
     monkeypatch.setenv("CC", "no-such-compiler")
-    assert compiling.compiled(tmp_path / "made.so") == "there is no C compiler"
+    assert compilation.compiled(tmp_path / "made.so") == "there is no C compiler"
     assert [path.name for path in tmp_path.iterdir()] == ["kernels.c"]

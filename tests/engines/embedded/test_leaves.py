@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.embedded import EmbeddedEngine, index
-from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.queries.boosts import boosted
-from searchapp.engines.embedded.queries.leaf import EVERYWHERE, Leaf, MarkedLeaf, Places
-from searchapp.engines.embedded.queries.leaves import match_all, match_none
-from searchapp.engines.embedded.queries.nodes import Query
-from searchapp.engines.embedded.queries.parse import Parser
-from searchapp.engines.embedded.queries.readers import READERS
-from searchapp.engines.embedded.schema import Schema
-from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
+from searchapp.engines import embedded as index
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
+from searchapp.lucene.index.mapping import Schema
+from searchapp.lucene.index.reader import IndexReader, Numbers
+from searchapp.lucene.queries import match_all
+from searchapp.lucene.queries import match_all as match_none
+from searchapp.lucene.queries.parser import Parser
+from searchapp.lucene.queries.query import EVERYWHERE, Leaf, MarkedLeaf, Places, Query, boosted
+from searchapp.lucene.search.request import READERS
 from searchapp.model import Document, Token
 from tests.engines.embedded.conftest import body, spec_of
 from tests.search.asking import KINDS

@@ -14,10 +14,12 @@ import pytest
 from searchapp import tasks
 from searchapp.app.index import index_task
 from searchapp.engines.base import IndexSpec
-from searchapp.engines.embedded import EmbeddedEngine, maxscore, native, pruning
-from searchapp.engines.index_settings import similarities, with_similarities
+from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused, QueryRefused
 from searchapp.formats.problems import Problems
+from searchapp.lucene import native
+from searchapp.lucene.index.index_settings import similarities, with_similarities
+from searchapp.lucene.search import maxscore, pruning
 from searchapp.model import Document, Hits
 from searchapp.progress import Silent
 from searchapp.ranking import recipes

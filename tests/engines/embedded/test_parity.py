@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from searchapp import resources
+from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.servers import Server as Answering
+from searchapp.engines.elasticsearch.client import Server as Answering
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Topic
 from searchapp.ranking import recipes
-from searchapp.settings import Settings
-from searchapp.tasks.nlps import TASK
+from searchapp.tasks.nlps.task import TASK
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL, SEED
 from tests.scheduling import OLDER

@@ -15,34 +15,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines.base import BEYOND_FLOAT32, Explanation, Found
-from searchapp.engines.embedded import (
-    EmbeddedEngine,
-    accumulated,
-    compiled_maxscore,
-    laid_out,
-    maxscore,
-    native,
-    pruning,
-    sums,
-    together,
-)
-from searchapp.engines.embedded import index as embedded_index
-from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.parts import Parts
-from searchapp.engines.embedded.queries.leaf import Leaf
-from searchapp.engines.embedded.queries.leaves.exists import Exists
-from searchapp.engines.embedded.queries.leaves.ids import Ids
-from searchapp.engines.embedded.queries.leaves.number_in_set import NumberInSet
-from searchapp.engines.embedded.queries.leaves.number_range import NumberRange
-from searchapp.engines.embedded.queries.leaves.phrase import Phrase
-from searchapp.engines.embedded.queries.leaves.prefix import Prefix
-from searchapp.engines.embedded.queries.leaves.synonym import Synonym
-from searchapp.engines.embedded.queries.leaves.term import Term
-from searchapp.engines.embedded.queries.leaves.term_in_set import TermInSet
-from searchapp.engines.embedded.storage import impacts
+from searchapp.engines import embedded as embedded_index
+from searchapp.engines.base import Found
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import DataError, QueryRefused, Replaced, SearchappError
-from searchapp.model import Document
+from searchapp.lucene import native
+from searchapp.lucene.index import impacts
+from searchapp.lucene.queries.fulltext import Phrase
+from searchapp.lucene.queries.match_all import Exists, Ids
+from searchapp.lucene.queries.number_range import NumberRange
+from searchapp.lucene.queries.query import Leaf
+from searchapp.lucene.queries.term import NumberInSet, Prefix, Synonym, Term, TermInSet
+from searchapp.lucene.search import kernels, maxscore, pruning, scoring
+from searchapp.lucene.search import maxscore as accumulated
+from searchapp.lucene.search.searcher import Parts
+from searchapp.model import BEYOND_FLOAT32, Document, Explanation
 from tests.engines.embedded.conftest import MAPPING, body, compiled_with
 from tests.engines.embedded.parted import edited, parts_of, whole_of
 from tests.engines.embedded.test_kernels import TOPICS
@@ -128,7 +115,7 @@ def functions(request: pytest.FixtureRequest, _common: Path) -> Iterator[None]:
 def few() -> Iterator[None]:
     """Let few postings be many, as they are elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (sums, together, compiled_maxscore):
+        for module in (scoring, kernels, kernels):
             patch.setattr(module, "FEW", 20)
         yield
 
@@ -169,7 +156,7 @@ PATHS: dict[str, dict[tuple[Any, str], Any]] = {
         (maxscore, "BEAM"): 4,
         (maxscore, "AT_ONCE"): 0,
         (maxscore, "SCORED_SHARE"): 0,
-        (laid_out, "LOOKED_UP"): 10**6,
+        (kernels, "LOOKED_UP"): 10**6,
         (pruning, "LOOKED_UP"): 10**6,
     },
     "added up": {
@@ -424,14 +411,8 @@ def test_each_part_knows_what_the_whole_is_like(cases: dict[str, Both]) -> None:
                 assert field.document_frequencies().tolist() == list(map(theirs.document_frequency, terms))
                 for term in [*terms, *(term.decode() for term in theirs.terms), "absent", "aa", ""]:
                     assert field.document_frequency(term) == theirs.document_frequency(term)
-                    assert field.occurs(term) == theirs.occurs(term)
-                    assert field.may_have(term) == theirs.may_have(term)
             for leaf in LEAVES:
                 assert leaf.settled(reader) == leaf.settled(expected)
-                for scores in (True, False):
-                    for known in (True, False):
-                        args = scores, known
-                        assert leaf.may_match(reader, *args) == leaf.may_match(expected, *args), leaf
 
 
 def test_nobody_is_told_of_dead_documents(cases: dict[str, Both]) -> None:

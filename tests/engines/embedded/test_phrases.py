@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from searchapp.engines.embedded import EmbeddedEngine, native
-from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.queries.leaves import phrase as phrase_leaf
-from searchapp.engines.embedded.queries.leaves.phrase import Phrase
-from searchapp.engines.embedded.storage import term_positions
-from searchapp.engines.embedded.storage.reader import Postings
-from searchapp.engines.embedded.storage.term_positions import TermPositions
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
+from searchapp.lucene import native
+from searchapp.lucene.index import terms as term_positions
+from searchapp.lucene.index.reader import Postings
+from searchapp.lucene.index.terms import TermPositions
+from searchapp.lucene.queries import fulltext as phrase_leaf
+from searchapp.lucene.queries.fulltext import Phrase
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL

@@ -14,23 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines.embedded import (
-    EmbeddedEngine,
-    accumulated,
-    bounded_clause,
-    laid_out,
-    maxscore,
-    native,
-    pruning,
-    similarity,
-)
-from searchapp.engines.embedded import index as embedded_index
-from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.pruning import Pruner
-from searchapp.engines.embedded.rows import Rows
-from searchapp.engines.embedded.storage import impacts
-from searchapp.engines.embedded.storage.columns import Columns
+from searchapp.engines import embedded as embedded_index
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import QueryRefused
+from searchapp.lucene import native, similarity
+from searchapp.lucene.index import impacts
+from searchapp.lucene.search import kernels, maxscore, pruning
+from searchapp.lucene.search import maxscore as accumulated
+from searchapp.lucene.search import maxscore as bounded_clause
+from searchapp.lucene.search.pruning import Pruner
+from searchapp.lucene.search.term_scores import Rows
 from searchapp.model import Document, Hit
 from tests.engines.embedded.conftest import MAPPING, Both, body, spec_of
 from tests.search.drawing import Draw
@@ -100,7 +93,7 @@ def always() -> Iterator[None]:
             yield
 
 
-def pruner_of(index: EmbeddedIndex, maps: int = laid_out.MAP_BYTES) -> Pruner:
+def pruner_of(index: EmbeddedIndex, maps: int = kernels.MAP_BYTES) -> Pruner:
     reader = index._searchers[0].reader
     return Pruner(reader, Rows(reader), index._analyzers, maps)
 
@@ -215,7 +208,7 @@ def test_pruning_finds_what_scoring_all_documents_finds(
         patch.setattr(maxscore, "SAMPLED", sampled)
         patch.setattr(accumulated, "BLOCK", 64)
         patch.setattr(pruning, "SOUGHT", phrases_sought)
-        patch.setattr(laid_out, "LOOKED_UP", looked_up)
+        patch.setattr(kernels, "LOOKED_UP", looked_up)
         patch.setattr(pruning, "LOOKED_UP", looked_up)
         if not has_impacts:
             for field in index._reader.fields.values():
@@ -454,7 +447,7 @@ def test_memory_for_what_is_laid_out_is_bounded(indexes: dict[str, EmbeddedIndex
         for word in "abcd":
             found, expected = answers(index, match([word, "a"]), 5, pruner)
             assert found == expected
-        pruner.prepare([index._bodies.read(body(match("abcd"))).query] * laid_out.REPEATED)
+        pruner.prepare([index._bodies.read(body(match("abcd"))).query] * kernels.REPEATED)
     assert len(pruner._laid_out.known) == 2
     assert len({impacts.ctypes.data for impacts in pruner._laid_out.known.values()}) == 2
 
@@ -498,16 +491,16 @@ def test_scores_grow_with_impacts_whatever_the_weight() -> None:
         assert (np.diff(upper) >= 0).all()
 
 
-def test_an_index_without_impacts_is_read_as_before(
+def test_impacts_that_are_in_no_file_are_computed(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     documents = INDEXES["random"]
-    embedded.build("older", spec_of(documents), documents)
+    embedded.build("rings", spec_of(documents), documents)
     queries = [body(match(words), 10) for words in ("abc", "g", "a")]
-    expected = list(embedded.open("older").search(queries))
-    monkeypatch.setattr(Columns, "has", lambda _columns, _name: False)
-    older = embedded.open("older")
-    assert not older._reader.fields["text"].has_impacts
+    index = embedded.open("rings")
+    expected = list(index.search(queries))
+    monkeypatch.setattr(index._reader.fields["text"], "_impacts", None)
+    assert not index._reader.fields["text"].has_impacts
     monkeypatch.setattr(pruning, "MOST_COMPUTED", 100)
     for _time in range(2):
-        assert list(older.search(queries)) == expected
+        assert list(index.search(queries)) == expected

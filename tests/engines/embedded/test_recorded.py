@@ -16,7 +16,8 @@ from functools import cache
 import pytest
 
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.queries.readers import READERS
+from searchapp.lucene.search.request import READERS
+from searchapp.ranking.search_results import text_fields
 from tests.profile import FULL
 from tests.search import asking, chosen, comparing, queries, recording
 from tests.search.comparing import Json, Outcome
@@ -82,6 +83,15 @@ def test_all_that_is_chosen_by_hand_is_recorded_on_one_version_of_the_server() -
         changed = [one for one in {**kept, **asked} if kept.get(one) != asked.get(one)]
         assert not changed, f"{name}: {', '.join(changed[:SHOWN])}: {CHANGED}"
     assert {load(name).server for name in NAMES} == {VERSION}
+
+
+def test_samples_are_recorded_with_every_text_field_highlighted() -> None:
+    for name, case in chosen.by_searchapp().items():
+        fields = set(text_fields(case["mapping"]["mappings"]["properties"]))
+        lacking = {
+            field for one in load(name).answered for field in fields ^ one.body["highlight"]["fields"].keys()
+        }
+        assert load(name).answered and not lacking, f"{name}: {sorted(lacking)}: {CHANGED}"
 
 
 def test_every_kind_of_query_is_recorded() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from searchapp.analysis.errors import NotSupported
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused
+from searchapp.lucene.errors import NotSupported
 from searchapp.model import Document
 from tests.engines.embedded.conftest import MAPPING, body, spec_of
 
@@ -281,12 +281,120 @@ def test_a_mapping_that_makes_no_sense_is_a_sentence(
         embedded.build("refused", spec_of([], mapping), [])
 
 
+def test_all_problems_of_a_mapping_are_reported_with_their_paths(embedded: EmbeddedEngine) -> None:
+    mapping = {
+        "settings": {
+            "analysis": {"filter": {"odd": {"type": "kstem"}}},
+            "similarity": {"flat": {"type": "BM25", "b": 2}},
+            "shards": 3,
+        },
+        "mappings": {
+            "dynamic": "true",
+            "properties": {
+                "id": {"type": "keyword"},
+                "text": {"type": "text", "analyzer": "englsh", "norms": False, "boost": 2},
+                "body": {"type": "text", "analyzer": "englsh", "fields": {"raw": {"type": "wildcard"}}},
+                "place": {"type": "geo_point"},
+            },
+        },
+    }
+    with pytest.raises(EngineRefused) as refused:
+        embedded.build("refused", spec_of([], mapping), [])
+    assert [line.partition(": ")[0] for line in refused.value.lines] == [
+        "settings",
+        "settings.similarity.flat",
+        "mappings",
+        "mappings.properties.text",
+        "mappings.properties.body.fields.raw",
+        "mappings.properties.place",
+        "settings.analysis.filter.odd",
+        "mappings.properties.body",
+    ]
+    assert "`norms` and `boost` in the field text" in str(refused.value)
+
+
+def test_all_problems_of_a_search_body_are_reported_with_their_paths(embedded: EmbeddedEngine) -> None:
+    embedded.build("body", spec_of([], MAPPING), [])
+    query = {
+        "bool": {
+            "must": [{"match": {"text": "a"}}, {"fuzzy": {"text": "a"}}],
+            "should": [
+                {"dis_max": {"queries": [{"match": {"text": {"query": "a", "slop": 1}}}, {"nothing": {}}]}}
+            ],
+            "filter": {"regexp": {"text": "a"}},
+        }
+    }
+    index = embedded.open("body")
+    asked = {"query": query, "sort": "id", "size": 10}
+    for ask in (index.find, lambda given: list(index.search([given]))):
+        with pytest.raises(EngineRefused) as refused:
+            ask(asked)
+        assert [line.partition(": ")[0] for line in refused.value.lines][:4] == [
+            "query.bool.must[1]",
+            "query.bool.should[0].dis_max.queries[0]",
+            "query.bool.should[0].dis_max.queries[1]",
+            "query.bool.filter",
+        ]
+        assert len(refused.value.lines) == 5 and "`sort: id`" in refused.value.lines[4]
+
+
+def test_all_problems_beside_the_query_are_reported_with_their_paths(embedded: EmbeddedEngine) -> None:
+    embedded.build("body", spec_of([], MAPPING), [])
+    asked = {
+        "query": {"fuzzy": {"text": "a"}},
+        "aggs": {},
+        "sort": "id",
+        "from": -1,
+        "size": "many",
+        "search_after": [1],
+        "track_scores": 2,
+        "track_total_hits": "some",
+        "_source": {"includes": ["t*"], "excludes": "a.b", "only": "text"},
+        "explain": "no",
+        "highlight": {
+            "order": "score",
+            "require_field_match": False,
+            "fields": {"text": {}, "body": {}, "te*": {"type": "plain", "pre_tags": "<"}},
+            "highlight_query": {"bool": {"must": [{"nothing": {}}, {"regexp": {"text": "a"}}]}},
+        },
+    }
+    index = embedded.open("body")
+    for ask in (index.find, lambda given: list(index.search([given]))):
+        with pytest.raises(EngineRefused) as refused:
+            ask(asked)
+        assert [line.partition(": ")[0] for line in refused.value.lines] == [
+            "the embedded engine does not support the query `fuzzy`; Elasticsearch does",
+            "the embedded engine does not support `aggs` in a search body; Elasticsearch does",
+            "sort",
+            "from",
+            "size",
+            "track_scores",
+            "track_total_hits",
+            "search_after",
+            "_source",
+            "_source.includes[0]",
+            "_source.excludes",
+            *["highlight"] * 4,  # `order`, `require_field_match`, the type and fragments
+            *["highlight.fields.te*"] * 3,
+            "explain",
+            "highlight.highlight_query.bool.must[0]",
+            "highlight.highlight_query.bool.must[1]",
+        ]
+
+
+def test_the_paths_of_problems_are_those_of_the_body_as_it_was_written(index: Any) -> None:
+    query = {"bool": {"must": [MATCH], "should": [{"fuzzy": {"text": "a"}}], "minimum_should_match": 1}}
+    for ask in (index.find, lambda given: list(index.search([given]))):
+        with pytest.raises(EngineRefused, match=r"^query\.bool\.should\[0\]: "):
+            ask(body(query))
+
+
 def test_an_unknown_analyzer_for_searching_is_refused_before_anything_is_indexed(
     embedded: EmbeddedEngine,
 ) -> None:
     mapping = copy.deepcopy(MAPPING)
     mapping["mappings"]["properties"]["text"]["search_analyzer"] = "nowhere"
-    with pytest.raises(NotSupported, match="the analyzer `nowhere`"):
+    with pytest.raises(NotSupported, match="mappings.properties.text: there is no analyzer `nowhere`"):
         embedded.build("refused", spec_of([], mapping), [])
 
 

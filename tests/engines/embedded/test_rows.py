@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.embedded import EmbeddedEngine, rows
-from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.storage.reader import IndexReader
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
+from searchapp.lucene.index.reader import IndexReader
+from searchapp.lucene.search import term_scores
 from searchapp.model import Document, float32
 from tests.engines.embedded.conftest import body, spec_of
 from tests.search.drawing import Draw
@@ -101,7 +101,7 @@ def test_scores_are_the_same_however_they_are_computed(
     opened(embedded)
     expected = [scores(embedded.open("rows"), query) for query in QUERIES]
     for name, value in changed.items():
-        monkeypatch.setattr(rows, name, value)
+        monkeypatch.setattr(term_scores, name, value)
     assert [scores(embedded.open("rows"), query) for query in QUERIES] == expected
     (*batch,) = embedded.open("rows").search(body(query, 1_000) for query in QUERIES)
     assert list(map(dict, batch)) == expected
@@ -113,7 +113,7 @@ def test_rows_that_are_forgotten_are_computed_again(
     index = opened(embedded)
     expected = [scores(index, query) for query in QUERIES]
     few_bytes = partial(_rows_of, limit=2_000)
-    monkeypatch.setattr("searchapp.engines.embedded.searcher.Rows", few_bytes)
+    monkeypatch.setattr("searchapp.lucene.search.searcher.Rows", few_bytes)
     forgetful = embedded.open("rows")
     for _ in range(2):
         assert [scores(forgetful, query) for query in QUERIES] == expected
@@ -122,8 +122,8 @@ def test_rows_that_are_forgotten_are_computed_again(
     ]
 
 
-def _rows_of(reader: IndexReader, limit: int) -> rows.Rows:
-    return rows.Rows(reader, limit)
+def _rows_of(reader: IndexReader, limit: int) -> term_scores.Rows:
+    return term_scores.Rows(reader, limit)
 
 
 def test_asking_again_gives_the_same(embedded: EmbeddedEngine) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchapp.engines.embedded import similarity
-from searchapp.engines.embedded.similarity import BM25, LENGTHS, FieldStatistics, encode_lengths
+from searchapp.lucene import similarity
+from searchapp.lucene.similarity import BM25, LENGTHS, FieldStatistics, encode_lengths
 
 
 def test_short_lengths_are_exact_and_long_ones_keep_four_significant_bits() -> None:
@@ -21,6 +21,12 @@ def test_a_length_is_encoded_as_the_greatest_that_is_not_above_it() -> None:
     assert (LENGTHS[codes] <= lengths).all()
     assert (LENGTHS[codes[:-1].astype(int) + 1] > lengths[:-1]).all()
     assert [int(length) for length in LENGTHS[codes]] == [0, 1, 39, 40, 40, 42, 96, 984, 983064, 2013265944]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("k1", [0.0, 1e-45, 1e38, 3e38])
+def test_an_extreme_k1_is_computed_without_warnings(k1: float) -> None:
+    assert len(BM25(k1, 1.0).norm_inverses(FieldStatistics(3, 4))) == 256
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from searchapp.app.index import build
 from searchapp.engines.base import State
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.storage import comparison
-from searchapp.engines.embedded.storage.carried import Carried
-from searchapp.engines.embedded.storage.in_parts import PartsManifest, read_manifest
-from searchapp.engines.embedded.storage.layout import Manifest
-from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader
-from searchapp.engines.embedded.storage.small_part import SmallPart
 from searchapp.errors import EngineRefused, Replaced
+from searchapp.lucene.index import segments
+from searchapp.lucene.index.layout import Manifest
+from searchapp.lucene.index.merge import Carried
+from searchapp.lucene.index.reader import FieldReader, IndexReader
+from searchapp.lucene.index.segments import SmallPart
+from searchapp.lucene.index.versions import PartsManifest, read_manifest
 from searchapp.model import Document
 from searchapp.progress import Silent
 from tests.engines.embedded.conftest import MAPPING, spec_of
@@ -167,10 +167,10 @@ def test_after_any_edits_documents_and_statistics_are_those_of_a_whole_build(
     documents = [Document(str(number), text, others) for number, (text, others) in enumerate(first)]
     before = list(documents)
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as home:
-        patch.setattr(comparison, "SMALL", 1)
+        patch.setattr(segments, "SMALL", 1)
         if in_pieces:
-            patch.setattr(comparison, "CHUNK", 2)
-            patch.setattr(comparison, "KEPT_BYTES", size)
+            patch.setattr(segments, "CHUNK", 2)
+            patch.setattr(segments, "KEPT_BYTES", size)
         with closing(EmbeddedEngine(Path(home), "test")) as embedded:
             embedded.build("rings", spec_of(documents), documents)
             for round_, (steps, all_) in enumerate(rounds):
@@ -271,7 +271,7 @@ def test_all_is_merged_where_little_is_there_or_much_has_changed(
 ) -> None:
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     assert isinstance(compared(embedded, CHANGED), SmallPart)
-    monkeypatch.setattr(comparison, name, value)
+    monkeypatch.setattr(segments, name, value)
     assert isinstance(compared(embedded, CHANGED), Carried)
 
 
@@ -282,11 +282,11 @@ def test_another_similarity_merges_all(embedded: EmbeddedEngine) -> None:
     assert isinstance(compared(embedded, CHANGED, SCORED), Carried)
 
 
-@pytest.mark.parametrize("kept", [0, comparison.KEPT_BYTES])
+@pytest.mark.parametrize("kept", [0, segments.KEPT_BYTES])
 def test_ids_that_come_twice_are_refused(
     embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
-    monkeypatch.setattr(comparison, "KEPT_BYTES", kept)
+    monkeypatch.setattr(segments, "KEPT_BYTES", kept)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     new = Document("new", "ring")
     assert indexed(embedded, [*DOCUMENTS, new])
@@ -310,7 +310,7 @@ def test_ids_that_come_twice_are_refused(
 def test_documents_that_change_while_they_are_read_again_are_noticed(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(comparison, "KEPT_BYTES", 0)
+    monkeypatch.setattr(segments, "KEPT_BYTES", 0)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     found = compared(embedded, CHANGED)
     for other in ([*CHANGED, Document("one more", "ring")], CHANGED[:50]):
@@ -380,11 +380,11 @@ def test_only_the_manifest_of_a_version_in_parts_has_the_new_format(
 ) -> None:
     """So an older searchapp refuses it, and takes no part of it for a whole index."""
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    assert Manifest.read(folder_of(tmp_path, "rings")).format == 2
+    assert Manifest.read(folder_of(tmp_path, "rings")).format == 4
     indexed(embedded, CHANGED)
-    assert '"format": 3' in (folder_of(tmp_path, "rings") / "manifest.json").read_text()
+    assert '"format": 5' in (folder_of(tmp_path, "rings") / "manifest.json").read_text()
     indexed(embedded, CHANGED, merged=True)
-    assert Manifest.read(folder_of(tmp_path, "rings")).format == 2
+    assert Manifest.read(folder_of(tmp_path, "rings")).format == 4
 
 
 def test_a_change_of_the_analysis_takes_over_nothing_from_parts(embedded: EmbeddedEngine) -> None:

@@ -17,11 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.engines.base import State
-from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.schema import Schema
-from searchapp.engines.embedded.storage import comparison
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import Damaged, DataError, Replaced
+from searchapp.lucene.index import segments
+from searchapp.lucene.index.mapping import Schema
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.engines.embedded.test_carried import SCORED, WORDS, edited, edits, fields, folder_of, texts
@@ -110,7 +109,7 @@ def test_after_any_edits_answers_are_those_of_a_whole_build(
     documents = [Document(str(number), text, others) for number, (text, others) in enumerate(first)]
     before = list(documents)
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as home:
-        patch.setattr(comparison, "SMALL", 1)
+        patch.setattr(segments, "SMALL", 1)
         with closing(EmbeddedEngine(Path(home), "test")) as embedded:
             embedded.build("rings", spec_of(documents), documents)
             for round_, (steps, is_back) in enumerate(rounds):

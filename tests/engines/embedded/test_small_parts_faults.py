@@ -12,10 +12,9 @@ import pytest
 from searchapp.app.index import build
 from searchapp.engines.base import State
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.storage.layout import MANIFEST
-from searchapp.engines.embedded.storage.verified import STAMP
-from searchapp.engines.embedded.storage.versions import Versions
 from searchapp.errors import BeingBuilt, Damaged, DataError, EngineRefused, SearchappError
+from searchapp.lucene.index.layout import MANIFEST, STAMP
+from searchapp.lucene.index.versions import Versions
 from searchapp.progress import Silent
 from tests.engines.embedded.conftest import MAPPING, spec_of
 from tests.engines.embedded.test_carried import DOCUMENTS, fill_disk, folder_of
@@ -54,11 +53,11 @@ import json, os, shutil, signal, sys
 from pathlib import Path
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.storage import comparison, versions
-from searchapp.engines.embedded.storage.arrays import ArrayFile
+from searchapp.lucene.index import segments, versions
+from searchapp.lucene.index.arrays import ArrayFile
 from searchapp.model import Document
 
-comparison.FEWEST_DOCUMENTS, comparison.SMALL = 1, 10
+segments.FEWEST_DOCUMENTS, segments.SMALL = 1, 10
 home, left, how, given = sys.argv[1:]
 left = int(left)
 mapping, documents = json.loads(given)

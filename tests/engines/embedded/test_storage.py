@@ -17,14 +17,13 @@ import hypothesis
 import numpy as np
 import pytest
 
-from searchapp.digests import digest_json
-from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.storage import arrays, impacts, inverter, known_ids, merger, writer
-from searchapp.engines.embedded.storage.layout import MANIFEST
-from searchapp.engines.embedded.storage.terms import Terms, TermsWriter
-from searchapp.engines.embedded.storage.verified import STAMP
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import DataError, EngineRefused
+from searchapp.files import digest_json
+from searchapp.lucene.index import arrays, impacts, inverter, reader, writer
+from searchapp.lucene.index import inverter as merger
+from searchapp.lucene.index.layout import MANIFEST, STAMP
+from searchapp.lucene.index.terms import Terms, TermsWriter
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL
@@ -176,8 +175,8 @@ def test_ids_are_right_when_few_are_remembered(
 ) -> None:
     built(embedded)
     expected = hits(embedded.open("rings"))
-    monkeypatch.setattr(known_ids, "FEW", 1)
-    monkeypatch.setattr(known_ids, "REMEMBERED", 3)
+    monkeypatch.setattr(reader, "FEW", 1)
+    monkeypatch.setattr(reader, "REMEMBERED", 3)
     index = embedded.open("rings")
     assert hits(index) == expected
     assert hits(index) == expected
@@ -238,7 +237,7 @@ def test_a_newer_format_is_named(embedded: EmbeddedEngine) -> None:
     for described in (newer, newer | {"digest": digest_json(newer)}):
         (folder / MANIFEST).write_text(json.dumps(described), "utf-8")
         with pytest.raises(
-            EngineRefused, match=rf"{folder} has the format 99, this searchapp reads 1 to 3: use"
+            EngineRefused, match=rf"{folder} has the format 99, this searchapp reads 4 and 5: use"
         ):
             embedded.open("rings")
 
@@ -272,7 +271,7 @@ from pathlib import Path
 from searchapp.engines.embedded import EmbeddedEngine
 from tests.engines.embedded.conftest import spec_of
 from tests.engines.embedded.test_storage import DOCUMENTS
-from searchapp.engines.embedded.storage import inverter
+from searchapp.lucene.index import inverter
 inverter.RUN_TOKENS = 50
 home, pause, name = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
 

@@ -11,9 +11,8 @@ from searchapp.engines.base import Index
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import UsageError
 from searchapp.model import Document
-from searchapp.ranking.analyzed import Analyzed
-from searchapp.ranking.language import BrokenQuery, Compiler, Fields, Filter, parsed
-from searchapp.ranking.language.compiled import Compiled, Query
+from searchapp.ranking.highlighting import Analyzed
+from searchapp.ranking.query_language import BrokenQuery, Compiled, Compiler, Fields, Filter, Query, parsed
 from tests.engines.embedded.conftest import MAPPING, ORDER, spec_of
 
 RANKING = {"match": {"text": "the words"}}

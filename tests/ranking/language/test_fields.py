@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from searchapp import tasks
-from searchapp.engines.index_settings import NOT_INDEXED
-from searchapp.ranking.language.fields import Fields, Kind
+from searchapp.lucene.index.index_settings import NOT_INDEXED
+from searchapp.ranking.query_language import Fields, Kind
 
 MAPPING: dict[str, Any] = {
     "settings": {"analysis": {"analyzer": {"default": {}, "own": {}, "asked": {}}}},

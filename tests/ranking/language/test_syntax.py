@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.ranking.language.syntax import (
+from searchapp.ranking.query_language import (
     DEEPEST,
     LONGEST_PREFIX,
     MOST_SIGNS,

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from searchapp.errors import DataError
-from searchapp.ranking.learning.speech import MEASURES, LineModel, Spoken, seen_of
+from searchapp.ranking.signals.lines import MEASURES, LineModel, Spoken, seen_of
 
 SPEECH = [
     Spoken("ANN", "Taxes rose by 40 percent in 2016, and we paid $3 million more."),

@@ -11,9 +11,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from searchapp.errors import DataError
-from searchapp.ranking.learning.boosting import Growth, grown
-from searchapp.ranking.learning.files import Stored
-from searchapp.ranking.learning.trees import Trees, joined
+from searchapp.ranking.learning.model_files import Stored
+from searchapp.ranking.learning.trees import Growth, Trees, grown, joined
 from tests.profile import FULL
 
 # The first asks whether a is at most 1, then whether b is at most 2; the second says 0.5 of everything.

@@ -11,7 +11,6 @@ from searchapp.model import Document, Hits, Topic
 from searchapp.ranking import recipes
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Scale, Vote
 from searchapp.ranking.signals.labelled import Labelled, share
-from searchapp.resources import RecipeBook, recipe_book
 
 QUERY = recipes.load("checkthat", "neighbours").signals[1].queries[0]
 
@@ -123,22 +122,14 @@ def test_parameters_can_be_set_and_are_recorded() -> None:
         ("direct", None, None),
         ("labelled", 5, 1.0),
     ]
-    assert described["fusion"] == {"by": "ranks", "rank_constant": 60.0}
+    assert described["fusion"] == {"by": "rrf", "k": 60.0}
     assert recipe.learns and not recipes.load("checkthat", "bm25").learns
     with pytest.raises(
-        UsageError, match=r"no parameter 'steep': it has candidates, direct, k, labelled, place, position"
+        UsageError, match=r"no parameter 'steep': it has candidates, direct, fusion.k, k, labelled, place, "
     ):
         recipes.load("checkthat", "neighbours", {"steep": 1})
     with pytest.raises(UsageError, match=r"k must be a whole number from 1 on, not 0"):
         recipes.load("checkthat", "neighbours", {"k": 0})
-
-
-def test_an_incomplete_signal_of_the_earlier_form_is_refused() -> None:
-    shipped = recipe_book("checkthat")
-    written = {"x": {"template": "bm25", "labelled": {"template": "alike", "k": 5}}}
-    book = RecipeBook("checkthat", shipped.file, written, shipped.template)
-    with pytest.raises(DataError, match=r"`labelled` must have template, k, power, rank_constant"):
-        recipes.load(book, "x")
 
 
 def test_a_share_is_explained_by_the_graded_documents() -> None:

@@ -12,7 +12,7 @@ import pytest
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Hits, Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.learning.files import Stored
+from searchapp.ranking.learning.model_files import Stored
 from searchapp.ranking.signals.base import Asked, Inputs, Scale, Scorer
 from searchapp.ranking.signals.lines import Lines
 from tests.ranking.signals.test_labelled import Neighbours
@@ -114,6 +114,29 @@ def test_the_lines_around_count() -> None:
     assert together["d:1"] == pytest.approx(1.25 * alone["d:1"] + 0.25 * alone["d:2"])
 
 
+def test_reactions_are_ranked_last_and_count_neither_as_neighbours_nor_in_training() -> None:
+    def with_reactions(documents: Sequence[Document]) -> list[Document]:
+        applause = [
+            Document(f"{name}:{line}", "(APPLAUSE)", {"debate": name, "line": line, "speaker": "SYSTEM"})
+            for name in "dabc"
+            for line in (0.5, 2.5)
+        ]
+        return [*documents, *applause]
+
+    class Listening(Trainer):
+        def model(self, signal: Lines, ranked: str) -> Stored:
+            header, arrays = signal.train(self.examples, with_reactions(DOCUMENTS), 1)
+            return Stored.of({"topics": [], **header}, arrays)
+
+    signal = replace(SIGNAL, around=0.25, reactions="SYSTEM")
+    (plain,) = scores(scorer(replace(SIGNAL, around=0.25)), "d")
+    heard = scorer(signal, Listening(), with_reactions(DOCUMENTS))
+    (found,) = scores(heard, "d")
+    assert found == {**plain, "d:0.5": 0.0, "d:2.5": 0.0}
+    explained = heard.explain(asked("d"), "d:2.5")
+    assert explained is not None and explained.value == 0 and "a reaction" in explained.description
+
+
 def test_an_explanation_adds_up_to_the_score() -> None:
     one = scorer(replace(SIGNAL, around=0.2))
     (found,) = scores(one, "a")
@@ -153,7 +176,7 @@ def test_training_is_the_same_every_time() -> None:
     ("examples", "said"),
     [
         ([Example(topic("x"), {"x:1": 1.0})], "the solved topic x has no documents with its debate"),
-        ([Example(topic("a"), {})], "the lines of the 1 solved topics are all relevant, or none is"),
+        ([Example(topic("a"), {})], "the lines of the 1 solved topic are all relevant, or none is"),
     ],
 )
 def test_what_cannot_be_learned_from_is_refused(examples: list[Example], said: str) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.base import Counts, Explanation, Found
+from searchapp.engines.base import Found
 from searchapp.errors import DataError
-from searchapp.model import Hit, Hits, Topic
+from searchapp.model import Counts, Explanation, Hit, Hits, Topic
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking import recipes
-from searchapp.ranking.rank import Ranker
+from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.signals.base import Asked, Inputs, Scale
 from searchapp.resources import RecipeBook, recipe_book
 

@@ -11,11 +11,10 @@ import pytest
 
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Topic
-from searchapp.ranking.learning.files import Stored
-from searchapp.ranking.signals.base import Asked, Scale
+from searchapp.ranking.learning.model_files import Stored
+from searchapp.ranking.signals.base import Asked, Scale, Trained
 from searchapp.ranking.signals.multiclass import MultiClass, softmax
 from searchapp.ranking.signals.multilabel import MultiLabel, logistic
-from searchapp.ranking.signals.trained import Trained
 
 PLACES = {"city": 1.0, "place": 0.5}
 PEOPLE = {"poet": 1.0, "person": 0.5}

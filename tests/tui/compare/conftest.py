@@ -13,20 +13,17 @@ from textual.pilot import Pilot
 from typer.testing import CliRunner
 
 from searchapp.app.compare import CompareRequest
-from searchapp.app.comparing import open_comparing
-from searchapp.app.evaluate import GoldSource
-from searchapp.app.judged import Judgments
+from searchapp.app.evaluate import GoldSource, Judgments
+from searchapp.app.inspection.topic_comparison import open_comparing
 from searchapp.app.sessions import grading_session, judged_by_now
 from searchapp.cli import app as command_line
+from searchapp.config.settings import Settings
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging.events import Event
 from searchapp.judging.log import JudgmentLog
 from searchapp.progress import Silent
-from searchapp.settings import Settings
 from searchapp.tasks.base import Grades
-from searchapp.tui.compare.app import CompareApp
-from searchapp.tui.compare.opening import compare_screen
-from searchapp.tui.compare.screen import CompareScreen
+from searchapp.tui.compare.screen import CompareApp, CompareScreen, compare_screen
 from tests.tui.conftest import SAMPLES, Prepared, press, until
 
 NEAREST = 50

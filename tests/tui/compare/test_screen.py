@@ -10,21 +10,20 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.app import comparing
 from searchapp.app.compare import CompareRequest, compare, compare_read
 from searchapp.app.comparison import number, p_value, signed
-from searchapp.app.evaluate import GoldSource, evaluate_run
-from searchapp.app.judged import Judgments
-from searchapp.app.why import Standing
+from searchapp.app.evaluate import GoldSource, Judgments, evaluate_run
+from searchapp.app.inspection import topic_comparison
+from searchapp.app.inspection.explanation import Standing
 from searchapp.errors import DataError, UsageError
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.runs import directory
-from searchapp.tui.compare import actions
+from searchapp.tui.compare import screen as actions
 from searchapp.tui.compare.screen import CompareScreen
-from searchapp.tui.picking import Picking
+from searchapp.tui.kit.dialogs import Picking
 from tests.hostile.payload import Hostile
 from tests.tui.compare.conftest import RECIPES, TASK, Compared, answered, enter
 from tests.tui.conftest import drive, press, question, text_of, until
@@ -297,7 +296,7 @@ def test_keys_hold_while_the_runs_are_compared(compared: Compared, monkeypatch: 
         assert gate.wait(60)
         return compare_read(*arguments)
 
-    monkeypatch.setattr(comparing, "compare_read", waits)
+    monkeypatch.setattr(topic_comparison, "compare_read", waits)
 
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await until(pilot, lambda: all(side.ranked is not None for side in screen.sides))
@@ -424,7 +423,7 @@ def test_figures_that_come_late_are_shown_in_the_list_of_pairs_too(
         assert gate.wait(60)
         return compare_read(*arguments)
 
-    monkeypatch.setattr(comparing, "compare_read", waits)
+    monkeypatch.setattr(topic_comparison, "compare_read", waits)
 
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await until(pilot, lambda: all(side.ranked is not None for side in screen.sides))

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.config.sources import resolution
-from searchapp.tui.home.app import HomeApp
-from searchapp.tui.home.lists import RunRows
-from searchapp.tui.home.screen import HomeScreen
-from searchapp.tui.screen import front
+from searchapp.config.resolution import resolution
+from searchapp.tui.home.screen import HomeApp, HomeScreen, RunRows
+from searchapp.tui.kit.screen import front
 from tests.tui.conftest import Prepared, drive, text_of, until
 
 P = Pilot[None]

@@ -14,26 +14,21 @@ from typing import Any
 import pytest
 from textual import events
 
-from searchapp.app import figures, known_runs, overview
+from searchapp.app import overview, runs
 from searchapp.app.evaluate import GoldSource, evaluate
-from searchapp.engines import open_engine
+from searchapp.config.settings import Settings
+from searchapp.engines import embedded, open_engine
 from searchapp.engines.base import State
-from searchapp.engines.embedded import engine as embedded
 from searchapp.judging.log import JudgmentLog
 from searchapp.model import Document, Hits, Ranking, Run
 from searchapp.runs import directory
-from searchapp.settings import Settings
 from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.screen import ConfigScreen
-from searchapp.tui.dialogs import Choose, Help
-from searchapp.tui.home import watching
-from searchapp.tui.home.actions import KEY_ACTIONS
-from searchapp.tui.home.app import HomeApp
+from searchapp.tui.home import overview as watching
 from searchapp.tui.home.indexing import Indexing
-from searchapp.tui.home.report import Report
-from searchapp.tui.home.screen import HomeScreen
+from searchapp.tui.home.screen import KEY_ACTIONS, HomeApp, HomeScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.picking import Picking
+from searchapp.tui.kit.dialogs import Choose, Help, Picking, Report
 from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.topics.screen import TopicsScreen
 from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, question
@@ -76,10 +71,11 @@ def test_keys_that_come_before_anything_is_drawn_mean_the_same(at_home: AtHome) 
 def test_the_sample_is_indexed_and_searched_from_here(at_home: AtHome) -> None:
     async def steps(pilot: P, screen: HomeScreen) -> None:
         await pilot.press("i", "s")
-        await shows(pilot, "nlps: 70 documents are indexed")
-        await comes(pilot, lambda: screen.tasks.states[0].index)
+        await shows(pilot, "nlps-sample: 70 documents are indexed")
+        await comes(pilot, lambda: screen.tasks.states[-1].index)
+        assert screen.tasks.states[0].index is None and screen.tasks.states[-1].task.name == "nlps-sample"
+        await pilot.press("end")
         await shows(pilot, "train 12, dev 10")
-        assert screen.tasks.states[0].is_sample
         await pilot.press("enter")
         await in_front(pilot, SearchScreen)
         await pilot.press(*"compact")
@@ -89,6 +85,29 @@ def test_the_sample_is_indexed_and_searched_from_here(at_home: AtHome) -> None:
         await pilot.press("escape", "q")
         assert pilot.app.screen is screen and not screen.opener._opened
         assert not (at_home.home / "folders.json").exists()
+
+    at_home.drive(steps)
+
+
+def test_an_index_is_replaced_by_other_documents_only_after_a_question(
+    at_home: AtHome, tmp_path: Path
+) -> None:
+    data = Path(shutil.copytree(SAMPLES / "nlps", tmp_path / "other"))
+    documents = json.loads((data / "knowledge_base.json").read_text())
+    others = {name: f"{text} Not so." for name, text in documents.items()}
+    index_here(at_home)
+
+    async def steps(pilot: P, screen: HomeScreen) -> None:
+        (data / "knowledge_base.json").write_text(json.dumps(others))
+        before = screen.tasks.states[0].index
+        for answer in ("n", "y"):
+            await pilot.press("i", "f", *str(data), "enter")
+            await comes(pilot, lambda: "Replace it by these" in question(screen.app))  # type: ignore[arg-type]
+            assert "holds 70 documents, of which" in question(screen.app)  # type: ignore[arg-type]
+            await looked(pilot, screen)
+            assert screen.tasks.states[0].index == before
+            await pilot.press(answer)
+        await comes(pilot, lambda: screen.tasks.states[0].index != before)
 
     at_home.drive(steps)
 
@@ -207,7 +226,7 @@ def test_invalid_files_are_told_problem_by_problem(at_home: AtHome, tmp_path: Pa
         await pilot.press("i", "f", *str(data), "enter")
         await comes(pilot, lambda: screen.maker.indexing is None)
         await shows(pilot, "problems")
-        assert screen._details.text.plain.count("dev_set.json: statement") == 4
+        assert screen._details.text.plain.count("dev_set.json: statement") == 2
 
     at_home.drive(steps)
 
@@ -235,7 +254,7 @@ def test_a_signal_stops_what_is_indexed(at_home: AtHome, monkeypatch: pytest.Mon
         await pilot.press("i", "s")
         await comes(pilot, lambda: slow.read)
         words = screen.last_words()
-        assert words is not None and "nlps was not indexed to the end" in words
+        assert words is not None and "nlps-sample was not indexed to the end" in words
         with closing(open_engine(Settings(home=at_home.home))) as engine:
             assert engine.stored() == []
 
@@ -332,7 +351,7 @@ def test_the_official_figure_is_that_of_evaluate_and_is_computed_once(
         assert f"{expected.official.measure} {expected.official.value:.6f}" in seen(pilot)
 
     at_home.drive(steps)
-    monkeypatch.setattr(figures, "evaluate", pytest.fail)
+    monkeypatch.setattr(runs, "evaluate", pytest.fail)
     at_home.drive(steps)
 
 
@@ -359,8 +378,8 @@ def test_runs_that_rank_has_written_are_found_wherever_they_are(at_home: AtHome,
     shutil.copytree(path, tmp_path / "elsewhere" / "far")
     shutil.copytree(path, at_home.folder / "near")
     (at_home.folder / "near.txt").write_text("no run")
-    known_runs.remember(at_home.home, tmp_path / "elsewhere" / "far")
-    known_runs.remember(at_home.home, tmp_path / "gone")
+    runs.remember_run(at_home.home, tmp_path / "elsewhere" / "far")
+    runs.remember_run(at_home.home, tmp_path / "gone")
 
     async def steps(pilot: P, screen: HomeScreen) -> None:
         assert {run.path.name for run in screen.runs.runs} == {"nlps", "far", "near"}
@@ -416,7 +435,7 @@ def test_the_doctors_checks_come_one_by_one(at_home: AtHome) -> None:
 
 
 def test_what_changes_elsewhere_is_seen_here(at_home: AtHome, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("searchapp.tui.home.watching.EVERY_SECONDS", 0.1)
+    monkeypatch.setattr("searchapp.tui.home.overview.EVERY_SECONDS", 0.1)
 
     async def steps(pilot: P, screen: HomeScreen) -> None:
         assert screen.tasks.states[0].index is None

@@ -14,21 +14,20 @@ from hypothesis import strategies as st
 from textual import events
 from textual.command import Command, CommandList, DiscoveryHit
 
-from searchapp.app.past import Past
-from searchapp.settings import Settings
+from searchapp.app.saved_searches import Past
+from searchapp.config.settings import Settings
 from searchapp.tasks import load, names
+from searchapp.text import visible_line
 from searchapp.tui.config.screen import ConfigScreen
-from searchapp.tui.home import actions
-from searchapp.tui.home.elsewhere import Elsewhere
-from searchapp.tui.home.report import Report
+from searchapp.tui.home import screen as actions
+from searchapp.tui.home.opener import Elsewhere, prepare_search
 from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.opening import prepare_search
-from searchapp.tui.palette import LONGEST_CELLS, Offer, Palette, Ranking
-from searchapp.tui.screen import KeyApp, front
+from searchapp.tui.kit.dialogs import Report
+from searchapp.tui.kit.palette import LONGEST_CELLS, Offer, Palette, Ranking
+from searchapp.tui.kit.screen import KeyApp, front
+from searchapp.tui.search.requests import Sought
 from searchapp.tui.search.screen import SearchScreen
-from searchapp.tui.search.searching import Sought
-from searchapp.visible import visible_line
 from tests.test_visible import HOSTILE, texts
 from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, Judging, Prepared, drive, press, text_of
 from tests.tui.home.conftest import AtHome, P, comes, in_front, seen, shows, to_run

@@ -15,23 +15,22 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.search import Searcher
+from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.engines.base import NO_TERMS, Counts, Found, Terms
-from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.base import NO_TERMS, Found, Terms
+from searchapp.engines.embedded import EmbeddedIndex
 from searchapp.errors import EngineUnreachable
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
+from searchapp.model import Counts
 from searchapp.progress import Progress, Silent
-from searchapp.ranking.language import Filter
-from searchapp.settings import Settings
+from searchapp.ranking.query_language import Filter
 from searchapp.tasks import load
 from searchapp.tui.search import actions
 from searchapp.tui.search.actions import KEY_ACTIONS
-from searchapp.tui.search.app import SearchApp
-from searchapp.tui.search.opening import Opened
-from searchapp.tui.search.screen import SearchScreen
-from searchapp.tui.search.searching import Sought
+from searchapp.tui.search.requests import Sought
+from searchapp.tui.search.screen import Opened, SearchApp, SearchScreen
 from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, Prepared, press, text_of, until
 
 

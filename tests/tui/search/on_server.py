@@ -11,17 +11,14 @@ from textual.pilot import Pilot
 
 from searchapp.app.index import index_task
 from searchapp.app.search import Searcher, SearchRequest
+from searchapp.config.settings import SERVER, Settings
 from searchapp.engines import open_engine
 from searchapp.judging.session import Session
 from searchapp.progress import Silent
-from searchapp.settings import SERVER, Settings
 from searchapp.tasks import load
 from searchapp.tui.search import actions
-from searchapp.tui.search.app import SearchApp
-from searchapp.tui.search.listing import PAGE
-from searchapp.tui.search.opening import Opened
-from searchapp.tui.search.screen import SearchScreen
-from searchapp.tui.search.searching import Sought
+from searchapp.tui.search.requests import PAGE, Sought
+from searchapp.tui.search.screen import Opened, SearchApp, SearchScreen
 from tests.tui.conftest import SAMPLES, press, text_of, until
 
 DRAWN_SECONDS = 0.5

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.app import solved as solved_module
-from searchapp.app.solved import solved_topics
+from searchapp.app import search as solved_module
+from searchapp.app.search import solved_topics
 from searchapp.errors import DataError
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.tasks import load
-from searchapp.tui.search import solved as solved_view
-from searchapp.tui.search.reading import Section
+from searchapp.tui.search import panes as solved_view
+from searchapp.tui.search.panes import Section
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import SAMPLES, drive, question, text_of, until
 from tests.tui.search.conftest import SearchingOn, answered, enter, ids, solved

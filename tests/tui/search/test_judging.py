@@ -8,9 +8,10 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.judging.events import Action, Author
-from searchapp.judging.log import JudgmentLog, NotSaved
+from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
-from searchapp.tui.search import grading as grading_module
+from searchapp.judging.store import NotSaved
+from searchapp.tui.search import judging as grading_module
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import drive, question, text_of, until
 from tests.tui.search.conftest import SearchingOn, answered, enter, ids
@@ -170,7 +171,7 @@ def test_a_grade_that_is_not_saved_is_told_and_tried_again(
         await pilot.press("down", "1")  # the first hit is the topic itself
         assert "NOT SAVED yet" in text_of(app) and "the disk is full" in text_of(app)
         await pilot.press("q")
-        assert "judgments are not saved" in question(app)
+        assert "1 judgment is not saved" in question(app)
         await pilot.press("escape")
         monkeypatch.setattr(searching.log, "append", append)
         await until(pilot, lambda: "everything that was waiting" in text_of(app))

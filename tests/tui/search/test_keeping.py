@@ -9,7 +9,7 @@ import pytest
 from textual.geometry import Offset
 from textual.pilot import Pilot
 
-from searchapp.app.kept_searches import (
+from searchapp.app.saved_searches import (
     POSITIONS,
     SAVED,
     KeptSearch,
@@ -18,10 +18,10 @@ from searchapp.app.kept_searches import (
     keep_position,
     last_position,
 )
-from searchapp.ranking.language import Filter
-from searchapp.tui.dialogs import Help
-from searchapp.tui.jumping import Jumping
-from searchapp.tui.search import asking
+from searchapp.ranking.query_language import Filter
+from searchapp.tui.kit import background
+from searchapp.tui.kit.dialogs import Help
+from searchapp.tui.kit.jump import Jumping
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import PATIENCE_SECONDS, drive, question, text_of
 from tests.tui.search.conftest import SearchingOn, answered, enter, ids
@@ -157,7 +157,7 @@ def test_the_screen_opens_where_it_was_left(searching: SearchingOn) -> None:
 def test_leaving_before_the_hits_are_there_loses_nothing(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "OVERTAKE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(background, "OVERTAKE_SECONDS", PATIENCE_SECONDS)
     before = LastPosition(KeptSearch("group"), 5, 160)
     keep_position(searching.home, "nlps", before)
 

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.app.pages import every_topic
-from searchapp.ranking.language import BrokenQuery, Filter
-from searchapp.tui.dialogs import Help
-from searchapp.tui.picking import Picking
-from searchapp.tui.search import choosing, reasons, solved
-from searchapp.tui.search.facets import Filtering
-from searchapp.tui.search.listing import Listing
+from searchapp.app.inspection.pages import every_topic
+from searchapp.ranking.query_language import BrokenQuery, Filter
+from searchapp.tui.kit import background
+from searchapp.tui.kit.dialogs import Help, Picking
+from searchapp.tui.kit.explanation import Explained
+from searchapp.tui.search import choices, panes, reasons
+from searchapp.tui.search.choices import Filtering
+from searchapp.tui.search.requests import Listing
 from searchapp.tui.search.screen import SearchScreen
-from searchapp.tui.search.why import Explained
 from tests.tui.conftest import PATIENCE_SECONDS, drive, press, question, settled, text_of, until
-from tests.tui.search.conftest import SearchingOn, answered, enter, ids
+from tests.tui.search.conftest import SearchingOn, answered, assert_current, enter, ids
 
 P = Pilot[None]
 
@@ -139,7 +139,7 @@ def test_counts_that_come_late_leave_the_cursor_on_its_value(searching: Searchin
 def test_counts_that_an_engine_refused_come_when_it_answers_again(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choosing, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(choices, "RETRY_SECONDS", 0.05)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"jobs", "enter")
@@ -187,7 +187,7 @@ def test_what_is_wrong_is_pointed_to_where_it_stands_once_the_line_is_laid_out(
 def test_solved_topics_that_come_late_are_offered_then(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with late(monkeypatch, solved, "_read") as may_answer:
+    with late(monkeypatch, panes, "_read") as may_answer:
 
         async def steps(pilot: P, screen: SearchScreen) -> None:
             await enter(pilot, screen, *"every ring is a group", "enter")
@@ -207,7 +207,7 @@ def test_solved_topics_that_come_late_are_offered_then(
 
         app = searching.app(recipe="neighbours")
         drive(app, steps)
-    with late(monkeypatch, solved, "_read") as may_answer:
+    with late(monkeypatch, panes, "_read") as may_answer:
 
         async def cited(pilot: P, screen: SearchScreen) -> None:
             await enter(pilot, screen, *"every ring is a group", "enter", "e")
@@ -237,5 +237,27 @@ def test_ids_take_the_same_cells_whichever_pages_came_first(searching: Searching
         late = screen.hits._id_width()
         screen.hits.open(Listing(listing.request, listing.total, {0: first}), 0, 0)
         assert screen.hits._id_width() == late
+
+    drive(searching.app(), steps)
+
+
+def test_a_search_that_was_overtaken_leaves_the_index_open(
+    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "OVERTAKE_SECONDS", 0.01)
+
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await answered(pilot, screen)
+        searching.index.may_answer.clear()
+        searching.index.finds = 0
+        await pilot.press("p")
+        await until(pilot, lambda: searching.index.finds)
+        await press(pilot, *"rime")  # answered by a second thread, from an index opened for it
+        await until(pilot, lambda: not screen.searching.is_waiting)
+        searching.index.may_answer.set()
+        await until(pilot, lambda: len(screen.quick._lanes) == 1)
+        await answered(pilot, screen)
+        assert not searching.index.is_closed
+        assert_current(screen)
 
     drive(searching.app(), steps)

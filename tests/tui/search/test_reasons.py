@@ -6,11 +6,11 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.analyze import fields_of
-from searchapp.app.why import Comparison, Difference, Standing, Why, said
-from searchapp.tui.search import asking
-from searchapp.tui.search.comparing import Compared, compared
+from searchapp.app.inspection.explanation import Comparison, Difference, Standing, Why, said
+from searchapp.tui.kit import background
+from searchapp.tui.kit.explanation import sentence
+from searchapp.tui.search.reasons import Compared, compared
 from searchapp.tui.search.screen import SearchScreen
-from searchapp.tui.search.why import sentence
 from tests.tui.conftest import PATIENCE_SECONDS, drive, question, text_of, until
 from tests.tui.search.conftest import SearchingOn, answered, enter, ids
 
@@ -122,7 +122,7 @@ def test_document_and_query_are_analyzed_side_by_side(searching: SearchingOn, si
 def test_reasons_wait_for_the_ranking_that_was_asked_for(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "OVERTAKE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(background, "OVERTAKE_SECONDS", PATIENCE_SECONDS)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await answered(pilot, screen)

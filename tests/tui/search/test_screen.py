@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from searchapp.app.search import SearchRequest
 from searchapp.cli import app as command_line
-from searchapp.ranking.language import BrokenQuery, Filter
-from searchapp.tui.search import asking
-from searchapp.tui.search import searching as searching_module
-from searchapp.tui.search.facets import Filtering
-from searchapp.tui.search.listing import PAGE, Listing
+from searchapp.ranking.query_language import BrokenQuery, Filter
+from searchapp.tui.kit import background
+from searchapp.tui.search import requests as searching_module
+from searchapp.tui.search.choices import Filtering
+from searchapp.tui.search.requests import PAGE, Listing
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import PATIENCE_SECONDS, drive, settled, text_of, until
 from tests.tui.search.conftest import SearchingOn, answered, enter, ids, solved
@@ -52,7 +52,7 @@ def test_what_is_typed_is_searched_for(searching: SearchingOn, size: tuple[int, 
 def test_only_the_answer_to_the_last_text_is_shown(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "OVERTAKE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(background, "OVERTAKE_SECONDS", PATIENCE_SECONDS)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await answered(pilot, screen)

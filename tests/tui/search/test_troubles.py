@@ -15,12 +15,13 @@ from textual.pilot import Pilot
 
 from searchapp.app.index import index_task
 from searchapp.app.search import Searcher, SearchRequest
+from searchapp.config.settings import INDEXES, Settings
 from searchapp.engines import open_engine
 from searchapp.progress import Silent
-from searchapp.settings import INDEXES, Settings
 from searchapp.tasks import load
-from searchapp.tui.search import asking, freshness
-from searchapp.tui.search.listing import PAGE
+from searchapp.tui.kit import background
+from searchapp.tui.search import screen as freshness
+from searchapp.tui.search.requests import PAGE
 from searchapp.tui.search.screen import SearchScreen
 from tests.profile import FULL
 from tests.tui.conftest import SAMPLES, Prepared, drive, press, text_of, until
@@ -166,7 +167,7 @@ def test_a_late_answer_is_waited_for_in_sight_of_everybody(
 ) -> None:
     monkeypatch.setattr(freshness, "LOOK_SECONDS", 0.05)
     monkeypatch.setattr(freshness, "SLOW_SECONDS", 0.2)
-    monkeypatch.setattr(asking, "LANES", 1)
+    monkeypatch.setattr(background, "LANES", 1)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"prime")

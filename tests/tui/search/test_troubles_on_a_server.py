@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.tui.search import asking, freshness
-from searchapp.tui.search.listing import Listing
+from searchapp.tui.kit import background
+from searchapp.tui.search import screen as freshness
+from searchapp.tui.search.requests import Listing
 from searchapp.tui.search.screen import SearchScreen
 from tests.profile import FULL
 from tests.server.faults import FaultProxy
@@ -68,7 +69,7 @@ def test_what_is_typed_next_does_not_wait_for_a_request_that_hangs(
 def test_a_request_that_is_lost_is_made_again(
     on_server: OnServer, fault_proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "REQUEST_SECONDS", 0.7)
+    monkeypatch.setattr(background, "REQUEST_SECONDS", 0.7)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await answered(pilot, screen)

@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.app.open_topics import TopicsRequest, open_topics
+from searchapp.app.inspection.topics import TopicsRequest, open_topics
 from searchapp.app.topic_figures import Order
+from searchapp.config.settings import Settings
 from searchapp.judging.events import Author, Event
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
 from searchapp.progress import Silent
-from searchapp.settings import Settings
 from searchapp.tasks import load
-from searchapp.tui.topics.app import TopicsApp
-from searchapp.tui.topics.opening import topics_screen
-from searchapp.tui.topics.screen import TopicsScreen
+from searchapp.tui.topics.screen import TopicsApp, TopicsScreen, topics_screen
 from tests.tui.conftest import SAMPLES, Prepared, press, until
 
 

@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from searchapp.app.inspection.topics import MissedGold, RunTopics
 from searchapp.app.topic_figures import Figures, Order
-from searchapp.app.topics import MissedGold, RunTopics
 from searchapp.errors import EngineUnreachable
 from searchapp.model import Hits, Ranking, Topic
-from searchapp.tui.topics import actions
-from searchapp.tui.topics import base as screen_module
-from searchapp.tui.topics.figuring import Figuring
-from searchapp.tui.topics.screen import TopicsScreen
+from searchapp.tui.gold import actions
+from searchapp.tui.gold import screen as screen_module
+from searchapp.tui.topics.screen import Figuring, TopicsScreen
 from tests.hostile.payload import Hostile
 from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, drive, press, question, text_of, until
 from tests.tui.test_about import require_complete

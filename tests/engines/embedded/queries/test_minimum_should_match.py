@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 

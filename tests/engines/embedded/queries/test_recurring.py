@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.body import BodyReader
-from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import EngineRefused
+from searchapp.lucene.search.request import BodyReader
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 

@@ -1,0 +1,344 @@
+"""Plan of a bench, read from TOML: recipes, the splits that each ranks, and the baseline that all are compared with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from searchapp.app import index
+from searchapp.app.comparison import Scoring
+from searchapp.app.evaluate import GoldSource
+from searchapp.config.settings import ENGINES, Settings
+from searchapp.errors import DataError, SearchappError, UsageError
+from searchapp.evaluation.base import ScorerOptions
+from searchapp.evaluation.measures import require_measures
+from searchapp.evaluation.significance import PERMUTATIONS, SEED
+from searchapp.files import read_text
+from searchapp.formats.problems import Problems
+from searchapp.formats.toml_files import TomlFile, TomlTable
+from searchapp.judging.judgments import Folding, Rule, Unjudged
+from searchapp.ranking import recipes
+from searchapp.tasks import catalogue, load
+from searchapp.tasks.base import Task
+from searchapp.tasks.folders import data_folder
+from searchapp.text import refused
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+"""Of a recipe, a task or a group: it names a folder too, and becomes part of a run's tag."""
+
+DEEPEST = 1_000_000
+MOST_PERMUTATIONS = 100_000_000
+
+ADVICE = "`searchapp bench --example` prints a file to start from"
+
+EXAMPLE = """\
+# A bench: every recipe on every split, compared with the baseline. Run it with `searchapp bench FILE`: what has been
+# ranked already is kept, so that it can be stopped, extended and run again.
+
+baseline = "bm25"                   # the recipe that all others are compared with; the first one by default
+# out = "bench"                     # folder for the runs and the result; by default named like this file
+# engines = ["embedded"]            # embedded, elasticsearch or both; by default that of the settings
+# measures = ["nDCG@10", "R@100"]   # beside the official figures; by default what each task names
+
+[recipes.bm25]                      # the recipe of this name, see `searchapp tasks show TASK`
+
+[recipes.neighbours]
+
+[recipes.narrow]
+recipe = "neighbours"               # another recipe than that of the table's name
+set = { k = 20 }                    # its parameters, as with `searchapp rank --set`
+tasks = ["nlps"]                    # only on these
+
+[tasks.nlps]
+splits = ["dev"]
+# data = "data/nlps"                # by default the folder that was indexed
+# depth = 500                       # documents per topic; the task's own by default
+
+[tasks.explanation-2021]
+splits = ["dev"]
+
+# judgments = true                  # scored by what people have judged, instead of the organisers' gold
+# [tasks.nlps.groups.long]          # some of the topics, in a column of their own
+# file = "long.txt"                 # their ids, one a line; or topics = ["12", "15"], or where = { field = "value" }
+"""
+"""What `searchapp bench --example` prints."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRecipe:
+    """A recipe under the name of its row, with parameters as `rank --set` takes them.
+
+    `tasks` are the tables of the tasks that it is for, None for all of them.
+    """
+
+    name: str
+    recipe: str
+    parameters: Mapping[str, object]
+    tasks: tuple[str, ...] | None = None
+
+    def is_for(self, task: BenchTask) -> bool:
+        """Whether it ranks the splits of a task."""
+        return self.tasks is None or task.name in self.tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Some topics of a task: those of these ids, or those whose fields have these values."""
+
+    name: str
+    topics: tuple[str, ...] = ()
+    where: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedGold:
+    """Judgments as gold, as `evaluate --judgments` takes them; `log` is their file, None for the one in the home."""
+
+    log: Path | None
+    folding: Folding
+    unjudged: Unjudged
+
+
+@dataclass(frozen=True, slots=True)
+class BenchTask:
+    """A task under the name of its table, with its splits; `data` is the folder of its files.
+
+    `measures` are those that are asked for beside the official figures; `lenient` is what it is for `rank` and for
+    `evaluate`; `judged` is the gold where that is not the organisers'.
+    """
+
+    name: str
+    task: Task
+    data: Path
+    splits: tuple[str, ...]
+    depth: int
+    measures: tuple[str, ...] = ()
+    options: ScorerOptions = field(default_factory=ScorerOptions)
+    groups: tuple[Group, ...] = ()
+    judged: JudgedGold | None = None
+
+    @property
+    def lenient(self) -> bool:
+        return self.options.lenient
+
+
+@dataclass(frozen=True, slots=True)
+class BenchPlan:
+    """What the file asks for. `engines` is empty where it does not say; `out` is the folder of the bench."""
+
+    path: Path
+    out: Path
+    baseline: str
+    engines: tuple[str, ...]
+    recipes: tuple[BenchRecipe, ...]
+    tasks: tuple[BenchTask, ...]
+    permutations: int = PERMUTATIONS
+    seed: int = SEED
+
+
+def read_plan(path: Path, settings: Settings) -> BenchPlan:
+    """The plan in a file; the home of the settings remembers the folders that tasks were indexed from.
+
+    Raises:
+        InvalidFiles: it is missing or has problems: a task, a split, a recipe or a parameter that there is not is one.
+    """
+    problems = Problems()
+    root = TomlFile(path, problems).root
+    problems.raise_if_any(ADVICE)
+    plan = _plan(path, settings, root)
+    problems.raise_if_any(ADVICE)
+    return plan
+
+
+def _plan(path: Path, settings: Settings, root: TomlTable) -> BenchPlan:
+    folder = path.absolute().parent
+    out = root.text("out")
+    measures = root.texts("measures", single=True) or ()
+    engines = root.texts("engines", single=True) or ()
+    for engine in engines:
+        if engine not in ENGINES:
+            root.wrong("unknown engine", f"engines names {refused(engine, ENGINES)}", "engines")
+    named = [table.name for table in root.tables("tasks")]
+    # An own task may be indexed on one of several engines only.
+    stores = [replace(settings, engine=one) for one in engines if one in ENGINES] or [settings]
+    read_tasks = [_task(table, folder, stores, measures) for table in root.tables("tasks")]
+    tasks = tuple(task for task in read_tasks if task is not None)
+    ranked_by = tuple(_recipe(table, named, tasks) for table in root.tables("recipes"))
+    for key, there in (("recipes", ranked_by), ("tasks", named)):
+        if not there and isinstance(root.raw(key), dict | None):
+            root.wrong("missing key", f"the file needs a table [{key}.NAME] at least", key)
+    every = [recipe.name for recipe in ranked_by]
+    baseline = root.text("baseline") or next(iter(every), "")
+    if every and baseline not in every:
+        root.wrong("unknown recipe", f"baseline names {refused(baseline, every)}", "baseline")
+    plan = BenchPlan(
+        path=path,
+        out=folder / path.stem if out is None else folder / out,
+        baseline=baseline,
+        engines=engines,
+        recipes=ranked_by,
+        tasks=tasks,
+        permutations=root.whole("permutations", PERMUTATIONS, 1, MOST_PERMUTATIONS),
+        seed=root.whole("seed", SEED, 0, 2**63 - 1),
+    )
+    root.finish()
+    return plan
+
+
+def _require_name(table: TomlTable, what: str) -> None:
+    if not NAME.fullmatch(table.name):
+        table.wrong(
+            "unusable name",
+            f"{table.name!r} can't name {what}: it takes letters, digits and . _ + -, 64 of them at most, and "
+            "begins with a letter or digit",
+        )
+
+
+def _recipe(table: TomlTable, named: list[str], tasks: tuple[BenchTask, ...]) -> BenchRecipe:
+    _require_name(table, "a recipe")
+    parameters: dict[str, object] = {}
+    inner = table.table("set")
+    for key in inner.keys() if inner else ():
+        assert inner is not None
+        value = inner.raw(key)
+        if isinstance(value, str | int | float | bool):
+            parameters[key] = value
+        else:
+            inner.wrong("wrong value", f"{key} must be a number, a text in quotes, true or false", key)
+    if inner is not None:
+        inner.finish()
+    only = table.texts("tasks", single=True)
+    for name in only or ():
+        if name not in named:
+            table.wrong("unknown task", f"tasks names {refused(name, named)}", "tasks")
+    found = BenchRecipe(table.name, table.text("recipe", table.name) or "", parameters, only)
+    table.finish()
+    for task in tasks:
+        if found.is_for(task):
+            try:
+                recipes.load(task.task.recipe_book(), found.recipe, parameters)
+            except (UsageError, DataError) as error:
+                there = found.recipe in recipes.names(task.task.recipe_book())
+                advice = "" if there else "; name the tasks that it is for with tasks = [...]"
+                table.wrong("unusable recipe", f"{error}{advice}")
+    return found
+
+
+def _task(
+    table: TomlTable, folder: Path, stores: Sequence[Settings], measures: tuple[str, ...]
+) -> BenchTask | None:
+    """A task, None where there is no such one; `stores` are the settings of each engine, which knows own tasks."""
+    _require_name(table, "a task")
+    reference = table.text("task", table.name) or ""
+    if reference.endswith(".toml"):
+        reference = str(folder / reference)
+    elif reference not in catalogue.names():
+        files_of_own = (index.reference(settings, reference) for settings in stores)
+        reference = next((file for file in files_of_own if file != reference), reference)
+    data, hierarchy = table.text("data"), table.text("hierarchy")
+    splits = table.texts("splits", single=True) or ()
+    if not table.has("splits"):
+        table.wrong("missing key", f"[tasks.{table.name}] needs splits, the names of those that are ranked")
+    options = ScorerOptions(
+        nearest=table.whole("nearest", 0, 1, DEEPEST) or None,
+        hierarchy=None if hierarchy is None else folder / hierarchy,
+        knowledge_base=table.text("kb"),
+        lenient=_truth(table, "lenient"),
+    )
+    depth = table.whole("depth", 0, 1, DEEPEST)
+    own = table.texts("measures", single=True) or ()
+    groups = tuple(_group(inner, folder) for inner in table.tables("groups"))
+    judged = _judged(table, folder)
+    table.finish()
+    try:
+        task = load(reference)
+        files = data_folder(task, stores[0].home, None if data is None else folder / data)
+    except SearchappError as error:
+        table.wrong("unusable task", str(error), "task")
+        return None
+    for split in splits:
+        try:
+            task.collection(files).split_files(split)
+        except UsageError as error:
+            table.wrong("unknown split", str(error), "splits")
+    asked = tuple(dict.fromkeys((*own, *measures)))
+    try:
+        require_measures(Scoring(GoldSource(measures=asked)).measures(task) if asked else ())
+    except UsageError as error:
+        table.wrong("unknown measure", str(error), "measures" if own else None)
+    return BenchTask(
+        name=table.name,
+        task=task,
+        data=files,
+        splits=splits,
+        depth=depth or task.info.default_depth,
+        measures=asked,
+        options=options,
+        groups=groups,
+        judged=judged,
+    )
+
+
+def _judged(table: TomlTable, folder: Path) -> JudgedGold | None:
+    """The judgments that are gold; None where that is the organisers'."""
+    value = table.raw("judgments")
+    if not isinstance(value, bool | str | None):
+        table.wrong(
+            "wrong value", "judgments must be true, false, or the file of a log in quotes", "judgments"
+        )
+    rule, unjudged = table.text("rule"), table.text("unjudged")
+    annotators = table.texts("annotators", single=True)
+    for key, named, known in (
+        ("rule", rule, [*Rule]),
+        ("unjudged", unjudged, [Unjudged.nonrelevant, Unjudged.condensed]),
+    ):
+        if named is not None and named not in known:
+            table.wrong("unknown value", f"{key} names {refused(named, known)}", key)
+            return None
+        if named is not None and not value:
+            table.wrong("missing key", f"{key} says how judgments count: write judgments = true too", key)
+    if annotators is not None and not value:
+        table.wrong(
+            "missing key", "annotators says whose judgments count: write judgments = true too", "annotators"
+        )
+    if not value:
+        return None
+    return JudgedGold(
+        folder / value if isinstance(value, str) else None,
+        Folding(Rule(rule or Rule.majority), list(annotators) if annotators else None),
+        Unjudged(unjudged or Unjudged.nonrelevant),
+    )
+
+
+def _truth(table: TomlTable, key: str) -> bool:
+    value = table.raw(key)
+    if not isinstance(value, bool | None):
+        table.wrong("wrong value", f"{key} must be true or false", key)
+    return bool(value)
+
+
+def _group(table: TomlTable, folder: Path) -> Group:
+    _require_name(table, "a group")
+    topics, file, where = table.texts("topics", single=True), table.text("file"), table.mapping("where")
+    if sum(table.has(key) for key in ("topics", "file", "where")) != 1:
+        table.wrong("missing key", f"the group {table.name} needs one of topics, file and where")
+    elif file is not None:
+        topics = _ids_in(table, folder / file)
+    table.finish()
+    return Group(table.name, topics or (), where or None)
+
+
+def _ids_in(table: TomlTable, path: Path) -> tuple[str, ...]:
+    """The ids in a file, one a line."""
+    try:
+        lines = read_text(path, "utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        table.wrong("unreadable file", f"{path} can't be read: {said or error}", "file")
+        return ()
+    ids = tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    if not ids:
+        table.wrong("empty file", f"{path} has no id of a topic", "file")
+    return ids

@@ -1,0 +1,536 @@
+"""Cross-validation: the value of each solved topic when a recipe learns from the other folds alone.
+
+The topics of one split, or of several, are divided into folds by a seeded hash of their ids (`tasks.folds`),
+so that a topic's fold depends on nothing else. What votes, what is graded and what models are trained on
+comes from the other folds alone: no topic is ranked by its own answers, or by those of another topic of its
+fold. Each topic has one value, that of its ranking under a measure; recipes that are compared under the same
+folds are paired by topic.
+
+With the usual folds and seed the folds of the SMART tasks are those that their figures are reported for.
+Topics that are no solved topics themselves, such as those of dev, are ranked with all solved topics: no fold
+is left out for them.
+
+    M. Stone, Cross-Validatory Choice and Assessment of Statistical Predictions, JRSS B 36, 1974
+
+    with CrossValidation(CrossValidationRequest(task, collection, ("train",)), settings, progress) as validation:
+        values = validation.scores(recipe)                     # topic -> value, in the order of the topics
+        for values in validation.each(recipes, workers=2): ... # of several recipes, in their order
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection as Some
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from searchapp.app.evaluate import field_figures, official_figures
+from searchapp.app.index import lenient_advice, open_index, require_documents
+from searchapp.app.models import Models, signal_inputs
+from searchapp.app.topic_figures import topic_ids
+from searchapp.config.settings import Settings
+from searchapp.engines import open_on_disk
+from searchapp.engines.base import Index, OnDisk
+from searchapp.errors import DataError, EngineRefused, SearchappError, UsageError
+from searchapp.evaluation.base import GoldFiles, ScorerOptions
+from searchapp.files import digest_json, reason
+from searchapp.formats.problems import Problems
+from searchapp.lucene.index.index_settings import Similarities, with_similarities
+from searchapp.model import Example, Ranking, Run, Topic
+from searchapp.processes import spread
+from searchapp.progress import Progress, Silent
+from searchapp.ranking.ranker import Ranker
+from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.signals.base import Inputs, Need, Solved
+from searchapp.tasks.base import Collection, DocumentSource, Grades, Part, Submission, Task
+from searchapp.tasks.splits import FOLD_COUNT, FOLD_SEED, fold_number
+
+TAG = "cross-validation"
+
+
+class GoldTopics:
+    """The topics of some splits that have gold, by their splits: `by_split`.
+
+    `measure` is a name that the official scorer or ir-measures knows; without one it is the task's official measure.
+    """
+
+    def __init__(
+        self, task: Task, collection: Collection, measure: str | None, options: ScorerOptions
+    ) -> None:
+        self.by_split: dict[str, list[Topic]] = {}
+        self._task = task
+        self._collection = collection
+        self._given = measure
+        self._options = options
+        self._grades: dict[str, Grades] = {}
+
+    @property
+    def measure(self) -> str:
+        """The name of the measure, with the cut-off that the official scorer is given."""
+        if self._given is not None:
+            return self._given
+        kind, at, cutoff = self._task.info.official_measure.partition("@")
+        return f"{kind}{at}{self._options.nearest or cutoff}" if at else kind
+
+    def read(self, split: str, problems: Problems, progress: Progress) -> None:
+        """Read the topics of a split that have gold, and the gold; what is wrong in the files goes to `problems`.
+
+        Raises:
+            DataError: the gold is masked, or can't be read.
+        """
+        task, collection = self._task, self._collection
+        if collection.is_masked(split):
+            raise DataError(f"the gold of {split} is masked, so nothing can be validated by it")
+        found = Problems(lenient=problems.lenient)
+        with progress.stage(f"reading {split}") as advance:
+            topics = collection.topics(split, found)
+            advance(len(topics))
+        problems.add_all(found)
+        if found.stopped:
+            return
+        grades = task.official.grades(collection.gold_files(split), Part(collection, split))
+        self._grades[split] = grades
+        self.by_split[split] = [topic for topic in topics if topic.id in grades]
+
+    def values(self, split: str, rankings: Mapping[str, Ranking]) -> dict[str, float]:
+        """The values of a split's topics; those of topics without a ranking mean nothing.
+
+        Raises:
+            UsageError: the measure has no value a topic, or the scorer takes all topics or none.
+            NotScorable: the official scorer refuses the rankings.
+        """
+        task, collection, grades = self._task, self._collection, self._grades[split]
+        ranked = [rankings[topic.id] for topic in self.by_split[split] if topic.id in rankings]
+        if not ranked:
+            return {}
+        lacking = [topic for topic in grades if topic not in rankings]
+        if lacking and task.official.scorer.files_make_one:
+            raise UsageError(
+                f"the scorer of {task.reference} takes all topics of {split} or none: rank all of them"
+            )
+        # The official scorers stop at a topic that has no ranking: any one will do, and its value is left out.
+        run = Run(TAG, (*ranked, *(replace(ranked[0], topic_id=topic) for topic in lacking)))
+        options = replace(self._options, split=split)
+        files = GoldFiles(collection.gold_files(split), options)
+        predictions = task.official.predictions(Submission(run, Part(collection, split), options))
+        scored = official_figures(task.official.scorer, predictions, files)
+        measure = self._given
+        values: Mapping[str, float | None] = scored.official.of_topics(measure)
+        if not values:
+            if measure is None or measure in scored.official.values:
+                raise UsageError(
+                    f"{self.measure} has no value for each topic: choose another one with --measure"
+                )
+            measured = field_figures(scored.rankings, scored.qrels, [measure])
+            values = next(iter(measured.per_topic.values()), {})
+        ids = topic_ids(list(scored.qrels), grades)  # some topics may have no value
+        return {
+            ids.get(name, name): value
+            for name, value in values.items()
+            if value is not None and isfinite(value)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """The topics of a fold, and what they are ranked by: `others` have other similarities."""
+
+    topics: Sequence[Topic]
+    inputs: Inputs
+    engine: OnDisk
+    view: Collection
+    others: dict[str, OtherSimilarities] = field(default_factory=dict)
+
+
+class OtherSimilarities:
+    """The solved topics of a fold in an index with other similarities, which is opened when somebody asks for it.
+
+    `models` are those that depend on similarities.
+    """
+
+    def __init__(self, fold: Fold, models: Models, like: Callable[[Index], Index]) -> None:
+        self.models = models
+        self._fold = fold
+        self._like = like
+        self._solved: Solved | None = None
+
+    def solved(self) -> Solved:
+        if self._solved is None:
+            known = self._fold.inputs.examples()
+            self._solved = Solved(self._like(known.index), known.gold)
+        return self._solved
+
+    def close(self) -> None:
+        if self._solved is not None:
+            self._solved.index.close()
+
+
+class WithoutFold:
+    """A collection whose solved topics are those of the other folds, and whose topics are those of one."""
+
+    def __init__(self, whole: Collection, topics: Sequence[Topic], solved: Sequence[Example]) -> None:
+        self._whole = whole
+        self._topics = topics
+        self._solved = solved
+
+    @property
+    def folder(self) -> Path:
+        return self._whole.folder
+
+    @property
+    def documents(self) -> DocumentSource:
+        return self._whole.documents
+
+    @property
+    def indexes(self) -> Mapping[str, DocumentSource]:
+        return self._whole.indexes
+
+    def index_of(self, split: str) -> str:
+        return self._whole.index_of(split)
+
+    def with_indexes(self, names: Mapping[str, str]) -> Collection:
+        return WithoutFold(self._whole.with_indexes(names), self._topics, self._solved)
+
+    def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:
+        return self._whole.layout(split, solved=solved)
+
+    def split_files(self, split: str) -> list[Path]:
+        return self._whole.split_files(split)
+
+    def gold_files(self, split: str) -> list[Path]:
+        return self._whole.gold_files(split)
+
+    def solved_splits(self, split: str) -> tuple[str, ...]:
+        return self._whole.solved_splits(split)
+
+    def solved_by(self, splits: Sequence[str]) -> Collection:
+        return WithoutFold(self._whole.solved_by(splits), self._topics, self._solved)
+
+    def example_files(self, split: str) -> list[Path]:
+        return self._whole.example_files(split)
+
+    def topics(self, split: str, problems: Problems) -> list[Topic]:  # noqa: ARG002  # they have been checked
+        return list(self._topics)
+
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:  # noqa: ARG002  # as the topics
+        return iter(self._solved)
+
+    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
+        return self._whole.judged_example(topic, grades)
+
+    def check_split(self, split: str, problems: Problems) -> int:
+        return self._whole.check_split(split, problems)
+
+    def is_masked(self, split: str) -> bool:
+        return self._whole.is_masked(split)
+
+
+FEW = 50
+"""Topics under which, if nobody says how many folds there shall be, each topic is a fold of its own."""
+
+REMEMBERED = 1 << 27
+"""Bytes of hits that each index keeps, so that what many recipes ask alike is searched once."""
+
+OPEN = 4
+"""How many indexes with other similarities are open at a time."""
+
+Values = Mapping[str, float]
+"""The value of each topic by its id, in the order of the topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Numbers of similarities that differ from those of the mappings, of the documents and of the solved topics."""
+
+    documents: Similarities = field(default_factory=dict)
+    examples: Similarities = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """What it is known by."""
+        return digest_json({"documents": self.documents, "examples": self.examples})
+
+
+AS_INDEXED = Scoring()
+
+
+@dataclass(frozen=True, slots=True)
+class CrossValidationRequest:
+    """What is cross-validated: the topics of these splits, in so many folds, under a measure.
+
+    `measure` is a name that the official scorer or ir-measures knows; without one it is the task's official measure.
+    `options` go to the official scorer.
+    `folds` are five by default, or as many as there are topics where these are fewer than `FEW`; as many as there are
+    topics, or more, leave one out at a time. `depth` is the task's own by default. With `lenient` invalid topics and
+    solved topics are left out. `models` is the home folder where trained models are kept; without, they are not.
+    """
+
+    task: Task
+    collection: Collection
+    splits: tuple[str, ...]
+    measure: str | None = None
+    folds: int | None = None
+    seed: int = FOLD_SEED
+    depth: int | None = None
+    lenient: bool = False
+    options: ScorerOptions = field(default_factory=ScorerOptions)
+    models: Path | None = None
+
+
+def training_splits(task: Task, collection: Collection) -> tuple[str, ...]:
+    """The splits whose topics are solved examples themselves, on which parameters may be chosen.
+
+    The others are those that figures are reported for; a task without solved examples has none but those.
+    """
+    return tuple(split for split in task.info.splits if is_training(collection, split))
+
+
+def is_training(collection: Collection, split: str) -> bool:
+    """Whether the topics of a split are solved examples."""
+    own = collection.split_files(split)
+    return bool(own) and set(own) <= set(collection.example_files(split))
+
+
+class CrossValidation:
+    """Topics in folds, with all that ranking them takes, which is read and indexed once for many recipes.
+
+    Ranks with the embedded engine, whose rankings are those of Elasticsearch; what is indexed for the folds is in a
+    temporary folder, which `close` removes.
+
+    Raises:
+        UsageError: there is no such split or measure, or it has no value a topic.
+        InvalidFiles: topics or solved topics have problems, and the request is not lenient.
+        DataError: the gold is masked, or no topic has any.
+        EngineRefused: the documents are not indexed on this machine.
+    """
+
+    def __init__(self, request: CrossValidationRequest, settings: Settings, progress: Progress) -> None:
+        self.request = request
+        self._progress = progress
+        self._settings = settings
+        self._problems = Problems(lenient=request.lenient)
+        self._open = ExitStack()
+        self._gold = GoldTopics(request.task, request.collection, request.measure, request.options)
+        self._other_indexes: dict[str, Index] = {}
+        for split in request.splits:
+            self._gold.read(split, self._problems, progress)
+        self._problems.raise_if_any(lenient_advice(self._problems))
+        if not any(self._gold.by_split.values()):
+            raise DataError(
+                f"{request.collection.folder}: no topic of {', '.join(request.splits)} has gold to validate by"
+            )
+        try:
+            self._index = self._opened()
+            self._folds = self._divided()
+            self._fold_of = {
+                topic.id: place for place, fold in enumerate(self._folds) for topic in fold.topics
+            }
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> CrossValidation:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the indexes, and remove those of the folds."""
+        self._open.close()
+
+    @property
+    def measure(self) -> str:
+        """The name of the measure, with the cut-off that the official scorer is given."""
+        return self._gold.measure
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The ids of the topics that have gold, in the order of their splits and files."""
+        return tuple(topic.id for topics in self._gold.by_split.values() for topic in topics)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many topics each fold has."""
+        return tuple(len(fold.topics) for fold in self._folds)
+
+    @property
+    def folds(self) -> Sequence[Fold]:
+        """The folds, in the order of their numbers."""
+        return self._folds
+
+    def ranked_by(self, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
+        """Some of the topics as one more fold, which these solved topics alone rank."""
+        return self._fold(Path(self._temporary()), topics, solved)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of documents, topics, gold and solved topics that the values depend on."""
+        collection = self.request.collection
+        used = [*collection.indexes[self._index.info.name].files]
+        for split in self.request.splits:
+            used += [*collection.split_files(split), *collection.gold_files(split)]
+            used += collection.example_files(split)
+        return tuple(dict.fromkeys(used))
+
+    def scores(self, recipe: Recipe, only: Some[str] | None = None, scoring: Scoring = AS_INDEXED) -> Values:
+        """The value of each topic, or of `only` some, under the measure; topics that it leaves out have none.
+
+        What a topic's value is does not depend on which others are asked for. With another `scoring` it is what an
+        index with these similarities would give.
+
+        Raises:
+            UsageError: only some are asked for, and the task's scorer takes all or nothing.
+            NotScorable: the official scorer refuses the rankings.
+            DataError: a fold has no solved topics, or too few for the recipe.
+        """
+        rankings: dict[str, Ranking] = {}
+        depth = self.request.depth or self.request.task.info.default_depth
+        for fold in self._folds:
+            wanted = [topic for topic in fold.topics if only is None or topic.id in only]
+            if wanted:
+                ranker = Ranker(recipe, self._inputs(fold, scoring))
+                rankings |= {one.topic_id: one for one in ranker.rank(wanted, depth, TAG)}
+        values: dict[str, float] = {}
+        for split in self.request.splits:
+            values |= self._gold.values(split, rankings)
+        return {topic: values[topic] for topic in self.topics if topic in values and topic in rankings}
+
+    def each(self, recipes: Sequence[Recipe], workers: int = 1) -> Iterator[Values]:
+        """The scores of several recipes, in their order; `workers` processes change nothing but the time."""
+        self.prepare(recipes)
+        yield from spread(lambda place: self.scores(recipes[place]), range(len(recipes)), workers, worth_it=2)
+
+    def prepare(self, recipes: Sequence[Recipe]) -> None:
+        """Index the solved topics of each fold if a recipe needs them, so that processes forked later share them."""
+        if any(recipe.needs(Need.examples) for recipe in recipes):
+            with self._progress.stage("indexing solved topics", len(self._folds)) as advance:
+                for fold in self._folds:
+                    fold.inputs.examples()
+                    advance(1)
+
+    def fold_of(self, topic: str) -> int:
+        """The place of the fold that a topic is in."""
+        return self._fold_of[topic]
+
+    def _inputs(self, fold: Fold, scoring: Scoring) -> Inputs:
+        """What the topics of a fold are ranked by."""
+        if scoring == AS_INDEXED:
+            return fold.inputs
+        key = scoring.key
+        if key not in self._other_indexes:
+            if len(self._other_indexes) == OPEN:
+                self._other_indexes.pop(next(iter(self._other_indexes))).close()
+            self._other_indexes[key] = self._like(
+                self._engine, self._index, scoring.documents, examples=False
+            )
+        if key not in fold.others:
+            if len(fold.others) == OPEN:
+                fold.others.pop(next(iter(fold.others))).close()
+            models = Models(
+                self.request.task,
+                fold.view,
+                self.request.splits[0],
+                Silent(),
+                problems=Problems(lenient=self.request.lenient),
+            )
+            fold.others[key] = OtherSimilarities(
+                fold, models, lambda solved: self._like(fold.engine, solved, scoring.examples)
+            )
+        other = fold.others[key]
+        inputs = replace(fold.inputs, index=self._other_indexes[key], examples=other.solved)
+        # A fusion that is learned learns from what its signals say under these similarities.
+        return replace(inputs, fusion=lambda recipe: other.models.of_fusion(recipe, inputs).stored)
+
+    def _like(self, engine: OnDisk, index: Index, numbers: Similarities, *, examples: bool = True) -> Index:
+        task = self.request.task
+        mapping = task.examples_index_mapping() if examples else task.index_mapping()
+        assert mapping is not None  # or nobody would have an index
+        return engine.open_like(index.info.name, with_similarities(mapping, numbers))
+
+    # What there is
+
+    def _opened(self) -> Index:
+        task, collection = self.request.task, self.request.collection
+        names = {collection.index_of(split) for split in self.request.splits}
+        if len(names) > 1:
+            raise UsageError(
+                f"{' and '.join(self.request.splits)} are ranked among different documents: name one of them"
+            )
+        self._engine = self._open.enter_context(closing(open_on_disk(self._settings, REMEMBERED)))
+        try:
+            index = open_index(task, self._engine, *names)
+        except EngineRefused as error:
+            if not self._settings.uses_server:
+                raise
+            raise EngineRefused(
+                f"{error}, with --engine embedded: cross-validation ranks on this machine"
+            ) from error
+        require_documents(task, index, collection)
+        return index
+
+    def _divided(self) -> list[Fold]:
+        topics = [topic for of_split in self._gold.by_split.values() for topic in of_split]
+        solved = self._solved({topic.id for topic in topics})
+        count = self.request.folds or (FOLD_COUNT if len(topics) >= FEW else len(topics))
+        if not any(topic.id in solved for topic in topics):
+            number_of = dict.fromkeys((topic.id for topic in topics), 0)
+        elif count < 2:
+            raise UsageError(f"{count} fold leaves nothing to learn from: there must be two at least")
+        elif count >= len(topics):
+            number_of = {topic.id: place for place, topic in enumerate(topics)}
+        else:
+            number_of = {topic.id: fold_number(topic.id, self.request.seed, count) for topic in topics}
+        folder = self._temporary()
+        return [
+            self._fold(
+                Path(folder) / str(number),
+                [topic for topic in topics if number_of[topic.id] == number],
+                [one for id_, one in solved.items() if number_of.get(id_) != number],
+            )
+            for number in sorted(set(number_of.values()))
+        ]
+
+    def _solved(self, topics: Some[str]) -> dict[str, Example]:
+        """The solved topics that any of the splits may be ranked by, read until all of the topics are among them."""
+        solved: dict[str, Example] = {}
+        with self._progress.stage("reading solved topics") as advance:
+            for split in self.request.splits:
+                found = Problems(lenient=self.request.lenient)
+                for example in self.request.collection.examples(split, found):
+                    solved.setdefault(example.topic.id, example)
+                    advance(1)
+                self._problems.add_all(found)
+                if solved.keys() >= set(topics):
+                    break
+        self._problems.raise_if_any(lenient_advice(self._problems))
+        return solved
+
+    def _temporary(self) -> str:
+        try:
+            return self._open.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
+        except OSError as error:
+            raise SearchappError(f"there is no room for temporary files: {reason(error)}") from error
+
+    def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
+        request = self.request
+        settings = replace(self._settings, home=home)
+        engine = self._open.enter_context(closing(open_on_disk(settings, REMEMBERED)))
+        view = WithoutFold(request.collection, topics, solved)
+        inputs = signal_inputs(
+            request.task,
+            engine,
+            self._index,
+            lambda: (view, request.splits[0]),
+            Silent(),
+            Problems(lenient=request.lenient),
+            home=request.models,
+        )
+        # Signals of many recipes ask for the same.
+        kept = replace(inputs, examples=cache(inputs.examples), labels=cache(inputs.labels))
+        return Fold(topics, kept, engine, view)

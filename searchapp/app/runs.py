@@ -1,0 +1,227 @@
+"""List run directories with their tags and official figures.
+
+    <home>/runs.jsonl       {"run": "/home/ann/work/runs/dev"}                      runs that `rank` has written
+    <home>/figures.jsonl    {"key": "9f2c…", "measure": "MAP@500", "value": 0.359}  by digest of run and gold
+
+Both files are caches: a line that can't be read is skipped, a failed write is ignored. Runs in the working
+directory are found too.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import searchapp
+from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
+from searchapp.app.line_cache import KeptLines
+from searchapp.errors import SearchappError
+from searchapp.files import digest_json
+from searchapp.runs import directory as of_runs
+from searchapp.runs.directory import MANIFEST, Manifest, read_manifest
+from searchapp.tasks import load
+
+RUNS_FILE = "runs.jsonl"
+
+MOST_RUNS = 500
+"""Directories that are remembered."""
+
+RUNS = "runs"
+"""The folder, in the home folder and in the one where one works, that people keep runs in."""
+
+MOST_ENTRIES = 1_000
+"""Of a folder that is looked through."""
+
+RECENT = 100
+"""Runs that are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRun:
+    """A run directory and its manifest."""
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def recipe(self) -> str:
+        """The name of the recipe that it was ranked with; of an imported run the tool."""
+        return self.manifest.system
+
+    @property
+    def task(self) -> str:
+        """What names its task: a name or, for a task of the user's own, a file."""
+        varied = self.manifest.variant
+        if varied and not Path(varied).is_file():  # the task itself has the same files and gold
+            return self.manifest.task_file or self.manifest.task
+        return self.manifest.task_reference
+
+
+def remember_run(home: Path, run: Path) -> None:
+    """Let a run directory that was written be found again."""
+    _kept(home).add({"run": str(run.resolve())})
+
+
+def recent_runs(home: Path, folder: Path) -> list[KnownRun]:
+    """The run directories that are known, and those in `folder` and in the home folder, the latest first.
+
+    What is no run directory, or can't be read, is left out.
+    """
+    found: dict[Path, KnownRun] = {}
+    for path in (*_remembered(home), *_lying_in(home / RUNS), *_lying_in(folder), *_lying_in(folder / RUNS)):
+        with suppress(SearchappError, OSError, ValueError):
+            place = path.resolve()
+            if place not in found and (place / MANIFEST).is_file():
+                found[place] = KnownRun(place, read_manifest(place))
+    latest = sorted(found.values(), key=lambda run: (run.manifest.created, str(run.path)), reverse=True)
+    return latest[:RECENT]
+
+
+def _kept(home: Path) -> KeptLines:
+    return KeptLines(home / RUNS_FILE, MOST_RUNS, file_names=True)
+
+
+def _remembered(home: Path) -> Sequence[Path]:
+    """The latest ones that are remembered, each once."""
+    paths = [described.get("run") for described in _kept(home).read()]
+    return [Path(path) for path in dict.fromkeys(reversed(paths)) if isinstance(path, str)][:MOST_RUNS]
+
+
+def _lying_in(folder: Path) -> Iterator[Path]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in islice(entries, MOST_ENTRIES):
+            if not entry.name.startswith(".") and entry.is_dir():
+                yield Path(entry.path)
+
+
+FIGURES_FILE = "figures.jsonl"
+
+MOST_FIGURES = 2_000
+"""Figures that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An official figure, as a fraction, and what it is called."""
+
+    measure: str
+    value: float
+
+
+class Figures:
+    """The figures of runs that are known; its methods may be called from several threads, one after the other."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._kept = KeptLines(home / FIGURES_FILE, MOST_FIGURES)
+        self._known: dict[str, Figure] = {}
+        for one in self._kept.read():
+            key, measure, value = one.get("key"), one.get("measure"), one.get("value")
+            if isinstance(key, str) and isinstance(measure, str) and isinstance(value, int | float):
+                self._known[key] = Figure(measure, float(value))
+
+    def known(self, run: KnownRun) -> Figure | None:
+        """The official figure of a run, if it was computed before.
+
+        Raises:
+            SearchappError: nobody can say what the gold of the run is.
+            OSError: one of its files can't be looked at.
+        """
+        return self._known.get(self._key(run))
+
+    def evaluated(self, run: KnownRun) -> Evaluation:
+        """A run scored as the organisers do; its figure is kept.
+
+        Raises:
+            as `evaluate` does.
+        """
+        (found,) = evaluate([run.path], GoldSource(home=self._home))
+        official = found.official
+        value = official.values.get(official.measure)
+        if value is not None and math.isfinite(value):
+            key = self._key(run)
+            self._known[key] = Figure(official.measure, value)
+            self._kept.add({"key": key, "measure": official.measure, "value": value})
+        return found
+
+    def _key(self, run: KnownRun) -> str:
+        """What the figure depends on: the run, and the files with its rankings and its gold as they are now."""
+        collection = load(run.task).collection(Path(run.manifest.data))
+        files = [run.path / run.manifest.rankings, *collection.gold_files(run.manifest.split)]
+        stamps = [(str(file), (seen := file.stat()).st_size, seen.st_mtime_ns) for file in files]
+        return digest_json([searchapp.__version__, run.manifest.digest, stamps])
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run directory with its tags: `shown` is its path as people see it, `figure` its official one if it is known."""
+
+    path: Path
+    shown: str
+    manifest: Manifest
+    tags: tuple[str, ...]
+    figure: Figure | None
+
+    @property
+    def figure_shown(self) -> str:
+        """The figure for people; nothing where there is none."""
+        return "" if self.figure is None else f"{self.figure.measure} {self.figure.value:.4f}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As `runs list --json` has it."""
+        made = self.manifest
+        return {
+            "run": str(self.path),
+            "task": made.task,
+            "split": made.split,
+            "made_by": made.system,
+            "imported": bool(made.imported),
+            "tag": made.tag,
+            "tags": list(self.tags),
+            "topics": made.topics,
+            "hits": made.hits,
+            "depth": made.depth,
+            "created": made.created,
+            "official": None
+            if self.figure is None
+            else {"measure": self.figure.measure, "value": self.figure.value},
+            "digest": made.digest,
+        }
+
+
+def list_runs(home: Path, folder: Path, task: str | None = None, tags: Sequence[str] = ()) -> list[ListedRun]:
+    """The known runs, and those in `folder`, the latest first: those of a task, and with all of some tags.
+
+    A run whose tags can't be read has none here; `runs show` says why.
+    """
+    figures = Figures(home)
+    found = []
+    for run in recent_runs(home, folder):
+        if task is not None and run.manifest.task != task:
+            continue
+        held: tuple[str, ...] = ()
+        with suppress(SearchappError):
+            held = of_runs.tags_of(run.path)
+        if set(tags) <= set(held):
+            found.append(
+                ListedRun(run.path, _shown(run.path, folder), run.manifest, held, _figure(figures, run))
+            )
+    return found
+
+
+def _shown(path: Path, folder: Path) -> str:
+    inside = folder.resolve()
+    return str(path.relative_to(inside)) if path.is_relative_to(inside) else str(path)
+
+
+def _figure(figures: Figures, run: KnownRun) -> Figure | None:
+    try:
+        return figures.known(run)
+    except (SearchappError, OSError):
+        return None

@@ -1,0 +1,262 @@
+"""Options on judgments: log, annotators, sharing with a team, gold or judgments to score against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from searchapp.cli import complete
+from searchapp.cli.output import say, warn
+from searchapp.config.settings import Settings
+from searchapp.judging.judgments import Folding, Rule, Unjudged
+from searchapp.text import meant
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from searchapp.judging.events import Event
+    from searchapp.judging.judgments import View
+    from searchapp.judging.log import JudgmentLog
+    from searchapp.judging.snapshot import Compact
+    from searchapp.judging.team import Synchronizer
+    from searchapp.tasks.base import Grades
+
+
+SharedOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--shared/--no-shared",
+        help="Exchange judgments with everybody who uses the same Elasticsearch; default: SEARCHAPP_SHARED.",
+        show_default=False,
+    ),
+]
+
+
+@contextmanager
+def team(settings: Settings, log: JudgmentLog, task: str, shared: bool) -> Iterator[Synchronizer | None]:
+    """Exchange judgments before, while and after somebody judges a task; None when they are not shared.
+
+    Raises:
+        UsageError: they are to be shared, and the engine is no cluster.
+    """
+    from searchapp.app.sessions import team as together
+
+    if not shared:
+        yield None
+        return
+    with together(settings, log, task, lambda sentence: say(settings, sentence), warn) as synchronizer:
+        yield synchronizer
+
+
+@contextmanager
+def exchanging(settings: Settings, log: JudgmentLog, task: str) -> Iterator[None]:
+    """Exchange judgments of a task before a command, and what it writes after it.
+
+    Raises:
+        UsageError: the engine is no cluster.
+    """
+    from searchapp.app.sessions import exchanging as around
+
+    with around(settings, log, task, warn):
+        yield
+
+
+LogOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log", help="File with the judgments.", show_default="judgments.sqlite in searchapp's folder"
+    ),
+]
+AnnotatorOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Name of the annotator; by default SEARCHAPP_ANNOTATOR, or that of the account.",
+        show_default=False,
+        autocompletion=complete.annotators,
+    ),
+]
+RankNowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe",
+        help="Recipe to rank with, without a run: see `searchapp tasks show TASK`.",
+        show_default="the task's own",
+        autocompletion=complete.recipes,
+    ),
+]
+AnnotatorsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--annotator",
+        help="Only what this annotator says, a model too, and decides; can be given several times. All people by "
+        "default, and every decision.",
+        show_default=False,
+        autocompletion=complete.annotators,
+    ),
+]
+
+
+def require_log(settings: Settings, path: Path | None) -> Path:
+    """The file with the judgments: the one that is named, or the one in searchapp's folder.
+
+    Raises:
+        DataError: it is not there.
+    """
+    from searchapp.errors import DataError
+
+    path = path or settings.judgments
+    if not path.exists():
+        raise DataError(f"{path}: there are no judgments yet: `searchapp judge` makes the first")
+    return path
+
+
+@contextmanager
+def open_log(
+    settings: Settings,
+    path: Path | None,
+    task: str,
+    *,
+    must_exist: bool = True,
+    patience: float | None = None,
+) -> Iterator[JudgmentLog]:
+    """The log in a file, or in searchapp's folder, to be closed at the end; `patience` is that of the log.
+
+    When SEARCHAPP_SHARED says that judgments are shared, the one in searchapp's folder takes in what others have
+    written before, and sends what has been written here of the task afterwards.
+
+    Raises:
+        DataError: there is none although there must be.
+    """
+    from searchapp.judging.event_log import BUSY_SECONDS
+    from searchapp.judging.log import JudgmentLog
+
+    shared = settings.shared and path is None
+    path = require_log(settings, path) if must_exist and not shared else path or settings.judgments
+    with closing(JudgmentLog(path, BUSY_SECONDS if patience is None else patience, warn)) as log:
+        if shared:
+            with exchanging(settings, log, task):
+                yield log
+        else:
+            yield log
+
+
+def of_task(log: JudgmentLog, task: str) -> tuple[Compact, View]:
+    """What the events of a task add up to, by numbers and to look at; as long as the log is open.
+
+    Raises:
+        DataError: there is none.
+    """
+    from searchapp.errors import DataError
+    from searchapp.judging.judgments import View
+    from searchapp.judging.snapshot import compact
+
+    folded = compact(log, task)
+    if not folded.count:
+        raise DataError(f"{log.path} has no judgments of {task}: `searchapp judge {task}` makes the first")
+    return folded, View(base=folded)
+
+
+def events_of(log: JudgmentLog, task: str) -> list[Event]:
+    """The events of a task in their order, which is the same in every log that has them."""
+    return sorted((event for _, event in log.events(task)), key=lambda event: event.order)
+
+
+def name_of(task: str) -> str:
+    """The name under which a task's judgments are in the log, whether it was named or its file was.
+
+    Raises:
+        UsageError: there is no such task.
+    """
+    from searchapp.tasks import load
+
+    return load(task).name
+
+
+def require_known(annotators: Collection[str] | None, view: View, task: str) -> None:
+    """Refuse names of annotators who have judged nothing of a task.
+
+    Raises:
+        UsageError: with the names that there are.
+    """
+    from searchapp.errors import UsageError
+
+    known = view.annotators()
+    for name in annotators or ():
+        if name not in known:
+            named = f"{name!r}{meant(name, known)}"
+            raise UsageError(f"no annotator {named} has judged {task}: there are {', '.join(known)}")
+
+
+GoldOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Gold file, instead of --data and --split; several in the order of theirs, as `--gold A B`, "
+        "`--gold A,B` or `--gold A --gold B`.",
+        show_default=False,
+    ),
+]
+ByOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GROUP",
+        help="Break the figures down: `searchapp tasks show TASK` says by what; `all` by each. Can be given "
+        "several times.",
+        show_default=False,
+        autocompletion=complete.breakdowns,
+    ),
+]
+NearestOption = Annotated[
+    int | None, typer.Option(min=1, help="nlps: the scorer's cut-off; 500 by default.", show_default=False)
+]
+HierarchyOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="smart-types-dbpedia: the TSV file of the type hierarchy, where it is not in --data.",
+        show_default=False,
+    ),
+]
+KbOption = Annotated[
+    str | None,
+    typer.Option(
+        help="smart-relations: the knowledge base that the organisers' script is given, by default the task's.",
+        show_default=False,
+    ),
+]
+LenientOption = Annotated[
+    bool,
+    typer.Option(
+        "--lenient",
+        help="Continue, with a warning, where the official scorer stops. checkthat: leave debates that are "
+        "too short for P@50 out of that figure; smart-types-wikidata: compare whole labels; explanation-2019: read "
+        "questions in the layout of WorldTree 2. No effect on other tasks.",
+    ),
+]
+JudgmentsOption = Annotated[
+    bool, typer.Option("--judgments", help="Score against what people have judged, instead of gold.")
+]
+UnjudgedOption = Annotated[Unjudged, typer.Option(help="How retrieved documents without a grade count.")]
+RuleOption = Annotated[
+    Rule,
+    typer.Option(help="--judgments: how several annotators' grades become one, where nobody has decided."),
+]
+UnseenOption = Annotated[
+    bool,
+    typer.Option(
+        "--unseen",
+        help="--judgments, --qrels: only topics that the run has not learned from, see `rank --with-judgments`.",
+    ),
+]
+
+
+def judged_grades(settings: Settings, task: str, folding: Folding, log: Path | None) -> Grades:
+    """The grades that people have given documents of a task."""
+    from searchapp.judging.judgments import judged
+
+    with open_log(settings, log, task) as opened:
+        _, view = of_task(opened, task)
+        require_known(folding.annotators, view, task)
+        return judged(view, folding).grades

@@ -1,0 +1,290 @@
+"""`searchapp demo`, `doctor` and `config`: the story on samples, checks of this machine, settings."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from searchapp.cli.commands import JsonOption, command
+from searchapp.cli.output import has_screen, print_json, show, stdout_console
+from searchapp.config.resolution import Found, Resolution
+from searchapp.config.settings import Settings
+from searchapp.engines import server_roles
+from searchapp.errors import SearchappError, UsageError
+from searchapp.text import visible_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from searchapp.app.demo import Sample
+    from searchapp.app.evaluate import Evaluation
+    from searchapp.cli.output import Console
+    from searchapp.engines.base import Engine
+
+
+FIRST = "nlps"
+"""The task that the story begins with, and on whose sample it judges."""
+
+WORDS = "a compact subset of a Hausdorff space"
+
+FEW = """
+   neighbours lets solved topics vote, with the weight that suits the official data,
+   which has thousands of them. A sample has few: where it falls behind bm25, it is
+   ranked again with `--set direct={direct}`, chosen on the samples, so that bm25 counts more.
+"""
+
+NEXT = """
+   searchapp tasks                                       the shared tasks, and what their data is
+   searchapp data get nlps                               fetch the official files of one
+   searchapp index nlps
+   searchapp search nlps "every subgroup of an abelian group is normal"
+   searchapp rank nlps --split dev --recipe neighbours --out runs/dev
+   searchapp evaluate runs/dev                           the official figure of your ranking
+   searchapp --help                                      everything else
+"""
+
+
+def register_demo(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def demo(settings: Settings) -> None:
+        """Index, search, rank, score and judge small sample collections, and say what to type next.
+
+        Everything happens in a temporary folder and in indexes of its own, which are removed at the end.
+        """
+        from searchapp.engines import open_engine
+
+        with tempfile.TemporaryDirectory(prefix="searchapp-demo-") as folder:
+            sample = dataclasses.replace(
+                settings, home=Path(folder), index_prefix=f"{settings.index_prefix}-demo"
+            )
+            with closing(open_engine(sample)) as engine:
+                _Story(engine, Path(folder)).tell()
+
+
+def _row(task: str, recipe: str, evaluation: Evaluation, solved: str = "") -> tuple[str, ...]:
+    official = evaluation.official
+    return task, str(evaluation.topics), official.measure, recipe, solved, f"{official.value:.6f}"
+
+
+class _Story:
+    """Tells the story, and removes the indexes that it made."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        from searchapp.app import demo
+
+        self._engine = engine
+        self._folder = folder
+        self._samples = demo.samples()
+        self._first = next(sample for sample in self._samples if sample.task.name == FIRST)
+        self._console: Console = stdout_console()
+
+    def tell(self) -> None:
+        from searchapp.app.index import examples_name
+
+        try:
+            self._index()
+            self._search()
+            self._rank(self._samples)
+            self._judge()
+        finally:
+            for sample in self._samples:
+                task = sample.task.name
+                for judged in (False, True):
+                    self._engine.remove(examples_name(task, sample.split, judged=judged))
+                self._engine.remove(task)
+        self._heading("Next")
+        self._console.print(NEXT.strip("\n"))
+
+    def _index(self) -> None:
+        from searchapp.app import demo
+
+        info = self._engine.info()
+        self._heading(
+            f"1. Index {len(self._samples)} sample collections, on the engine {info.name} {info.version}"
+        )
+        for sample in self._samples:
+            documents = demo.indexed(sample, self._engine)
+            self._console.print(
+                f"   {sample.task.name:<28}{documents:>4} documents   {sample.task.info.title}"
+            )
+
+    def _search(self) -> None:
+        from searchapp.app import demo
+        from searchapp.cli.search import print_results
+
+        self._heading(f"2. Search: {WORDS}")
+        print_results(demo.found(self._first, self._engine, WORDS, 3))
+
+    def _rank(self, samples: Sequence[Sample]) -> None:
+        from rich.table import Table
+
+        from searchapp.app import demo
+
+        self._heading("3. Rank the documents for every topic, and score the rankings as the organisers do")
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for name in ("   task", "topics", "measure", "recipe", "solved", "official"):
+            table.add_column(name, justify="right" if name in ("topics", "solved", "official") else "left")
+        is_behind = False
+        for sample in samples:
+            figures = demo.compared(sample, self._engine, self._folder)
+            task = f"   {sample.task.name}"
+            table.add_row(*_row(task, demo.PLAIN, figures.plain))
+            table.add_row(*_row(task, demo.LEARNING, figures.learning, str(figures.solved)))
+            if figures.weighed is not None:
+                is_behind = True
+                table.add_row(*_row(task, f"  direct={demo.DIRECT}", figures.weighed, str(figures.solved)))
+        self._console.print(table)
+        if is_behind:
+            self._console.print(FEW.format(direct=demo.DIRECT).rstrip("\n"))
+
+    def _judge(self) -> None:
+        from searchapp.app import demo
+
+        self._heading(f"4. Judge half of the topics of {FIRST}, and rank the other half again")
+        learned = demo.learned(self._first, self._engine, self._folder)
+        self._console.print(
+            f"   A script has judged {len(learned.judged)} topics, such as:\n"
+            f"   {learned.judged[0].text}\n"
+            f"   {learned.measure} on the {learned.others} topics that nobody judged: "
+            f"{learned.before:.6f} before, {learned.after:.6f} after"
+        )
+
+    def _heading(self, text: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text(f"\n{text}", style="bold"))
+
+
+def register_doctor(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def doctor(
+        settings: Settings,
+        roles: Annotated[
+            bool,
+            typer.Option(
+                "--roles",
+                help="Print the least role for each use of an Elasticsearch instead, as JSON that its "
+                "`POST _security/role` accepts; each value is the body of `PUT _security/role/NAME`.",
+            ),
+        ] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Check versions, folder, disk, engine, the files of indexes, and that both engines agree where a server is.
+
+        On an Elasticsearch it also says what this user may do there, and which rights are missing.
+        """
+        if roles:
+            print_json({"roles": server_roles(settings)})
+            return
+        from rich.text import Text
+
+        from searchapp.app.doctor import Verdict, examine
+        from searchapp.cli.output import for_person
+
+        marks = {
+            Verdict.ok: ("ok", "green"),
+            Verdict.warning: ("!", "yellow"),
+            Verdict.failed: ("FAILED", "red"),
+        }
+        console = stdout_console()
+        checks = []
+        for check in examine(settings, for_person(settings)):
+            checks.append(check)
+            if not as_json:
+                mark, style = marks[check.verdict]
+                line = Text.assemble((f"{mark:>6}  ", style), (f"{check.name}: ", "bold"), check.finding)
+                console.print(line, soft_wrap=True)
+        failed = [check.name for check in checks if check.verdict is Verdict.failed]
+        if as_json:
+            described = [
+                {"name": check.name, "verdict": check.verdict, "finding": check.finding} for check in checks
+            ]
+            print_json({"well": not failed, "checks": described})
+        if failed:
+            raise SearchappError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")
+
+
+def register_config(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app, with_sources=True)
+    def config(
+        resolution: Resolution,
+        screen: Annotated[
+            bool, typer.Option("--screen", help="Go through the settings on a screen, with what each is for.")
+        ] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Show every setting, its value, and the flag, variable, file or default that it comes from.
+
+        The files are checked on the way, as by every other command: an error names file, line and key. Of passwords
+        and keys only that they are set is shown.
+        """
+        if screen and as_json:
+            raise UsageError("--screen shows what --json prints: choose one of them")
+        if screen:
+            _go_through(resolution)
+        elif as_json:
+            settings = [_described(one) for one in resolution.found.values()]
+            print_json({"settings": settings, "files": _files(resolution)})
+        else:
+            _print(resolution)
+
+
+def _print(resolution: Resolution) -> None:
+    from searchapp.cli.tables import print_table
+
+    rows = [(name, one.shown, str(one.source.origin), one.where) for name, one in resolution.found.items()]
+    print_table(("setting", "value", "from", "where"), rows, left=(0, 1, 2, 3))
+    show("")
+    for line in resolution.about_files:
+        show(visible_line(line))
+
+
+def _described(found: Found) -> dict[str, object]:
+    return {
+        "name": found.setting.name,
+        "value": found.plain,
+        "secret": found.setting.secret,
+        "from": str(found.source.origin),
+        "where": found.place or None,
+        "line": found.line,
+        "about": found.setting.about,
+    }
+
+
+def _files(resolution: Resolution) -> dict[str, object]:
+    project = resolution.project_file
+    return {
+        "user": {"path": str(resolution.user_file), "exists": resolution.is_user_file_there},
+        "project": None
+        if project is None
+        else {"path": str(project), "used": resolution.is_project_file_used},
+    }
+
+
+def _go_through(resolution: Resolution) -> None:
+    if not has_screen():
+        raise UsageError("the screen for the settings needs a terminal: leave --screen out")
+    from searchapp.tui.config.screen import ConfigApp
+
+    app = ConfigApp(resolution)
+    app.run()
+    if app.return_code:
+        raise typer.Exit(app.return_code)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    register_demo(app)
+    register_doctor(app)
+    register_config(app)

@@ -1,0 +1,402 @@
+"""Tables in a terminal, as CSV, as Markdown, and as LaTeX with the package booktabs.
+
+No cell is cut, whatever the width of the terminal: headings and names are folded, then columns go into
+further tables below.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from searchapp.cli.output import stdout_console
+from searchapp.text import visible, visible_line
+
+if TYPE_CHECKING:
+    from searchapp.app.comparison import Pair
+    from searchapp.app.evaluate import Evaluation
+    from searchapp.cli.output import Console
+    from searchapp.evaluation.base import Breakdown
+
+
+Figures = Mapping[str, float]
+
+GAP = 2
+"""Blanks between two columns."""
+
+LONGEST_PATH = 40
+"""In characters: longer than that a path is not shown whole where its end says as much."""
+
+HEADING_WIDTH, GROUP_WIDTH = 16, 28
+"""To how many characters headings and groups are folded, where the table is wider than the terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading and what stands below it; figures are aligned to the right. `styles` colour the cells, "" none."""
+
+    heading: str
+    cells: Sequence[str]
+    is_text: bool = False
+    styles: Sequence[str] = ()
+
+    @property
+    def width(self) -> int:
+        """Characters that it takes on one line."""
+        return max(_lengths((self.heading, *self.cells)))
+
+    @property
+    def least_width(self) -> int:
+        """Characters that it takes when headings are broken at blanks and names folded; figures never are."""
+        words = min(max(_lengths(self.heading.split()), default=0), HEADING_WIDTH)
+        cells = max(_lengths(self.cells), default=0)
+        return max(words, min(cells, GROUP_WIDTH) if self.is_text else cells)
+
+
+def _lengths(texts: Iterable[str]) -> list[int]:
+    from rich.cells import cell_len  # some characters take two places
+
+    return [cell_len(visible(text)) for text in texts]
+
+
+def blocks(first: Column, columns: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Column], bool]]:
+    """The columns, in as many tables one below the other as the width asks for, each to begin with `first`.
+
+    With each of them comes whether its headings and names must be folded.
+    """
+    if first.width + sum(GAP + column.width for column in columns) <= width:
+        yield columns, False
+        return
+    block: list[Column] = []
+    taken = first.least_width
+    for column in columns:
+        if block and taken + GAP + column.least_width > width:
+            yield block, True
+            block, taken = [], first.least_width
+        block.append(column)
+        taken += GAP + column.least_width
+    yield block, True
+
+
+def _folded(first: Column, block: Sequence[Column], width: int) -> list[int]:
+    """The widths of a table's columns where texts are folded.
+
+    Where the terminal is too narrow for the first column and one other, texts are folded to less, and figures are not.
+    """
+    widths = [column.least_width for column in (first, *block)]
+    room = width - GAP
+    if len(block) == 1 and sum(widths) > room:
+        left = room - widths[1]
+        widths[0] = max(1, min(widths[0], max(room // 2, left)) if block[0].is_text else left)
+        if block[0].is_text:
+            widths[1] = max(1, room - widths[0])
+    return widths
+
+
+def print_columns(
+    console: Console, first: Column, columns: Sequence[Column], bold: Iterable[int] = ()
+) -> None:
+    """Print a table, the rows of the numbers `bold` in bold type."""
+    from rich.table import Table
+    from rich.text import Text
+
+    strong = set(bold)
+    for number, (block, folded) in enumerate(blocks(first, columns, console.width)):
+        if number:
+            console.print()
+        table = Table(box=None, pad_edge=False, padding=(0, GAP // 2), header_style="bold")
+        shown = (first, *block)
+        widths = _folded(first, block, console.width) if folded else [column.width for column in shown]
+        for column, width in zip(shown, widths, strict=True):
+            table.add_column(
+                Text(visible(column.heading)),
+                justify="left" if column.is_text else "right",
+                overflow="fold",
+                width=width,
+            )
+        for row in range(len(first.cells)):
+            cells = [
+                Text(visible(column.cells[row]), style=column.styles[row] if column.styles else "")
+                for column in shown
+            ]
+            table.add_row(*cells, style="bold" if row in strong else None)
+        console.print(table)
+
+
+def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
+    """Print the figures of runs, a column a run, and their breakdowns; no figure twice under two names."""
+    from rich.text import Text
+
+    official = _in_order(each.official.values for each in evaluations)
+    honest = [
+        name
+        for name in _in_order(each.official.honest for each in evaluations)
+        if not _is_among(name, [(each.official.honest, each.official.values) for each in evaluations])
+    ]
+    measures = [
+        name
+        for name in _in_order(each.measures.values for each in evaluations)
+        if not _is_among(name, [(each.measures.values, each.official.values) for each in evaluations])
+    ]
+    names = ["topics", *(f"{name} (official)" for name in official)]
+    names += [*(f"{name} (honest)" for name in honest), *measures]
+    columns = []
+    headed = headings(evaluations)
+    for heading, each in zip(headed, evaluations, strict=True):
+        cells = [str(each.topics)]
+        for some, wanted in (
+            (each.official.values, official),
+            (each.official.honest, honest),
+            (each.measures.values, measures),
+        ):
+            cells += [_figure(some.get(name), 6) for name in wanted]
+        columns.append(Column(heading, cells))
+    console = stdout_console()
+    first = Column("measure", names, is_text=True)
+    print_columns(console, first, columns, bold=range(1, 1 + len(official)))
+    for heading, each in zip(headed, evaluations, strict=True):
+        if len(each.files) > 1:
+            console.print()
+            console.print(Text(visible(f"{heading}: {', '.join(Path(file).name for file in each.files)}")))
+        for breakdown in each.breakdowns:
+            console.print()
+            _print_breakdown(console, heading, breakdown)
+
+
+def headings(evaluations: Sequence[Evaluation]) -> list[str]:
+    """What distinguishes runs and submissions: their paths without the folders that all of them share.
+
+    Of a submission of several files it is their folder and their number; a single path is cut to its last parts
+    where it is long. Where the rest would not tell different ones apart, the paths are whole.
+    """
+    paths = [_path_of(each) for each in evaluations]
+    counts = [f" ({len(each.files)} files)" if len(each.files) > 1 else "" for each in evaluations]
+    if len(paths) == 1:
+        parts = paths[0].parts
+        while len(parts) > 1 and len(str(Path(*parts))) > LONGEST_PATH:
+            parts = parts[1:]
+        return [f"{Path(*parts)}{counts[0]}"]
+    shared = len(_shared([path.parts[:-1] for path in paths]))
+    short = [f"{Path(*path.parts[shared:])}{count}" for path, count in zip(paths, counts, strict=True)]
+    sources = [each.source for each in evaluations]
+    return short if len(set(short)) == len(set(sources)) else sources
+
+
+def _path_of(evaluation: Evaluation) -> Path:
+    """The path of a run or a file; of several files that of the folder that has them all."""
+    if len(evaluation.files) < 2:
+        return Path(evaluation.source)
+    return Path(*_shared([Path(file).parent.parts for file in evaluation.files]))
+
+
+def _shared(folders: Sequence[Sequence[str]]) -> list[str]:
+    """The parts that several paths begin with."""
+    at_one_place = zip(*folders, strict=False)
+    return [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, at_one_place)]
+
+
+def _print_breakdown(console: Console, heading: str, breakdown: Breakdown) -> None:
+    """Print a breakdown, with four digits: its groups are small, and their figures no more exact than that."""
+    from rich.text import Text
+
+    rows = breakdown.rows
+    columns = [Column(breakdown.counted, [str(row.count) for row in rows])]
+    for name in _in_order(row.values for row in rows):
+        columns.append(Column(name, [_figure(row.values.get(name), 4) for row in rows]))
+    if breakdown.histogram:
+        bars = [_bar(row.values.get(breakdown.histogram, 0.0)) for row in rows]
+        columns.append(Column("", bars, is_text=True))
+    console.print(Text(visible(f"{heading}: {breakdown.title}"), style="bold"))
+    print_columns(console, Column(breakdown.name, [row.group for row in rows], is_text=True), columns)
+
+
+def _bar(fraction: float) -> str:
+    """A bar of up to 40 characters."""
+    return "█" * round(40 * fraction)
+
+
+def _figure(value: float | None, digits: int) -> str:
+    if value is None:
+        return ""
+    return (
+        str(value) if isinstance(value, int) else f"{value:.{digits}f}"
+    )  # a count, such as R, is a whole number
+
+
+def _in_order(figures: Iterable[Mapping[str, float]]) -> list[str]:
+    """The names of all figures, in the order in which they come first."""
+    return list(dict.fromkeys(name for some in figures for name in some))
+
+
+_SAME = {"map": "ap", "mrr": "rr", "r-precision": "rprec"}
+"""Means that go by a name of their own in official figures, and the measures that they are means of."""
+
+
+def _is_among(name: str, runs: Iterable[tuple[Figures, Figures]]) -> bool:
+    """Whether a figure stands among others under a name for the same measure, with the same value, in every run."""
+    return all(
+        name not in own
+        or any(_means(other) == _means(name) and _equal(own[name], value) for other, value in others.items())
+        for own, others in runs
+    )
+
+
+def _means(name: str) -> str:
+    """What a name stands for, in small letters: "mean P@10" is P@10, and "MAP" is AP.
+
+    >>> _means("mean P@10"), _means("MAP"), _means("mean R-Precision"), _means("AP@5")
+    ('p@10', 'ap', 'rprec', 'ap@5')
+    """
+    short = name.casefold().removeprefix("mean ")
+    return _SAME.get(short, short)
+
+
+def _equal(one: float, other: float) -> bool:
+    """Whether two figures are the same, but for the order in which they were summed."""
+    return one == other or abs(one - other) < 1e-9 or (one != one and other != other)
+
+
+TESTED = (
+    "difference",
+    "low",
+    "high",
+    "wins",
+    "ties",
+    "losses",
+    "d_z",
+    "p_t_test",
+    "p_wilcoxon",
+    "p_randomisation",
+    "p_randomisation_holm",
+    "p_randomisation_bh",
+)
+"""Columns of a difference and its tests, in every CSV that has them."""
+
+
+def tested(pair: Pair) -> list[object]:
+    """The cells of `TESTED` for a pair."""
+    tests, at_random = pair.tests, pair.corrected["randomisation"]
+    holm = at_random.p, at_random.holm, at_random.benjamini_hochberg
+    return [
+        *map(exactly, (tests.mean, tests.interval.low, tests.interval.high)),
+        tests.outcomes.wins,
+        tests.outcomes.ties,
+        tests.outcomes.losses,
+        *map(exactly, (tests.effect, tests.t_test.p, tests.wilcoxon.p, *holm)),
+    ]
+
+
+def csv_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table for a spreadsheet."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def exactly(value: float | None) -> str:
+    """A figure at full precision, nothing where there is none."""
+    return "" if value is None or math.isnan(value) else repr(float(value))
+
+
+def markdown_table(columns: Sequence[Column]) -> list[str]:
+    """The lines of a table in Markdown."""
+    lines = ["| " + " | ".join(for_markdown(one.heading) for one in columns) + " |"]
+    lines.append("|" + "".join("---|" if one.is_text else "---:|" for one in columns))
+    return lines + [
+        "| " + " | ".join(for_markdown(one.cells[row].strip()) for one in columns) + " |"
+        for row in range(len(columns[0].cells))
+    ]
+
+
+def latex_table(columns: Sequence[Column]) -> list[str]:
+    """The lines of a table in LaTeX."""
+    lines = [rf"\begin{{tabular}}{{{''.join('l' if one.is_text else 'r' for one in columns)}}}", r"\toprule"]
+    lines += [" & ".join(for_latex(one.heading) for one in columns) + r" \\", r"\midrule"]
+    lines += [
+        " & ".join(for_latex(one.cells[row].strip()) for one in columns) + r" \\"
+        for row in range(len(columns[0].cells))
+    ]
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
+
+
+def latex_comments(sentences: Iterable[str]) -> list[str]:
+    """Sentences as comments in LaTeX, one a line."""
+    return [f"% {visible_line(one)}" for one in sentences]
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "→": r"$\rightarrow$",
+    "–": "--",
+    "<": r"$<$",
+    ">": r"$>$",
+    "█": r"$\bullet$",
+    "░": r"$\circ$",
+}
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#])")
+
+
+def for_latex(text: str) -> str:
+    """A text as one cell of a table in LaTeX."""
+    return "".join(_LATEX.get(character, character) for character in visible_line(text))
+
+
+def for_markdown(text: str) -> str:
+    """A text as one cell of a Markdown table."""
+    return _MARKDOWN.sub(r"\\\1", visible_line(text))
+
+
+LEAST_TEXT = 8
+"""In characters: a column of texts is not folded to less."""
+
+
+def print_table(names: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> None:
+    """Print a table under the names of its columns; those whose places are in `left` are texts, the others figures.
+
+    Nothing is cut. Where the terminal is too narrow, texts are folded; where even that is not enough, the table goes
+    on below, each part with the first column.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    lines = [[visible_line(cell) for cell in row] for row in rows]
+    columns = [
+        Column(name, [line[place] for line in lines], is_text=place in left)
+        for place, name in enumerate(names)
+    ]
+    console = stdout_console()
+    gaps = GAP * (len(columns) - 1)
+    is_wide = sum(column.width for column in columns) + gaps > console.width
+    least = [min(column.width, LEAST_TEXT) if column.is_text else column.least_width for column in columns]
+    if is_wide and sum(least) + gaps > console.width:
+        print_columns(console, columns[0], columns[1:])
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, GAP // 2), header_style="bold")
+    for column in columns:
+        table.add_column(
+            Text(column.heading),
+            justify="left" if column.is_text else "right",
+            overflow="fold",
+            width=column.least_width if is_wide and not column.is_text else None,
+        )
+    for line in lines:
+        table.add_row(*map(Text, line))
+    console.print(table)

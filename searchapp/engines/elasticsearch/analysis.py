@@ -1,0 +1,139 @@
+"""Analysis on a server: what Elasticsearch 8 is told so that it makes the same terms as 9, and the steps it reports.
+
+Lucene 10, on which 9.x is built, has a newer English stemmer of Snowball: of a stem of three letters that begins with
+a, e or o, it keeps both consonants at the end. "adding" is `add` there, and `ad` for Lucene 9. For version 8 such
+words lose their endings before the older stemmer sees them, which then leaves the stem as it is.
+
+Words that were marked as keywords keep their endings, as every stemmer leaves them. The filter that sees the marks
+marks what it changes, too, so it is only added where words may be marked: a later stemmer leaves these stems alone.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, TypeVar
+
+from searchapp.engines.elasticsearch.client import Server
+from searchapp.model import AnalysisStep, Token
+
+T = TypeVar("T")
+
+ADDED = "searchapp_short_stems"
+"""The name of the filter that an index on a server of 8.x has more than its mapping says."""
+
+ADDED_AMONG_KEYWORDS = f"{ADDED}_among_keywords"
+"""The name of the one where words may be marked as keywords."""
+
+MARKING = frozenset({"keyword_marker", "keyword_repeat", "stemmer_override", "condition", "multiplexer"})
+"""Types of token filters that mark words as keywords, or may have such filters inside."""
+
+_STEMS = [f"{first}{twice}{twice}" for first in "aeo" for twice in "bdfgmnprt"]
+
+# What the stemmer takes off them (-ed, -ing), and the plural and apostrophes that it takes off before that.
+_ENDINGS = ["".join(parts) for parts in product(("ed", "ing"), ("", "ly"), ("", "s"), ("", "'", "'s", "'s'"))]
+
+
+def _words(stem: str) -> list[str]:
+    return [f"{before}{stem}{ending}" for before in ("", "'") for ending in _ENDINGS]
+
+
+SHORT_STEMS: Mapping[str, Mapping[str, Any]] = {
+    ADDED: {
+        "type": "pattern_replace",
+        "pattern": "^'?([aeo](?:bb|dd|ff|gg|mm|nn|pp|rr|tt))(?:ed|ing)(?:ly)?s?(?:'s'|'s|')?$",
+        "replacement": "$1",
+    },
+    ADDED_AMONG_KEYWORDS: {
+        "type": "stemmer_override",
+        "rules": [", ".join(_words(stem)) + f" => {stem}" for stem in _STEMS],
+    },
+}
+"""Both filters by their names."""
+
+
+def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
+    """The `analysis` of an index's settings for a server.
+
+    One that may be of version 8 is told what one of version 8 is: on 9 that changes nothing.
+    """
+    adapted = copy.deepcopy(dict(analysis))
+    if not server.may_be_older:
+        return adapted
+    filters: Mapping[str, Any] = adapted.get("filter") or {}
+    added: set[str] = set()
+    for kind in ("analyzer", "normalizer"):
+        for described in (adapted.get(kind) or {}).values():
+            names = described.get("filter") if isinstance(described, dict) else None
+            listed = [names] if isinstance(names, str) else names
+            if isinstance(listed, list):
+                told = with_short_stems(
+                    listed, lambda name: filters.get(name, name) if isinstance(name, str) else None
+                )
+                if len(told) > len(listed):
+                    added.update(SHORT_STEMS.keys() & told)
+                    described["filter"] = told
+    if added:
+        adapted["filter"] = {**filters, **{name: dict(SHORT_STEMS[name]) for name in sorted(added)}}
+    return adapted
+
+
+def with_short_stems(filters: Sequence[T], described: Callable[[T], object]) -> list[T | str]:
+    """The token filters of an analyzer, and the name of one of `SHORT_STEMS` before each English stemmer.
+
+    `described` gives the definition of a filter, or its name if it is built in.
+    """
+    told: list[T | str] = []
+    may_be_marked = False
+    for one in filters:
+        definition = described(one)
+        if stems_english(definition):
+            told.append(ADDED_AMONG_KEYWORDS if may_be_marked else ADDED)
+        told.append(one)
+        may_be_marked |= _type_of(definition) in MARKING
+    return told
+
+
+def _type_of(definition: object) -> str:
+    return str(definition.get("type") if isinstance(definition, Mapping) else definition)
+
+
+def stems_english(described: object) -> bool:
+    """Whether this is a token filter that is Snowball's English stemmer."""
+    if not isinstance(described, Mapping):
+        return described == "snowball"  # the built-in one
+    language = str(described.get("language", described.get("name", ""))).lower()
+    if described.get("type") == "snowball":
+        return language in ("", "english")
+    return described.get("type") == "stemmer" and language == "porter2"
+
+
+def without_added(steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """What a server says that each filter makes of a text, without the filters that only this module knows."""
+    return [step for step in steps if step["name"] not in SHORT_STEMS]
+
+
+def analysis_steps(detail: Mapping[str, Any]) -> list[AnalysisStep]:
+    """The steps in the `detail` of an answer, without those that searchapp has added for an older server."""
+    if not detail["custom_analyzer"]:
+        analyzer = detail["analyzer"]
+        return [AnalysisStep("analyzer", analyzer["name"], tokens=_tokens(analyzer["tokens"]))]
+    steps = [
+        AnalysisStep("char_filter", step["name"], text="".join(step["filtered_text"]))
+        for step in detail.get("charfilters", ())
+    ]
+    tokenizer = detail["tokenizer"]
+    steps.append(AnalysisStep("tokenizer", tokenizer["name"], tokens=_tokens(tokenizer["tokens"])))
+    steps += [
+        AnalysisStep("filter", step["name"], tokens=_tokens(step["tokens"]))
+        for step in without_added(detail.get("tokenfilters", ()))
+    ]
+    return steps
+
+
+def _tokens(tokens: Iterable[Mapping[str, Any]]) -> tuple[Token, ...]:
+    return tuple(
+        Token(token["token"], token["position"], token["start_offset"], token["end_offset"])
+        for token in tokens
+    )

@@ -1,0 +1,682 @@
+"""The embedded engine, which needs no server: the protocols of `engines.base` on the indexes of `searchapp.lucene`.
+
+Indexes are folders in the home folder. Unsupported mappings and queries are rejected with an error that names them.
+"""
+
+from __future__ import annotations
+
+import glob
+import logging
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from searchapp import __version__, processes
+from searchapp.config.settings import INDEXES, Settings
+from searchapp.engines import base as changes
+from searchapp.engines.base import (
+    BEST_FIRST,
+    NO_TERMS,
+    EngineInfo,
+    Found,
+    Index,
+    IndexSpec,
+    State,
+    StoredVersion,
+    Terms,
+    one_by_one,
+    require_wanted,
+)
+from searchapp.errors import Damaged, DataError, EngineRefused, QueryRefused, Replaced, SearchappError
+from searchapp.files import digest_json, reason
+from searchapp.lucene import native
+from searchapp.lucene.errors import invalid, unsupported
+from searchapp.lucene.index import versions as index_versions
+from searchapp.lucene.index.index_settings import without_similarities
+from searchapp.lucene.index.layout import Manifest
+from searchapp.lucene.index.mapping import Analyzer, Analyzers, Schema
+from searchapp.lucene.index.merge import Carried, Older
+from searchapp.lucene.index.reader import IndexReader, Numbers
+from searchapp.lucene.index.segments import Comparison, SmallPart
+from searchapp.lucene.index.versions import (
+    CURRENT,
+    PartsManifest,
+    Versions,
+    code_digest,
+    ordinary,
+    read_manifest,
+)
+from searchapp.lucene.index.writer import IndexWriter
+from searchapp.lucene.queries.parser import Parser
+from searchapp.lucene.queries.query import Query
+from searchapp.lucene.queries.rewrite import settled
+from searchapp.lucene.search.highlight import Emitted, Highlighter
+from searchapp.lucene.search.pruning import Pruned
+from searchapp.lucene.search.request import READERS, BodyReader, Request
+from searchapp.lucene.search.scoring import Answer, Memory, Packed, finite_scores, packed, unpacked
+from searchapp.lucene.search.searcher import Parts, Searcher, counts, shared_out
+from searchapp.lucene.similarity import Float32s
+from searchapp.model import AnalysisStep, Body, Counts, Document, Explanation, Hits, IndexInfo
+from searchapp.progress import Advance, Progress, no_progress
+
+_log = logging.getLogger("searchapp.requests")
+
+BATCH_BODIES = 64
+"""Topics whose terms are gathered together."""
+
+TOGETHER = 8
+"""Of fewer topics each is scored by itself."""
+
+LARGE, BATCH_OF_LARGE = 200_000, 8
+"""From so many documents on a batch has so many: a topic takes so long that gathering terms gains nothing."""
+
+FIRST_OF_LARGE = 64
+"""Topics there from which on the start of processes pays; what these have in common is prepared for the processes."""
+
+
+class EmbeddedIndex:
+    """An `Index` whose files this process has open, from which it answers even after a newer version serves."""
+
+    is_at_hand = True
+
+    def __init__(
+        self, reader: IndexReader | Parts, analyzers: Analyzers, memory: Memory | None = None
+    ) -> None:
+        self._reader = reader
+        self._memory = memory
+        self._analyzers = analyzers
+        self._bodies = BodyReader(
+            Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader.parts[0]))
+        )
+        self._searchers = [Searcher(part, analyzers) for part in reader.parts]
+        self._emitted = Emitted(analyzers)
+        self.is_closed = False
+
+    @property
+    def info(self) -> IndexInfo:
+        return self._reader.info
+
+    def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
+        if self._memory is not None:
+            yield from self._remembered(list(bodies), self._memory, advance)
+            return
+        done = 0
+        try:
+            for answers in self._searched(bodies):
+                yield from (self._hits(documents, scores) for documents, scores in answers)
+                done += len(answers)
+                advance(len(answers))
+        except QueryRefused as error:
+            raise QueryRefused.of(error, done + error.place) from error
+
+    def _remembered(self, bodies: Sequence[Body], memory: Memory, advance: Advance) -> Iterator[Hits]:
+        """The hits of bodies, of which only those are searched that have not been before, and each once."""
+        keys = memory.keys(bodies)
+        # What is new is settled here: others may ask the same index while these hits are drawn.
+        first: dict[bytes, int] = {}
+        for place, key in enumerate(keys):
+            if memory.get(key) is None:
+                first.setdefault(key, place)
+        new = list(first.values())
+        repeated = {key for key, count in Counter(keys).items() if count > 1}
+        held: dict[bytes, Answer] = {}
+        searched = chain.from_iterable(self._searched(bodies[place] for place in new))
+        done = 0
+        for place, key in enumerate(keys):
+            if first.get(key) == place:
+                try:
+                    answer = next(searched)
+                except QueryRefused as error:  # by its place in the batch, which begins with what comes next
+                    raise QueryRefused.of(error, new[done + error.place]) from error
+                done += 1
+                memory.put(key, answer)
+                if key in repeated:
+                    held[key] = answer
+            else:
+                known = held.get(key) or memory.get(key)
+                assert known is not None  # it was there before, or is the answer of an earlier place
+                answer = known
+            yield self._hits(*answer)
+            advance(1)
+
+    def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
+        return one_by_one(asked)
+
+    def _searched(self, bodies: Iterable[Body]) -> Iterator[list[Answer]]:
+        """The answers to the bodies, by batches."""
+        waiting = iter(bodies)
+        worth_it = processes.WORTH_IT
+        if self._reader.count >= LARGE:
+            first = list(islice(waiting, FIRST_OF_LARGE))
+            waiting = chain(first, waiting)
+            if len(first) == FIRST_OF_LARGE:
+                self._prepare(first)
+            worth_it = FIRST_OF_LARGE // BATCH_OF_LARGE
+        batches = processes.in_batches(waiting, self._batch_size, max(TOGETHER, self._batch_size // 4))
+        found = processes.spread(self._answers, batches, worth_it=worth_it, here=True)
+        if self._reader.count < LARGE and native.library() is not None:
+            # What the first batch makes of the index and the analyzers, processes that are forked later have. NumPy
+            # makes rows of its terms besides, which takes it as long as two processes save.
+            found = chain(map(self._answers, islice(batches, 1)), found)
+        for sent, pruned, together in found:
+            answers = unpacked(sent)
+            self._tell(len(answers), pruned, together)
+            yield answers
+
+    @property
+    def _batch_size(self) -> int:
+        return BATCH_BODIES if self._reader.count < LARGE else BATCH_OF_LARGE
+
+    def _prepare(self, bodies: Sequence[Body]) -> None:
+        """Have at hand what processes need that answer bodies like these; what is refused here is refused there."""
+        require_wanted()
+        queries = []
+        with self._damage_reported():
+            for body in bodies:
+                with suppress(EngineRefused), finite_scores():
+                    queries.append(self._bodies.ranked(body).query)
+            for searcher in self._searchers:
+                searcher.pruner.prepare(queries)
+
+    def _answers(self, bodies: Sequence[Body]) -> tuple[Packed, int, int]:
+        """The best documents of each body of a batch; for how many of these not all documents were scored, and how many
+        the compiled functions scored.
+
+        What the others have in common is computed together.
+        """
+        require_wanted()
+        with self._damage_reported():
+            requests: list[Request] = []
+            with _next_is_named(requests):
+                for body in bodies:
+                    requests.append(self._bodies.ranked(body))
+            alone = len(requests) < TOGETHER
+            asked = requests if len(self._searchers) == 1 else [request.from_first() for request in requests]
+            every = [searcher.found(asked, alone=alone) for searcher in self._searchers]
+            answers: list[Answer] = []
+            with _next_is_named(answers):
+                for place, request in enumerate(requests):
+                    answers.append(
+                        self._merged(
+                            request,
+                            [
+                                searcher.best(asked[place]) if (one := found[place]) is None else one
+                                for searcher, (found, _pruned, _compiled) in zip(
+                                    self._searchers, every, strict=True
+                                )
+                            ],
+                        )
+                    )
+            _found, pruned, compiled = every[0]  # those of the base, which is nearly all
+            return packed(answers), pruned, compiled
+
+    def _merged(self, request: Request, answers: Sequence[Answer]) -> Answer:
+        """The answer to a request from those that the parts give to it, see `Request.from_first`."""
+        if len(answers) == 1:
+            return answers[0]
+        assert isinstance(self._reader, Parts)
+        return self._reader.merged(answers, request.frame.first, request.frame.size)
+
+    def _tell(self, answers: int, pruned: int, together: int = 0) -> None:
+        """Say how a batch was searched, to those who want to know."""
+        queries = "1 query" if answers == 1 else f"{answers} queries"
+        compiled = f", {together} scored by compiled functions" if together else ""
+        _log.info("%s: %s, %d of them pruned%s", self.info.version, queries, pruned, compiled)
+
+    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:  # noqa: ARG002  # each is known
+        require_wanted()
+        with self._damage_reported(), finite_scores():
+            request = self._bodies.read(body)
+            frame = request.frame
+            schema, query = self._reader.schema, request.query
+            highlighter = None
+            if frame.highlight is not None:
+                highlighter = Highlighter(request.marked, frame.highlight, schema, self._emitted)
+            documents, scores = self._best_again(request, repr(body.get("query")))
+            hits = self._hits(documents, scores)
+            sources = self._reader.sources_of(documents)
+            explanations = self._explanations(query, documents) if frame.explain else {}
+            return [
+                Found(
+                    hit=hit,
+                    source=frame.source.apply(source),
+                    highlights=highlighter.highlights(source) if highlighter else {},
+                    explanation=explanations.get(document),
+                )
+                for hit, document, source in zip(hits, documents.tolist(), sources, strict=True)
+            ]
+
+    def _explanations(self, query: Query, documents: Numbers) -> dict[int, Explanation]:
+        """How a query comes to the scores of documents, by their numbers."""
+        found: dict[int, Explanation] = {}
+        shares = shared_out(documents, self._reader.parts)
+        for searcher, (places, numbers) in zip(self._searchers, shares, strict=True):
+            explanations = searcher.explanations(query, numbers.tolist())
+            found |= zip(documents[places].tolist(), explanations, strict=True)
+        return found
+
+    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
+        found = self.find(body, terms)
+        frame = self._bodies.frame(body)
+        is_all = frame.first == 0 and frame.after is None and len(found) < frame.size
+        return found, len(found) if is_all else self.counts(body["query"], {}).total
+
+    def analyze(
+        self, text: str, *, field: str | None = None, analyzer: str | None = None
+    ) -> list[AnalysisStep]:
+        if analyzer is not None:
+            return self._analyzers.analyzer(analyzer).steps(text)
+        return self._analyzer_of(field).steps(text)
+
+    def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
+        fields = {name: field for name, field in self._reader.fields.items() if not field.field.is_number}
+        with self._damage_reported():
+            return {
+                name: {term: fields[name].document_frequency(term) if name in fields else 0 for term in some}
+                for name, some in terms.items()
+            }
+
+    def unknown(self, terms: Terms) -> Terms:  # noqa: ARG002  # none is
+        return NO_TERMS
+
+    def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
+        require_wanted()
+        with self._damage_reported(), finite_scores():
+            read = self._bodies.read({"query": query, "sort": BEST_FIRST}).query
+            return counts([(one.reader, one.matching(read)) for one in self._searchers], fields)
+
+    def twin(self) -> EmbeddedIndex:
+        try:
+            return EmbeddedIndex(self._reader.reopened(), self._analyzers)
+        except DataError:
+            if self._reader.is_there:
+                raise
+            raise Replaced(self.info.version) from None
+
+    def close(self) -> None:
+        self.is_closed = True
+        self._reader.close()
+
+    def verify(self) -> None:
+        """Read every file and compare it with the digest it was written with.
+
+        Raises:
+            DataError: a file was altered.
+            SearchappError: a file can't be read.
+        """
+        self._reader.verify()
+
+    def _analyzer_of(self, name: str | None) -> Analyzer:
+        if name is None:
+            return self._analyzers.analyzer("standard")
+        field = self._reader.schema.fields.get(name)
+        if field is None:
+            raise invalid(f"the index {self.info.name} has no field {name}")
+        return self._analyzers.analyzer(field.analyzer or "keyword")
+
+    def _best_again(self, request: Request, words: str) -> Answer:
+        """The best documents of a query in these words; if all are scored, the scores are kept for its next hits."""
+        asked = request if len(self._searchers) == 1 else request.from_first()
+        is_new = not self._searchers[0].remembers(words)
+        answers = [searcher.best_again(asked, words) for searcher in self._searchers]
+        if is_new:
+            first = answers[0]
+            self._tell(1, isinstance(first, Pruned), int(isinstance(first, Pruned) and first.is_compiled))
+        return self._merged(request, [answer[:2] for answer in answers])
+
+    def _hits(self, documents: Numbers, scores: Float32s) -> Hits:
+        return Hits(self._reader.ids_of(documents), scores.tolist())
+
+    @contextmanager
+    def _damage_reported(self) -> Iterator[None]:
+        """Report an altered file as such: what it yields makes little sense, but must not end in a traceback."""
+        try:
+            yield
+        except (IndexError, TypeError, ValueError, OverflowError, MemoryError, sqlite3.Error):
+            if self._reader.is_there:
+                self.verify()
+            raise
+
+
+@contextmanager
+def _next_is_named(done: Sequence[object]) -> Iterator[None]:
+    """Name the body of a batch that is refused: it is the next after those that are done."""
+    try:
+        with finite_scores():
+            yield
+    except EngineRefused as error:
+        raise QueryRefused.of(error, len(done)) from error
+
+
+T = TypeVar("T")
+
+
+ATTEMPTS = 5
+"""How often a version may disappear, replaced by a newer one, while it is being opened."""
+
+MakeAnalyzers = Callable[[Mapping[str, Any]], Analyzers]
+
+
+class EmbeddedEngine:
+    """An `Engine` whose index `name` is the folder `<home>/indexes/<prefix>-<name>`.
+
+    Each index that it opens keeps the answers of what it has searched in so many bytes `remembered`.
+    """
+
+    has_shards = False
+
+    def __init__(
+        self, home: Path, prefix: str, analyzers: MakeAnalyzers | None = None, remembered: int = 0
+    ) -> None:
+        self._remembered = remembered
+        self._folder = home / INDEXES
+        self._prefix = prefix
+        self._analyzers = analyzers or _analyzers
+        self._open: list[EmbeddedIndex] = []
+
+    @classmethod
+    def at(cls, settings: Settings, remembered: int = 0) -> EmbeddedEngine:
+        """The engine of the settings' home folder; nothing is made before an index is."""
+        return cls(settings.home, settings.index_prefix, remembered=remembered)
+
+    def info(self) -> EngineInfo:
+        return EngineInfo("embedded", __version__, str(self._folder))
+
+    def index_info(self, name: str) -> IndexInfo | None:
+        """The version that serves now, None when there is none or it is damaged and can only be built again.
+
+        Raises:
+            EngineRefused: it is another searchapp's.
+            SearchappError: it can't be read at the moment.
+        """
+        try:
+            return self._of_serving(name, index_versions.require)
+        except DataError:
+            return None
+
+    def names(self) -> list[str]:
+        """The indexes that have a version to serve, sound or not, in order."""
+        start = f"{self._prefix}-"
+        folders = self._folder.glob(f"{glob.escape(start)}*") if self._folder.is_dir() else ()
+        return sorted(folder.name.removeprefix(start) for folder in folders if (folder / CURRENT).exists())
+
+    def stored(self) -> list[StoredVersion]:
+        start = f"{self._prefix}-"
+        folders = sorted(self._folder.glob(f"{glob.escape(start)}*")) if self._folder.is_dir() else []
+        return [
+            version
+            for folder in folders
+            for version in _stored(folder.name.removeprefix(start), Versions(folder))
+        ]
+
+    def verify(self, name: str, progress: Progress) -> IndexInfo | None:
+        """Read every file of the version that serves and compare it with its digest; None if none serves.
+
+        Raises:
+            DataError: a file is missing or altered.
+            EngineRefused: it is another searchapp's.
+            SearchappError: a file can't be read.
+        """
+
+        def verify(folder: Path) -> IndexInfo:
+            manifest = read_manifest(folder)
+            versions = ordinary(folder, manifest)
+            size = sum(one.manifest.bytes for one in versions)
+            with progress.stage(f"verifying {name}", size, in_bytes=True) as advance:
+                index_versions.verify(versions, advance)
+            return manifest.info
+
+        return self._of_serving(name, verify)
+
+    def flaw(self, name: str) -> str:  # noqa: ARG002
+        return ""  # files that were altered are found when they are opened
+
+    def compare(self, name: str, mapping: Mapping[str, Any]) -> Comparison | None:
+        try:
+            folder = self._versions(name).serving()
+            if folder is not None:
+                return Comparison.of(folder, mapping, self._code())
+        except (SearchappError, OSError, ValueError, KeyError) as error:
+            # That it must not rank is told by those who open it.
+            problem = error.problem if isinstance(error, Damaged) else error
+            _log.info("%s: no document can be taken over, what serves can't be read: %s", name, problem)
+        return None
+
+    def _code(self) -> str:
+        """The digest of the code that analyzes; empty for analyzers of which nothing is known."""
+        return code_digest() if self._analyzers is _analyzers else ""
+
+    def _read(self, mapping: Mapping[str, Any]) -> tuple[Schema, Analyzers]:
+        """Return schema and analyzers of a mapping.
+
+        Raises:
+            SearchappError: it can't be indexed or searched; a line for each reason.
+        """
+        schema, problems = Schema.read(mapping)
+        # Where a piece is wrong, the names of analyzers are still checked.
+        analyzers: Analyzers | None = None
+        with problems.at():
+            analyzers = self._analyzers(schema.analysis)
+        if analyzers is None:
+            defined = schema.analysis.get("analyzer", {})
+            stand_ins = {name: {"type": "standard"} for name in defined if isinstance(defined, Mapping)}
+            analyzers = self._analyzers({"analyzer": stand_ins})
+        for field in schema.fields.values():
+            inner = field.name[len(field.source) + 1 :]
+            path = f"mappings.properties.{field.source}" + (f".fields.{inner}" if inner else "")
+            for name in {field.analyzer, field.search_analyzer} - {None}:
+                with problems.at(path):
+                    analyzers.analyzer(str(name))
+        problems.raise_if_any()
+        return schema, analyzers
+
+    def build(
+        self,
+        name: str,
+        spec: IndexSpec,
+        documents: Iterable[Document],
+        advance: Advance = no_progress,
+        carried: changes.Carried | None = None,
+    ) -> IndexInfo:
+        versions = self._versions(name)
+        before = versions.serving_name()
+        schema, analyzers = self._read(spec.mapping)
+        if spec.shards != 1:
+            raise unsupported(f"{spec.shards} shards, only 1")
+        assert carried is None or isinstance(carried, Carried | SmallPart)
+        if carried and carried.version != before:
+            raise Replaced(f"{versions.folder.name}-{carried.version}")
+        try:
+            with versions.building(before) as folder:
+                info = _info(name, f"{versions.folder.name}-{folder.name}", spec)
+                if carried:
+                    _tell(info, carried)
+
+                def writer(folder: Path, older: Older | None) -> IndexWriter:
+                    return IndexWriter(
+                        folder, spec.mapping, schema, analyzers, code=self._code(), older=older
+                    )
+
+                if isinstance(carried, SmallPart):
+                    carried.write(folder, info, spec.mapping, _read(documents), writer, advance)
+                else:
+                    older = Older(carried) if carried else None
+                    documents = carried.new(documents) if carried else documents
+                    writer(folder, older).write(_read(documents), info, advance)
+        except OSError as error:
+            raise SearchappError(
+                f"{versions.folder} could not be written: {reason(error)}; what served before still serves"
+            ) from error
+        return info
+
+    def open(self, name: str) -> EmbeddedIndex:
+        return self._opened(name, lambda folder: _reader(folder, read_manifest(folder)))
+
+    def open_like(self, name: str, mapping: Mapping[str, Any]) -> EmbeddedIndex:
+        """A handle that scores as if the index had been made with a mapping, which has other similarities.
+
+        Nothing is written: lengths and frequencies are the same under all similarities.
+
+        Raises:
+            EngineRefused: there is no such index, or the mapping differs in more than similarities.
+        """
+
+        def read(folder: Path) -> IndexReader | Parts:
+            manifest = read_manifest(folder)
+            if without_similarities(manifest.mapping) != without_similarities(mapping):
+                raise EngineRefused(f"{folder} was made with another mapping, in more than its similarities")
+            return _reader(folder, manifest, Schema.of(mapping))
+
+        return self._opened(name, read)
+
+    def _opened(self, name: str, read: Callable[[Path], IndexReader | Parts]) -> EmbeddedIndex:
+        reader = self._of_serving(name, read)
+        if reader is None:
+            folder = self._versions(name).folder
+            raise EngineRefused(f"there is no index in {folder}: make it with `searchapp index {name}`")
+        memory = Memory(self._remembered) if self._remembered else None
+        index = EmbeddedIndex(reader, self._analyzers(reader.schema.analysis), memory)
+        # What is closed is let go, with the descriptors of its mapped files.
+        self._open = [*(one for one in self._open if not one.is_closed), index]
+        return index
+
+    def _of_serving(self, name: str, read: Callable[[Path], T]) -> T | None:
+        """What is read of the version that serves, None if none does.
+
+        Raises:
+            DataError: it is damaged or missing, and no newer one has taken its place meanwhile.
+        """
+        versions = self._versions(name)
+        for attempt in range(ATTEMPTS):
+            folder = versions.serving()
+            if folder is None:
+                return None
+            try:
+                return read(folder)
+            except DataError:
+                if versions.serving() == folder or attempt == ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def shards_for(self, documents: int) -> int:  # noqa: ARG002  # one is all there is
+        return 1
+
+    def replicate(self, name: str, replicas: int) -> None:
+        if replicas:
+            raise EngineRefused(f"{name} is kept on this machine's disk, without replicas")
+
+    def remove(self, name: str) -> None:
+        self._versions(name).remove()
+
+    def close(self) -> None:
+        for index in self._open:
+            index.close()
+        self._open = []
+
+    def _versions(self, name: str) -> Versions:
+        return Versions(self._folder / f"{self._prefix}-{name}")
+
+
+def _read(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents; a file of them that can't be read is not taken for one of the index."""
+    try:
+        yield from documents
+    except OSError as error:
+        raise SearchappError(f"{error.filename or 'the documents'} can't be read: {reason(error)}") from error
+
+
+def _stored(name: str, versions: Versions) -> Iterator[StoredVersion]:
+    """The versions of an index; none if the folder is not that of an index, or of one with another prefix."""
+    try:
+        serving = versions.serving()
+    except EngineRefused:
+        return
+    except DataError:
+        serving = None
+    base = versions.base()
+    for folder in versions.all():
+        if folder == base:
+            continue  # a part of the version that serves
+        try:
+            info = _sound(folder)
+        except (DataError, EngineRefused):
+            info = None
+        if info is not None and info.name != name:
+            return
+        if folder == serving:
+            state = State.unreadable if info is None else State.serves
+        else:
+            state = State.building if versions.is_being_built() else State.leftover
+        try:
+            size = index_versions.size(folder)
+            if base is not None and folder == serving:
+                size += index_versions.size(base)
+        except FileNotFoundError:
+            continue  # removed a moment ago
+        version = f"{versions.folder.name}-{folder.name}"
+        yield StoredVersion(name, version, state, info, size, says_name=info is not None)
+
+
+def _sound(folder: Path) -> IndexInfo:
+    """What a version says of itself, all of whose files are there in their sizes.
+
+    Raises:
+        DataError, EngineRefused, SearchappError: they are not, or it can't be read.
+    """
+    manifest = read_manifest(folder)
+    ordinary(folder, manifest)
+    return manifest.info
+
+
+def _reader(
+    folder: Path, manifest: Manifest | PartsManifest, schema: Schema | None = None
+) -> IndexReader | Parts:
+    """A version of this manifest, open; scored by the similarities of a schema, or of its own."""
+    if isinstance(manifest, Manifest):
+        return IndexReader(folder, schema, manifest)
+    *parts, dead = manifest.opened(folder)
+    return Parts.of(manifest.info, parts, dead, schema)
+
+
+def _tell(info: IndexInfo, carried: Carried | SmallPart) -> None:
+    """Say what a new version is made of, to those who want to know."""
+    how = "a small part is written beside" if isinstance(carried, SmallPart) else "all is merged with"
+    _log.info(
+        "%s: %d documents are taken over, %d are left out, %d are analyzed; %s what %s has",
+        info.version,
+        carried.documents,
+        carried.left_out,
+        carried.analyzed,
+        how,
+        f"{info.version.rpartition('-')[0]}-{carried.version}",
+    )
+
+
+def _info(name: str, version: str, spec: IndexSpec) -> IndexInfo:
+    return IndexInfo(
+        name=name,
+        version=version,
+        documents=spec.documents,
+        digest=spec.digest,
+        mapping_digest=digest_json(spec.mapping),
+        documents_digest=spec.documents_digest,
+        shards=spec.shards,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        owner=spec.owner,
+    )
+
+
+def _analyzers(analysis: Mapping[str, Any]) -> Analyzers:
+    from searchapp.lucene.analysis import AnalysisRegistry
+
+    registry: Analyzers = AnalysisRegistry(analysis)
+    return registry
+
+
+__all__ = ["EmbeddedEngine"]

@@ -1,0 +1,99 @@
+"""BM25 in Lucene's arithmetic: float32 where Lucene has floats, lengths in one byte, Elasticsearch's (k1 + 1).
+
+    S. Robertson and H. Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, 3.4.
+    org.apache.lucene.search.similarities.BM25Similarity and org.apache.lucene.util.SmallFloat (Lucene 10).
+    org.elasticsearch.lucene.similarity.LegacyBM25Similarity multiplies each boost by (k1 + 1), a factor that
+    Lucene dropped because it ranks nothing differently.
+
+Every operation below is rounded to float32 where Lucene rounds it, so that scores agree to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float32s = NDArray[np.float32]
+
+ONE = np.float32(1)
+DEFAULT_K1 = 1.2
+DEFAULT_B = 0.75
+
+FREE_CODES = 24
+"""Lengths below this number are their own code: SmallFloat keeps 4 significant bits of longer ones."""
+
+
+def _decoded(code: int) -> int:
+    if code < FREE_CODES:
+        return code
+    bits, shift = (code - FREE_CODES) & 7, ((code - FREE_CODES) >> 3) - 1
+    return FREE_CODES + (bits if shift < 0 else (bits | 8) << shift)
+
+
+LENGTHS: NDArray[np.int64] = np.array([_decoded(code) for code in range(256)], np.int64)
+"""The length that each of the 256 codes stands for, ascending."""
+
+
+def encode_lengths(lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """The code of each length: that of the greatest representable length which is not above it.
+
+    >>> [int(LENGTHS[code]) for code in encode_lengths(np.array([7, 40, 41, 1000]))]
+    [7, 40, 40, 984]
+    """
+    return (np.searchsorted(LENGTHS, lengths, side="right") - 1).astype(np.uint8)
+
+
+def idf(documents_with_term: int, documents: int) -> np.float32:
+    """ln(1 + (N - n + 0.5) / (n + 0.5)), computed in double and rounded once."""
+    return np.float32(math.log(1 + (documents - documents_with_term + 0.5) / (documents_with_term + 0.5)))
+
+
+@dataclass(frozen=True, slots=True)
+class FieldStatistics:
+    """What BM25 needs to know of a field.
+
+    `documents` have at least one token in the field; `tokens` is the number of all its tokens, stacked tokens
+    included.
+    """
+
+    documents: int
+    tokens: int
+
+    @property
+    def average_length(self) -> np.float32:
+        return np.float32(self.tokens / self.documents) if self.documents else ONE
+
+
+@dataclass(frozen=True, slots=True)
+class BM25:
+    """The saturation of term frequencies (`k1`) and how far a document's length counts (`b`)."""
+
+    k1: float = DEFAULT_K1
+    b: float = DEFAULT_B
+
+    def weight(self, boost: np.float32, idf: np.float32) -> np.float32:
+        """The limit that a term's score tends to as its frequency grows."""
+        return np.float32(self.boost(boost) * idf)
+
+    def boost(self, boost: np.float32) -> np.float32:
+        """A query's boost with the factor (k1 + 1) that Elasticsearch keeps."""
+        return np.float32(boost * (ONE + np.float32(self.k1)))
+
+    def norm_inverses(self, statistics: FieldStatistics) -> Float32s:
+        """1 / (k1 ((1 - b) + b dl / avgdl)) for each of the 256 codes of the length dl."""
+        k1, b = np.float32(self.k1), np.float32(self.b)
+        # As in Java: k1 = 0 is allowed, where every term scores its weight, and so are values without a float32.
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            inverses = ONE / (k1 * ((ONE - b) + b * LENGTHS.astype(np.float32) / statistics.average_length))
+        return np.asarray(inverses, np.float32)
+
+
+def scores(weight: np.float32 | Float32s, frequencies: Float32s, norm_inverses: Float32s) -> Float32s:
+    """W - w / (1 + f / norm): the score of a term in documents where it occurs f times.
+
+    The weight is one for all documents, or one for each.
+    """
+    return np.asarray(weight - weight / (ONE + frequencies * norm_inverses), np.float32)

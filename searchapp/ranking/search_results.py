@@ -1,0 +1,266 @@
+"""Search results as people see them: marked texts, the fields beside them, and shortened explanations.
+
+A shortened explanation says of a score which term gave how much, and why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from searchapp.engines.base import BEST_FIRST, Found, Index
+from searchapp.formats.problems import encodable
+from searchapp.model import Body, Explanation, Hit
+from searchapp.ranking.highlighting import Chosen, Marker, Span, Wanted, unmarked
+
+_WEIGHT = re.compile(r"weight\((?P<term>.*) in \d+\) \[.*\], result of:", re.DOTALL)
+
+IDF = "idf"
+"""The figure that follows from df and N."""
+
+# The leaves of a BM25 explanation that differ from term to term, by the first word of their description.
+_SHOWN = {
+    "boost": "boost",
+    "freq": "tf",
+    "phraseFreq=": "tf",
+    "n": "df",
+    "N": "N",
+    "dl": "length",
+    "avgdl": "average length",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a shortened explanation; `depth` is its indentation, 0 for the score itself.
+
+    `figures` are those that a term's score was computed from, by their names: tf, df, idf, N, length and so on.
+    """
+
+    depth: int
+    value: float
+    what: str
+    figures: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What it is, with its figures but for those that others say."""
+        if not self.figures:
+            return self.what
+        said = ", ".join(f"{name} {value}" for name, value in self.figures if name != IDF)
+        return f"{self.what}  ({said})"
+
+
+def shortened(explanation: Explanation) -> list[Line]:
+    """The sums and maxima of a score, and one line for each term in it, the greatest first."""
+    return list(_lines(explanation, 0))
+
+
+def _lines(node: Explanation, depth: int) -> Iterator[Line]:
+    match = _WEIGHT.fullmatch(node.description)
+    if match:
+        found: dict[str, list[str]] = {}
+        for name, value in _figures(node):
+            found.setdefault(name, []).append(f"{value:g}")
+        # A phrase has a df for each of its words, and the N of the field as often; its idf is the sum of theirs.
+        figures = tuple(
+            (name, values[0] if name == IDF else "+".join(dict.fromkeys(values)))
+            for name, values in found.items()
+        )
+        yield Line(depth, node.value, match["term"].replace(":", ": ", 1), figures)
+        return
+    yield Line(depth, node.value, node.description.rstrip(":"))
+    for child in sorted(node.details, key=lambda child: -child.value):
+        if child.value != 0:
+            yield from _lines(child, depth + 1)
+
+
+def _figures(node: Explanation) -> Iterator[tuple[str, float]]:
+    first = re.split(r"[, ]|(?<==)", node.description, maxsplit=1)[0]
+    name = _SHOWN.get(first)
+    if first == IDF:
+        yield IDF, node.value
+    elif name and not node.details:
+        yield name, node.value
+    for child in node.details:
+        yield from _figures(child)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """A retrieved document as a person sees it.
+
+    `matches` are the half-open ranges of characters of `text` that matched the query, ascending and disjoint.
+    """
+
+    rank: int
+    hit: Hit
+    text: str
+    source: Mapping[str, Any]
+    matches: tuple[Span, ...]
+    explanation: Explanation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some hits of a query as a person sees them, and how many there are in all."""
+
+    results: Sequence[SearchResult]
+    total: int
+
+
+def find(index: Index, marker: Marker, body: Body, first: int = 0) -> list[SearchResult]:
+    """The hits of a search body as a person sees them; the rank of the first one is `first` + 1."""
+    found, _total = _marked(index, marker, body["query"], body, counted=False)
+    return [_result(rank, one) for rank, one in enumerate(found, start=first + 1)]
+
+
+def page(index: Index, marker: Marker, body: Body) -> Page:
+    """The first hits of a search body as a person sees them, and how many there are in all."""
+    found, total = _marked(index, marker, body["query"], body, counted=True)
+    return Page([_result(rank, one) for rank, one in enumerate(found, start=1)], total)
+
+
+def seen_by(
+    index: Index, marker: Marker, documents: Sequence[str], query: Mapping[str, Any]
+) -> dict[str, SearchResult]:
+    """Documents by their ids with what matches a query in them, also those where nothing does.
+
+    Ids that the index does not have are missing. The rank of each is that among these documents.
+    """
+    body = {
+        "query": {
+            "bool": {
+                "filter": [{"ids": {"values": list(documents)}}],
+                "should": [query],
+                "minimum_should_match": 0,
+            }
+        },
+        "size": len(documents),
+        "sort": BEST_FIRST,
+    }
+    found, _total = _marked(index, marker, query, body, counted=False)
+    results = (_result(rank, one) for rank, one in enumerate(found, start=1))
+    return {result.hit.document_id: result for result in results}
+
+
+def _marked(
+    index: Index, marker: Marker, query: Mapping[str, Any], body: Body, *, counted: bool
+) -> tuple[list[Found], int]:
+    """The hits of a body with what matches a query in them, and, if they are counted, how many there are in all.
+
+    A server takes one request for that. Which words carry weight is known when it has said how many documents have
+    them: it says so with the hits, in which words that are not known yet are marked, and the marks of those that turn
+    out to carry none are taken away again.
+    """
+    wanted = marker.wanted(query)
+    unknown = marker.unknown(wanted)
+    guessed = marker.chosen(wanted, unknown)
+    asked = {**body, "_source": True, "highlight": marker.highlight(wanted, guessed)}
+    found, total = index.page(asked, unknown) if counted else (index.find(asked, unknown), 0)
+    if not (found and unknown) or (chosen := marker.chosen(wanted)) == guessed:
+        return found, total
+    marked = _marked_with(index, marker, wanted, chosen, found)
+    return [replace(one, highlights=highlights) for one, highlights in zip(found, marked, strict=True)], total
+
+
+def _marked_with(
+    index: Index, marker: Marker, wanted: Wanted, chosen: Chosen, found: Sequence[Found]
+) -> Sequence[Mapping[str, Sequence[str]]]:
+    """The highlights of hits in which more is marked than the chosen terms."""
+    if (weighty := marker.weighty(wanted, chosen)) is not None:
+        left = [weighty.narrowed(one.highlights) for one in found]
+        certain = [one for one in left if one is not None]
+        if len(certain) == len(left):
+            return certain
+    ids = [one.hit.document_id for one in found]
+    body = {"query": {"ids": {"values": ids}}, "size": len(ids), "sort": BEST_FIRST, "_source": False}
+    again = index.find({**body, "highlight": marker.highlight(wanted, chosen)})
+    marked = {one.hit.document_id: one.highlights for one in again}
+    return [marked.get(one, {}) for one in ids]
+
+
+def sources(index: Index, documents: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """The documents of these ids as they were indexed; ids that the index does not have are missing."""
+    # Engines refuse what no document could have for its id.
+    some = [document for document in documents if document and encodable(document)]
+    return _sources(index, {"query": {"ids": {"values": some}}, "size": len(some)}) if some else {}
+
+
+def beside(
+    index: Index, document: Mapping[str, Any], fields: tuple[str, str], reach: int
+) -> list[Mapping[str, Any]]:
+    """A document and up to `reach` of those before and behind it in the same text, in their order.
+
+    `fields` are the names of what says in which text a document stands, and of its number there.
+    """
+    text, number = fields
+    here = document[number]
+    query = {
+        "bool": {
+            "filter": [
+                {"term": {text: document[text]}},
+                {"range": {number: {"gte": here - reach, "lte": here + reach}}},
+            ]
+        }
+    }
+    found = _sources(index, {"query": query, "size": 2 * reach + 1})
+    return sorted(found.values(), key=lambda one: one[number])
+
+
+def _sources(index: Index, body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    found = index.find({**body, "sort": BEST_FIRST, "_source": True})
+    return {one.hit.document_id: one.source for one in found}
+
+
+def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """The full names of the text fields and sub-fields in the `properties` of a mapping.
+
+    >>> text_fields({"id": {"type": "keyword"}, "text": {"type": "text", "fields": {"words": {"type": "text"}}}})
+    ['text', 'text.words']
+    """
+    found = []
+    for name, field in properties.items():
+        if field.get("type") == "text":
+            found.append(prefix + name)
+        for inner in ("properties", "fields"):
+            found += text_fields(field.get(inner, {}), f"{prefix}{name}.")
+    return found
+
+
+def union(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The same characters as disjoint ranges in ascending order; ranges that touch become one.
+
+    >>> union([(4, 6), (0, 2), (1, 3), (6, 7)])
+    ((0, 3), (4, 7))
+    """
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return tuple(joined)
+
+
+def _result(rank: int, found: Found) -> SearchResult:
+    text = str(found.source.get("text", ""))
+    return SearchResult(
+        rank=rank,
+        hit=found.hit,
+        text=text,
+        source=found.source,
+        matches=union(_spans(text, found.highlights.values())),
+        explanation=found.explanation,
+    )
+
+
+def _spans(text: str, highlighted: Iterable[Sequence[str]]) -> Iterator[Span]:
+    """The marked ranges of all fragments that are the whole text: sub-fields of `text` analyse the same text."""
+    for fragments in highlighted:
+        for fragment in fragments:
+            plain, spans = unmarked(fragment)
+            if plain == text:
+                yield from spans

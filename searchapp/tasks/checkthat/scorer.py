@@ -1,0 +1,373 @@
+"""The official scorer of check-worthiness ranking (CheckThat! 2019, task 1): AP, RR, R-Precision, P@k, their means.
+
+A submission is a result file a debate, paired in order with as many gold files. Each debate weighs the same in the
+means. A debate of fewer than 50 lines stops the official scorer, which then has no means at all: so it does for the
+training debates, one of which has 44 lines. Leniently such a debate is left out of P@50 alone: every other figure of it
+is what their formula yields.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchapp.errors import NotScorable
+from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Row, Scored
+from searchapp.formats.problems import Problems, shown
+from searchapp.model import Run
+from searchapp.tasks.checkthat.debate_files import failures, read_debate, read_text
+from searchapp.text import counted
+
+CUTOFFS = (1, 3, 5, 10, 20, 50)
+"""The k of P@k; a debate has none for a k greater than its number of lines, where the official scorer stops."""
+
+MEANS = {"AP": "MAP", "RR": "MRR"}
+"""What the means of figures are called; of the others `mean` and the figure's name."""
+
+SUFFIX = ".tsv"
+"""The official files of a run are named for the debates."""
+
+ONE_VOICE = 0.75
+"""The share of the spoken lines from which on a debate is one person's speech or press conference."""
+
+REACTIONS = frozenset({"SYSTEM", "SYSYTEM", "AUDIENCE", "AUDIENCE MEMBERS"})
+"""The speakers of lines that nobody on the stage says, as the data spells them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What is predicted of one debate: a result file, or the scores by line number that one would hold."""
+
+    name: str
+    path: Path | None = None
+    scores: Mapping[int, float] | None = None
+
+
+class CheckThatScorer:
+    """The official scorer of `checkthat`."""
+
+    files_make_one = True
+    breakdowns: tuple[str, ...] = ("debate", "event", "speaker")
+
+    def read(self, files: Sequence[Path]) -> list[Prediction]:
+        # The official scorer counts the files before it opens one, so they are opened in `score`.
+        names = Counter(path.name for path in files)
+        return [Prediction(path.name if names[path.name] == 1 else str(path), path) for path in files]
+
+    def predictions(self, run: Run) -> list[Prediction]:
+        return [
+            Prediction(
+                ranking.topic_id + SUFFIX,
+                scores={line_number(document): score for document, score in sorted_by_line(ranking.hits)},
+            )
+            for ranking in run
+        ]
+
+    def qrels(self, gold: GoldFiles) -> Qrels:
+        return {path.name: _grades(read_gold(path)) for path in gold.files}
+
+    def score(self, predictions: Sequence[Prediction], gold: GoldFiles) -> Scored:
+        _check_files(predictions, gold.files)
+        ranked: dict[str, list[int]] = {}
+        labels: dict[str, dict[int, int]] = {}
+        for prediction, path in zip(predictions, gold.files, strict=True):
+            name = prediction.name
+            relevant = read_gold(path)
+            ranked[name] = ranking(_scores(prediction, relevant), relevant, name)
+            labels[name] = relevant
+            if len(ranked[name]) < CUTOFFS[-1] and not gold.options.lenient:
+                raise NotScorable(
+                    f"{name}: {len(ranked[name])} lines are fewer than P@{CUTOFFS[-1]} needs; with --lenient it is "
+                    "left out of that figure alone",
+                    "IndexError: list index out of range",
+                )
+        return Scored(
+            _official(ranked, labels),
+            len(labels),
+            {name: [str(number) for number in numbers] for name, numbers in ranked.items()},
+            {name: _grades(relevant) for name, relevant in labels.items()},
+        )
+
+    def breakdown(
+        self,
+        predictions: Sequence[Prediction],
+        gold: GoldFiles,
+        wanted: Sequence[str],
+    ) -> Iterable[Breakdown]:
+        debates = []
+        for prediction, path in zip(predictions, gold.files, strict=True):
+            labels = read_gold(path)
+            lines = read_debate(path, Problems(lenient=True))
+            speakers = {line.number: line.speaker for line in lines}
+            ranked = ranking(_scores(prediction, labels), labels, prediction.name)
+            name = prediction.name.removesuffix(SUFFIX)
+            debates.append(_Debate(name, prediction.name, ranked, labels, speakers))
+        made = {"debate": _by_debate, "event": _by_event, "speaker": _by_speaker}
+        return [made[name](debates) for name in wanted]
+
+
+def line_number(document_id: str) -> int:
+    """The line number in a document id `<debate>:<line>`."""
+    return int(document_id.rpartition(":")[2])
+
+
+def sorted_by_line(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Documents of one debate and their scores in the order of the lines."""
+    return sorted(hits, key=lambda hit: line_number(hit[0]))
+
+
+def _check_files(predictions: Sequence[Prediction], gold: Sequence[Path]) -> None:
+    """Refuse what the official scorer refuses before it reads any gold, in its order."""
+    if len(predictions) != len(gold):
+        names = {prediction.path.name if prediction.path else prediction.name for prediction in predictions}
+        lacking = [path.name for path in gold if path.name not in names]
+        none_of = f" (none of {', '.join(lacking)})" if 0 < len(lacking) < len(gold) else ""
+        raise NotScorable(
+            f"predictions: {len(predictions)}{none_of}, gold files: {len(gold)}: give a gold file for each debate, in "
+            "order",
+            f"Different number of gold files ({len(gold)}) and pred files ({len(predictions)}) provided. Cannot score.",
+        )
+    paths = [str(prediction.path) for prediction in predictions if prediction.path is not None]
+    repeated = [path for path, count in Counter(paths).items() if count > 1]
+    if repeated:
+        raise NotScorable(
+            f"{repeated[0]} is given more than once: give the file of another debate",
+            "Same pred file provided multiple times. The pred files should be for different debates.",
+        )
+    for prediction in predictions:
+        if prediction.path is None:
+            continue
+        for failure in failures(prediction.path):
+            where = f"{prediction.path}: line {failure.place}: {failure.kind}: {failure.advice}"
+            if failure.crashes:
+                raise NotScorable(where, failure.official)
+            bad = f"Bad format for pred file {prediction.path.name}. Cannot score."
+            raise NotScorable(f"{where} ({failure.official})", bad)
+
+
+def read_gold(path: Path) -> dict[int, int]:
+    """The label of each line number as the official scorer reads them: nothing is checked but what stops it.
+
+    Raises:
+        NotScorable: not UTF-8, a line that has not four cells, or a number or label that is not an integer.
+        DataError: the file can't be opened.
+    """
+    labels = {}
+    text = read_text(path)
+    for place, line in enumerate(_lines(text), start=1):
+        where = f"{path}: line {place}"
+        number, _speaker, _text, label = _cells(line.strip(), 4, where)
+        labels[_integer(number, where)] = _integer(label, where)
+    return labels
+
+
+def _scores(prediction: Prediction, gold: Mapping[int, int]) -> Mapping[int, float]:
+    """The score of each line number, in the order of the file.
+
+    Raises:
+        NotScorable: a line that has not two cells, or a line number that the gold lacks.
+    """
+    scores: dict[int, float] = {}
+    if prediction.path is None:
+        scores = dict(prediction.scores or {})
+        unknown = [number for number in scores if number not in gold]
+    else:
+        unknown = []
+        for place, line in enumerate(_lines(read_text(prediction.path)), start=1):
+            number, score = _cells(line, 2, f"{prediction.path}: line {place}")
+            scores[int(number)] = float(score)
+            if int(number) not in gold:
+                unknown.append(int(number))
+                break
+    if unknown:
+        raise NotScorable(
+            f"{prediction.name}: line {unknown[0]} is ranked and its gold file has no such line",
+            f"No such line_number: {unknown[0]} in gold file!",
+        )
+    return scores
+
+
+def ranking(scores: Mapping[int, float], gold: Mapping[int, int], name: str) -> list[int]:
+    """The line numbers of a debate, best first: equal scores keep the order of the lines.
+
+    Raises:
+        NotScorable: a line of the gold has no score.
+    """
+    missing = [number for number in gold if number not in scores]
+    if missing:
+        raise NotScorable(
+            f"{name}: {counted(len(missing), 'line')} of the debate not ranked, such as line {min(missing)}: rank all",
+            "ValueError: The predictions do not match the lines from the gold file - missing or extra line_no",
+        )
+    return sorted(scores, key=lambda number: -scores[number])
+
+
+def figures(ranked: Sequence[int], gold: Mapping[int, int]) -> dict[str, float]:
+    """AP, RR, R, R-Precision and P@k of a ranking of all lines; a line is relevant when its label is exactly 1.
+
+    Without relevant lines all of them are 0. There is no P@k where the ranking is shorter than k.
+    """
+    hits = [gold[number] == 1 for number in ranked]
+    relevant = sum(hits)
+    ranks = [rank for rank, hit in enumerate(hits, start=1) if hit]
+    precisions = [found / rank for found, rank in enumerate(ranks, start=1)]
+    return {
+        "AP": math.fsum(precisions) / relevant if relevant else 0.0,
+        "RR": 1 / ranks[0] if ranks else 0.0,
+        "R": relevant,
+        "R-Precision": sum(hits[:relevant]) / relevant if relevant else 0.0,
+        **{f"P@{k}": sum(hits[:k]) / k for k in CUTOFFS if k <= len(hits)},
+    }
+
+
+def means(per_debate: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each figure but R over the debates that have it, under its official name."""
+    found: dict[str, list[float]] = {}
+    for one in sorted(
+        per_debate, key=len, reverse=True
+    ):  # the order of the figures is that of one with all of them
+        for name, value in one.items():
+            if name != "R":
+                found.setdefault(name, []).append(value)
+    return {
+        MEANS.get(name, f"mean {name}"): math.fsum(values) / len(values) for name, values in found.items()
+    }
+
+
+def _official(ranked: Mapping[str, Sequence[int]], labels: Mapping[str, Mapping[int, int]]) -> OfficialScore:
+    """The figures of one debate or the means over several, with what misleads about them."""
+    warnings = []
+    per_file = {name: figures(ranked[name], labels[name]) for name in ranked}
+    scored = list(per_file.values())
+    alone = {name: value for name, value in scored[0].items() if name != "R"}
+    values = means(scored) if len(ranked) > 1 else alone
+    if any(len(numbers) < CUTOFFS[-1] for numbers in ranked.values()):
+        warnings.append(_without_precision(ranked))
+    idle = [name for name in per_file if not per_file[name]["R"]]
+    if idle:
+        warnings.append(
+            f"{len(idle)} of {len(per_file)} debates have no check-worthy line, such as {idle[0]}: "
+            "every figure of theirs is 0 and counts in the means"
+        )
+    for name, relevant in labels.items():
+        others = Counter(label for label in relevant.values() if label not in (0, 1))
+        if others:
+            shown_labels = ", ".join(shown(str(label)) for label in sorted(others))
+            warnings.append(
+                f"the gold of {name} has the labels {shown_labels}, which count as not check-worthy"
+            )
+    measure = "MAP" if len(ranked) > 1 else "AP"
+    every = dict.fromkeys((name for one in sorted(scored, key=len, reverse=True) for name in one), None)
+    per_topic = {name: {**every, **found} for name, found in per_file.items()}
+    return OfficialScore(measure, values, per_topic, tuple(warnings))
+
+
+def _without_precision(ranked: Mapping[str, Sequence[int]]) -> str:
+    """The sentence that some debates have no P@k for a k: which k these are, and what all other figures are over."""
+    short = [
+        f"{name} ({len(numbers)} lines)" for name, numbers in ranked.items() if len(numbers) < CUTOFFS[-1]
+    ]
+    fewest = min(map(len, ranked.values()))
+    lacking = [f"P@{k}" for k in CUTOFFS if k > fewest]
+    stops = f"the official scorer stops at {', '.join(short)}, fewer than P@{CUTOFFS[-1]} needs"
+    if len(ranked) == 1:
+        return f"{stops}: there is no {', '.join(lacking)}"
+    are = "is" if len(lacking) == 1 else "are"
+    return (
+        f"{stops}: {', '.join(lacking)} {are} over the debates with as many lines, every other figure over all "
+        f"{len(ranked)}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Debate:
+    """A debate by its name; `topic` is that of `Scored.qrels`."""
+
+    name: str
+    topic: str
+    ranked: Sequence[int]
+    labels: Mapping[int, int]
+    speakers: Mapping[int, str]
+
+    def event(self) -> str:
+        """Speech or debate, by how much of it the one who says most says."""
+        spoken = Counter(speaker for speaker in self.speakers.values() if speaker not in REACTIONS)
+        if not spoken:
+            return "reactions alone"
+        return "one voice" if max(spoken.values()) >= ONE_VOICE * spoken.total() else "several voices"
+
+
+def _by_debate(debates: Sequence[_Debate]) -> Breakdown:
+    rows = [Row(one.name, len(one.ranked), figures(one.ranked, one.labels), (one.topic,)) for one in debates]
+    return Breakdown("debate", "by debate", tuple(rows), counted="lines")
+
+
+def _by_event(debates: Sequence[_Debate]) -> Breakdown:
+    groups: dict[str, dict[str, dict[str, float]]] = {}
+    for one in debates:
+        groups.setdefault(one.event(), {})[one.topic] = figures(one.ranked, one.labels)
+    rows = [
+        Row(group, len(of_debate), means(list(of_debate.values())), tuple(of_debate))
+        for group, of_debate in sorted(groups.items())
+    ]
+    title = f"by event: one voice has at least {ONE_VOICE:.0%} of the spoken lines"
+    return Breakdown("event", title, tuple(rows), counted="debates")
+
+
+def _by_speaker(debates: Sequence[_Debate]) -> Breakdown:
+    """How well a speaker's own lines are ranked among themselves; MAP is over debates where one is check-worthy."""
+    lines: Counter[str] = Counter()
+    relevant: Counter[str] = Counter()
+    precisions: dict[str, list[float]] = {}
+    for one in debates:
+        own: dict[str, list[int]] = {}
+        for number in one.ranked:
+            own.setdefault(one.speakers.get(number, ""), []).append(number)
+        for speaker, ranked in own.items():
+            result = figures(ranked, one.labels)
+            lines[speaker] += len(ranked)
+            relevant[speaker] += int(result["R"])
+            if result["R"]:
+                precisions.setdefault(speaker, []).append(result["AP"])
+    rows = [
+        Row(
+            speaker or "(none)",
+            lines[speaker],
+            {"R": relevant[speaker], "MAP": math.fsum(found) / len(found)},
+        )
+        for speaker, found in sorted(precisions.items(), key=lambda entry: (-lines[entry[0]], entry[0]))
+    ]
+    title = "by speaker, each one's lines among themselves"
+    return Breakdown("speaker", title, tuple(rows), counted="lines")
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as Python reads them from a file: what follows the last line end is one only if there is something."""
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _cells(line: str, count: int, where: str) -> list[str]:
+    cells = line.split("\t")
+    if len(cells) < count:
+        official = f"ValueError: not enough values to unpack (expected {count}, got {len(cells)})"
+        found = "a blank line" if not line.strip() else f"{len(cells)} cells"
+        raise NotScorable(f"{where}: {found}, where {count} cells should be", official)
+    if len(cells) > count:
+        official = f"ValueError: too many values to unpack (expected {count})"
+        raise NotScorable(f"{where}: {len(cells)} cells, where {count} should be", official)
+    return cells
+
+
+def _integer(text: str, where: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise NotScorable(f"{where}: {shown(text)} is not an integer", f"ValueError: {error}") from error
+
+
+def _grades(labels: Mapping[int, int]) -> dict[str, int]:
+    return {str(number): int(label == 1) for number, label in labels.items()}

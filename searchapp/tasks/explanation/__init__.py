@@ -1,0 +1,1 @@
+"""Explanation regeneration: TextGraphs-13 (2019), and TextGraphs-15 (2021) with ratings."""

@@ -1,0 +1,354 @@
+"""The official scorer of explanation regeneration (TextGraphs-13, 2019): mean average precision, with its quirks.
+
+The average precision of a question divides by the number of all facts of its explanation, as it is usually
+defined. But a question of whose facts one is not ranked scores 0 as a whole, and a question that is not answered
+is left out. `score` returns the official figure, and beside it the one with neither.
+
+The breakdowns are the finer figures of the organisers (by role, by lexical overlap, at the first ranks), computed as in
+the worked example of the task's description:
+
+- by role, the facts of a question that have other roles are taken out of the ranking, so that they neither count
+  nor are in the way;
+- by lexical overlap, the ranking is divided: facts that share a content word with the question or its right
+  answer are ranked among themselves, and so are the others;
+- precision at k divides by k, or by the number of the explanation's facts where that is less, so that 1 can always
+  be reached.
+
+A fact that is not ranked adds nothing. A question counts in a row if its explanation has facts of that kind; the
+figures that the organisers publish count a question without such facts as 0, which is given beside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from searchapp.errors import NotScorable
+from searchapp.evaluation.base import (
+    Breakdown,
+    GoldFiles,
+    OfficialScore,
+    Predictions,
+    Qrels,
+    Ranked,
+    Row,
+    Scored,
+    Terms,
+    average_precision,
+    distinct,
+    mean,
+    ranks_of,
+    without,
+)
+from searchapp.formats import two_column
+from searchapp.formats.problems import Problems, shown
+from searchapp.formats.two_column import TwoColumnFiles
+from searchapp.tasks.explanation import worldtree
+from searchapp.text import counted
+
+PRECISION_AT = (1, 2, 3, 4, 5)
+ALL_QUESTIONS = "MAP over all questions"
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownInputs:
+    """What breakdowns are made from, all ids in lower case.
+
+    `gold` has the facts of each question's explanation with their roles, `texts` those of the facts, `asked`
+    question and right answer as one text, `terms` makes content words of a text.
+    """
+
+    rankings: Mapping[str, Ranked]
+    gold: Mapping[str, Mapping[str, tuple[str, ...]]]
+    texts: Mapping[str, str]
+    asked: Mapping[str, str]
+    terms: Terms
+
+    def answered(self) -> Iterable[tuple[str, Ranked, Mapping[str, tuple[str, ...]]]]:
+        """Each question that has an explanation and a ranking, with both."""
+        for question, facts in self.gold.items():
+            if facts and question in self.rankings:
+                yield question, self.rankings[question], facts
+
+
+def breakdown(name: str, material: BreakdownInputs) -> Breakdown:
+    """The breakdown of that name, one of `BREAKDOWNS`."""
+    return _MAKERS[name](material)
+
+
+def by_role(material: BreakdownInputs) -> Breakdown:
+    """MAP of the facts of each role."""
+    figures: dict[str, list[float]] = {"CENTRAL": [], "GROUNDING": [], "LEXGLUE": []}
+    questions = 0
+    for _question, ranked, facts in material.answered():
+        questions += 1
+        for role in dict.fromkeys(role for roles in facts.values() for role in roles):
+            of_role = [fact for fact, roles in facts.items() if role in roles]
+            others = facts.keys() - set(of_role)
+            ranks = ranks_of(without(ranked, others), of_role)
+            figures.setdefault(role, []).append(average_precision(ranks.values(), len(of_role)))
+    return Breakdown(
+        "role",
+        "MAP of the facts of a role, the explanation's other facts taken out of the ranking",
+        _rows(figures, questions),
+    )
+
+
+def by_overlap(material: BreakdownInputs) -> Breakdown:
+    """MAP of the facts that share a content word with question or answer, and of those that do not."""
+    figures: dict[str, list[float]] = {"LEXOVERLAP": [], "NOLEXOVERLAP": []}
+    terms = {fact: material.terms(text) for fact, text in material.texts.items()}
+    questions = 0
+    for question, ranked, facts in material.answered():
+        questions += 1
+        asked = material.terms(material.asked.get(question, ""))
+        overlapping = {fact for fact, words in terms.items() if not asked.isdisjoint(words)}
+        for group, inside in (("LEXOVERLAP", True), ("NOLEXOVERLAP", False)):
+            of_group = [fact for fact in facts if (fact in overlapping) is inside]
+            if of_group:
+                among = [fact for fact in ranked if (fact in overlapping) is inside]
+                ranks = ranks_of(among, of_group)
+                figures[group].append(average_precision(ranks.values(), len(of_group)))
+    return Breakdown(
+        "overlap",
+        "MAP of the facts with and without a content word of question or answer, each kind ranked by itself",
+        _rows(figures, questions),
+    )
+
+
+def by_precision(material: BreakdownInputs) -> Breakdown:
+    """Precision at the first ranks."""
+    figures: dict[int, list[float]] = {k: [] for k in PRECISION_AT}
+    for _question, ranked, facts in material.answered():
+        ranks = ranks_of(ranked[: PRECISION_AT[-1]], facts).values()
+        for k in PRECISION_AT:
+            figures[k].append(sum(rank <= k for rank in ranks) / min(k, len(facts)))
+    return Breakdown(
+        "precision",
+        "precision at k, divided by the length of the explanation where that is less than k",
+        tuple(Row(f"P@{k}", len(values), {"precision": mean(values)}) for k, values in figures.items()),
+    )
+
+
+def by_length(material: BreakdownInputs) -> Breakdown:
+    """MAP by the number of facts that the explanation has."""
+    figures: dict[int, dict[str, float]] = {}
+    for question, ranked, facts in material.answered():
+        ranks = ranks_of(ranked, facts)
+        figures.setdefault(len(facts), {})[question] = average_precision(ranks.values(), len(facts))
+    rows = tuple(
+        Row(str(length), len(of_topic), {"MAP": mean(list(of_topic.values()))}, tuple(of_topic))
+        for length, of_topic in sorted(figures.items())
+    )
+    return Breakdown("length", "MAP by the number of facts of the explanation", rows, histogram="MAP")
+
+
+def _rows(figures: Mapping[str, list[float]], questions: int) -> tuple[Row, ...]:
+    return tuple(
+        Row(
+            group,
+            len(values),
+            {"MAP": mean(values), ALL_QUESTIONS: sum(values) / questions if questions else 0.0},
+        )
+        for group, values in figures.items()
+    )
+
+
+_MAKERS: Mapping[str, Callable[[BreakdownInputs], Breakdown]] = {
+    "role": by_role,
+    "overlap": by_overlap,
+    "precision": by_precision,
+    "length": by_length,
+}
+BREAKDOWNS = tuple(_MAKERS)
+"""The names of what questions can be broken down by."""
+
+
+MEASURE = "MAP"
+
+Gold = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""The facts of each question's explanation with their roles, all ids in lower case."""
+
+
+V2_ID = "QuestionID"
+"""What WorldTree 2 calls the column `questionID`, by which the organisers' script of 2019 does not know it."""
+
+
+def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple[str, ...]]]:
+    """The explanations as the official scorer reads them; with `lenient` also those in the layout of WorldTree 2.
+
+    Rows without a question id or an explanation are dropped, a repeated question keeps its last row at the place
+    of its first, a repeated fact counts once.
+
+    Raises:
+        NotScorable: not UTF-8, an open quote, no such column, a row that is too long, a fact without a role.
+        DataError: the file cannot be opened.
+    """
+    rows = two_column.split_cells(two_column.read_text(path), path)
+    _line, _row, header = next(rows, (0, 0, []))
+    if not header:
+        message = f"{path} is empty: the gold is a table with a header"
+        raise NotScorable(message, "pandas.errors.EmptyDataError: No columns to parse from file")
+    if lenient and is_of_worldtree_2(header):
+        header[header.index(V2_ID)] = worldtree.QUESTION_ID
+    missing = [name for name in (worldtree.QUESTION_ID, worldtree.EXPLANATION) if name not in header]
+    if missing:
+        # The wording for both is that of pandas for an index of texts.
+        both = "None of [Index(['questionID', 'explanation'], dtype='object')] are in the [columns]"
+        official = f'KeyError: "{missing} not in index"' if len(missing) == 1 else f'KeyError: "{both}"'
+        message = f"{path}: the header has no column {' and no column '.join(missing)}"
+        if is_of_worldtree_2(header):
+            message += f", but that of WorldTree 2, {V2_ID} (evaluate --lenient continues)"
+        raise NotScorable(message, official)
+    question_at, explanation_at = header.index(worldtree.QUESTION_ID), header.index(worldtree.EXPLANATION)
+    explained: dict[str, str] = {}
+    for line, row, cells in rows:
+        if len(cells) > len(header):
+            raise NotScorable(
+                f"{path}: line {line}: {len(cells)} cells, where the header has {len(header)}",
+                "pandas.errors.ParserError: Error tokenizing data. C error: "
+                f"Expected {len(header)} fields in line {row}, saw {len(cells)}",
+            )
+        cells += [""] * (len(header) - len(cells))
+        question, explanation = cells[question_at], cells[explanation_at]
+        if question not in two_column.MISSING and explanation not in two_column.MISSING:
+            explained[question.lower()] = _checked(path, line, explanation)
+    return {question: _roles(explanation) for question, explanation in explained.items()}
+
+
+def is_of_worldtree_2(header: Sequence[str]) -> bool:
+    """Whether a header is that of the questions of WorldTree 2."""
+    return worldtree.QUESTION_ID not in header and V2_ID in header
+
+
+def _stops_at_header(path: Path) -> bool:
+    _line, _row, header = next(two_column.split_cells(two_column.read_text(path), path), (0, 0, []))
+    return is_of_worldtree_2(header)
+
+
+def _checked(path: Path, line: int, explanation: str) -> str:
+    """The explanation, each of whose items has a bar: the script looks at repeated questions' too."""
+    for item in explanation.split():
+        if "|" not in item:
+            raise NotScorable(
+                f"{path}: line {line}: the fact {shown(item)} has no role behind a bar",
+                "ValueError: not enough values to unpack (expected 2, got 1)",
+            )
+    return explanation
+
+
+def _roles(explanation: str) -> dict[str, tuple[str, ...]]:
+    roles: dict[str, tuple[str, ...]] = {}
+    for item in explanation.split():
+        fact, _bar, role = item.lower().partition("|")
+        roles[fact] = tuple(dict.fromkeys((*roles.get(fact, ()), role.upper())))
+    return roles
+
+
+def folded(predictions: Predictions) -> dict[str, Ranked]:
+    """The rankings by question id in lower case; of several spellings the last by code point counts."""
+    return {question.lower(): predictions[question] for question in sorted(predictions)}
+
+
+def score(predictions: Predictions, gold: Gold) -> OfficialScore:
+    """The official figure of rankings."""
+    rankings = folded(predictions)
+    ranks = {
+        question: ranks_of(rankings[question], facts)
+        for question, facts in gold.items()
+        if question in rankings
+    }
+    per_topic = {
+        question: average_precision(found.values(), len(found)) if len(found) == len(gold[question]) else 0.0
+        for question, found in ranks.items()
+    }
+    value = math.fsum(per_topic.values()) / len(per_topic) if per_topic else 0.0
+    honest = {
+        question: average_precision(ranks.get(question, {}).values(), len(facts))
+        for question, facts in gold.items()
+        if facts
+    }
+    honest_value = math.fsum(honest.values()) / len(honest) if honest else math.nan
+    warnings = tuple(_warnings(predictions, gold, ranks, honest_value))
+    return OfficialScore(
+        MEASURE, {MEASURE: value}, per_topic, warnings, {MEASURE: honest_value} if warnings else {}
+    )
+
+
+def _warnings(
+    predictions: Predictions, gold: Gold, ranks: Mapping[str, Mapping[str, int]], honest: float
+) -> Iterator[str]:
+    """Where the official figure misleads, as sentences."""
+    instead = f"with missing questions and facts as misses and nothing else changed it is {honest:.6f}"
+    if not gold:
+        yield "the gold has no explanation, so that the official MAP is 0 whatever is ranked"
+        return
+    unanswered = len(gold) - len(ranks)
+    if unanswered:
+        yield f"the official MAP leaves out {unanswered} of {len(gold)} questions, which are not answered: {instead}"
+    incomplete = sum(0 < len(gold[question]) != len(found) for question, found in ranks.items())
+    if incomplete:
+        yield (
+            f"{incomplete} of {len(gold)} questions lack a fact of their explanation in the ranking, for which the "
+            f"official AP of the whole question is 0: {instead}"
+        )
+    empty = sum(not gold[question] for question in ranks)
+    if empty:
+        yield f"{empty} of {len(gold)} questions have an explanation of no facts; the official AP of each is 0"
+    spellings = len(predictions) - len({question.lower() for question in predictions})
+    if spellings:
+        yield (
+            f"{counted(spellings, 'ranking')} of questions that another spelling in upper and lower case answers "
+            "too: the spelling that sorts last counts"
+        )
+
+
+class Explanation2019Scorer(TwoColumnFiles):
+    """The official scorer of `explanation-2019`; `terms` are what lexical overlap is a matter of."""
+
+    breakdowns = BREAKDOWNS
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+
+    def qrels(self, gold: GoldFiles) -> Qrels:
+        return _qrels(read_gold(gold.file, lenient=gold.options.lenient))
+
+    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
+        explanations = read_gold(gold.file, lenient=gold.options.lenient)
+        rankings = folded(predictions)
+        official = score(predictions, explanations)
+        if _stops_at_header(gold.file):
+            warning = (
+                f"{gold.file} has the header of WorldTree 2, at which the organisers' script of 2019 stops"
+            )
+            official = replace(official, warnings=(warning, *official.warnings))
+        return Scored(
+            official,
+            len(explanations),
+            {question: distinct(rankings[question]) for question in explanations if question in rankings},
+            _qrels(explanations),
+        )
+
+    def breakdown(
+        self, predictions: Predictions, gold: GoldFiles, wanted: Sequence[str]
+    ) -> Iterable[Breakdown]:
+        folder = gold.require_folder()
+        texts: dict[str, str] = {}
+        asked: dict[str, str] = {}
+        if "overlap" in wanted:
+            problems = Problems()
+            texts = {fact.id.lower(): fact.text for fact in worldtree.read_facts(folder / "tables", problems)}
+            questions = worldtree.read_questions(gold.file, problems)
+            asked = {each.id.lower(): f"{each.text} {each.answer}" for each in questions}
+            problems.raise_if_any()
+        # What stops the organisers' script was met when the figures themselves were computed.
+        gold_read = read_gold(gold.file, lenient=True)
+        material = BreakdownInputs(folded(predictions), gold_read, texts, asked, self._terms)
+        return [breakdown(name, material) for name in wanted]
+
+
+def _qrels(gold: Gold) -> Qrels:
+    return {question: dict.fromkeys(facts, 1) for question, facts in gold.items()}

@@ -1,0 +1,619 @@
+"""The files of the WorldTree corpus: tables of facts, explained questions, ratings, types of knowledge.
+
+Tables and questions have the layout of TextGraphs-13:
+
+    tables/KINDOF.tsv                     a header, then one fact a row; the text of a fact are its cells, apart
+                                          from those of columns whose name begins with `[SKIP]`
+    questions/ARC-Elementary+EXPL-Dev.tsv a header, then one question a row, with its options in the text
+                                          (`... (A) a stone (B) a leaf`), the label of the right one, and the
+                                          explanation: `6abc-4443-f672-9a97|CENTRAL a1a9-97db-a771-1c2b|GROUNDING`
+
+Every problem is recorded and the next row read; a row with a problem is left out. The published files have
+some oddities that do no harm, or whose harm nobody can undo. They are noted, not refused:
+
+- a UID that several rows have, with the same text or with different ones: a ranking can name it only once, so the
+  first row is its fact;
+- an explanation that names a fact twice, even in two roles: it counts once;
+- an explanation among the solved questions that names a fact which no table has: the other facts count;
+- a question without options, which is ranked by its text alone.
+
+The questions of WorldTree 2 name two columns otherwise, `QuestionID` and `question`: both spellings are read. In a
+masked file the explanations are empty, or have no column at all.
+
+And some need no note: UIDs that are no groups of hexadecimal digits (`Good`), columns without a name, two columns
+of the same name that agree, blanks around cells, facts of the same text, and questions without an explanation
+(too special to be explained by facts), which are ranked and never scored.
+
+The ratings of TextGraphs-15: how relevant facts are to a question and its right answer, from 0 to 6.
+
+    {"rankingProblems": [
+      {"qid": "Q1", "queryText": "What is hot? [ANSWER] fire",
+       "questionText": "What is hot?", "answerText": "fire",
+       "documents": [{"uuid": "6abc-4443-f672-9a97", "relevance": 6, "goldRole": "CENTRAL"}, ...]}, ...]}
+
+`questionText` and `answerText` may be missing: `queryText` has both. Other keys are ignored. A blank answer is noted:
+only the question is the query. Every problem is recorded and the next question read; a question with a problem is left
+out.
+
+The organisers leave out what is to be found in a masked file: `documents` is missing, null or empty there.
+
+The file of knowledge types has a header, then a table and its type a row: RET (retrieval), INSUPP
+(inference-supporting) or COMPLEX (complex inference).
+
+Reads a tab-separated table with a header, as pandas reads it, and says where it is broken.
+
+Cells are quoted as in the two-column file (see `formats.two_column`). Every row must have as many cells as the
+header. A byte-order mark, line ends other than LF and a last line without one change nothing and are reported as
+notes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from searchapp.errors import NotScorable
+from searchapp.formats import json_files, two_column
+from searchapp.formats.encoding import read_whole
+from searchapp.formats.problems import Problems, shown, unusable_id
+from searchapp.formats.two_column import MISSING
+from searchapp.model import Document
+from searchapp.text import counted
+
+
+class TableRow(NamedTuple):
+    """The cells of a row, as many as there are columns, and the line in which it begins."""
+
+    line: int
+    cells: list[str]
+
+
+class Table(NamedTuple):
+    """A table without its blank lines."""
+
+    columns: list[str]
+    rows: list[TableRow]
+
+    def places(self, column: str) -> list[int]:
+        """Where the columns of that name stand: most names stand once."""
+        return [place for place, name in enumerate(self.columns) if name == column]
+
+
+def read_table(
+    path: Path,
+    problems: Problems,
+    required: Sequence[str],
+    spellings: Mapping[str, Sequence[str]] | None = None,
+) -> Table | None:
+    """The table in a file; None when it cannot be used as a whole, which is reported in `problems`.
+
+    Rows that have more or fewer cells than the header are reported and left out. The columns `required` must be
+    there. `spellings` has for a column what a header may call it: the first of them that it has is renamed.
+    """
+    text = _text(path, problems)
+    if text is None:
+        return None
+    rows: list[TableRow] = []
+    try:
+        rows += (TableRow(line, cells) for line, _row, cells in two_column.split_cells(text, path))
+    except NotScorable as error:
+        # The rest of the file has been read as one cell.
+        problems.add(path, "open quote", detail=error.problem.removeprefix(f"{path}: "), skippable=False)
+        return None
+    if not rows:
+        problems.add(path, "empty file", detail="a header line is expected", skippable=False)
+        return None
+    columns = _renamed(rows[0].cells, spellings or {})
+    table = Table(columns, [])
+    for name in required:
+        if name not in columns:
+            where = f"line {rows[0].line}"
+            problems.add(path, "missing column", where, f"the header has no {name!r}", skippable=False)
+    if any(name not in columns for name in required):
+        return None
+    for row in rows[1:]:
+        if len(row.cells) == len(columns):
+            table.rows.append(row)
+        else:
+            detail = f"{counted(len(row.cells), 'cell')}, where the header has {len(columns)}: separate cells by tabs"
+            problems.add(path, "wrong number of cells", f"line {row.line}", detail)
+    return table
+
+
+def _renamed(columns: Sequence[str], spellings: Mapping[str, Sequence[str]]) -> list[str]:
+    found = {
+        next((spelling for spelling in some if spelling in columns), name): name
+        for name, some in spellings.items()
+    }
+    return [found.get(column, column) for column in columns]
+
+
+def _text(path: Path, problems: Problems) -> str | None:
+    text = read_whole(path, problems)
+    if text is None:
+        return None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        problems.add(path, "NUL character", f"line {line}", "a text file is expected", skippable=False)
+        return None
+    if text.startswith("\ufeff"):
+        problems.note(path, "byte-order mark", "line 1", "it is ignored")
+        text = text[1:]
+    if "\r" in text:
+        line = text[: text.index("\r")].count("\n") + 1
+        problems.note(path, "CR in a line end", f"line {line}", "it is read as a line end")
+    if text and not text.endswith(("\n", "\r")):
+        detail = "the last line has no end; make sure that the file is not cut off"
+        problems.note(path, "no final line end", f"line {text.count(chr(10)) + 1}", detail)
+    return text
+
+
+FILE = "WorldTree-V2.1-TableKnowledgeTypes.tsv"
+TYPES = ("RET", "INSUPP", "COMPLEX")
+
+
+def read_knowledge_types(path: Path, problems: Problems) -> dict[str, str]:
+    """The type of each table by the table's name."""
+    table = read_table(path, problems, ["TABLE"])
+    types: dict[str, str] = {}
+    if table is None:
+        return types
+    if len(table.columns) != 2:
+        detail = f"the header has {counted(len(table.columns), 'column')}: TABLE and its type are expected"
+        problems.add(path, "wrong columns", "line 1", detail, skippable=False)
+        return types
+    for row in table.rows:
+        name, type_ = (cell.strip() for cell in row.cells)
+        where = f"line {row.line}"
+        if type_ not in TYPES:
+            problems.add(path, "unknown type", where, f"{shown(type_)!r} is none of {' '.join(TYPES)}")
+        elif name in types:
+            problems.add(path, "duplicate table", where, f"{shown(name)} is in an earlier line")
+        else:
+            types[name] = type_
+    return types
+
+
+UID = "[SKIP] UID"
+ROLES = ("CENTRAL", "GROUNDING", "LEXGLUE", "BACKGROUND", "ROLE", "NEG", "NE")
+"""What a fact does in an explanation; the last three are rare."""
+
+QUESTION_ID, ASKED, ANSWER, EXPLANATION = "questionID", "Question", "AnswerKey", "explanation"
+"""The columns of questions that are read, as TextGraphs-13 names them."""
+
+SPELLINGS = {QUESTION_ID: (QUESTION_ID, "QuestionID"), ASKED: (ASKED, "question")}
+"""What those of WorldTree 1 and of WorldTree 2 are called, where they differ."""
+
+_MARKER = re.compile(r"\(([A-Z]|[1-9])\)")
+_ID = re.compile(r"[^\s\0]{1,512}")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A multiple-choice question. `options` are all of them by label; `gold` has each fact with its roles.
+
+    Without options there is no text of an answer either.
+    """
+
+    id: str
+    text: str
+    options: dict[str, str]
+    answer_label: str
+    gold: dict[str, tuple[str, ...]]
+
+    @property
+    def answer(self) -> str:
+        """The text of the right option; empty where there are none."""
+        return self.options.get(self.answer_label, "")
+
+
+def table_files(folder: Path) -> list[Path]:
+    """The tables in a folder, in the order in which they are read."""
+    return sorted(folder.glob("*.tsv"), key=lambda path: path.name.encode())
+
+
+def read_facts(folder: Path, problems: Problems) -> Iterator[Document]:
+    """The facts of all tables in a folder, each with the field `table`: the name of its table."""
+    files = table_files(folder)
+    if not files:
+        kind = "no tables" if folder.is_dir() else "missing folder"
+        problems.add(folder, kind, detail="the tables of facts, *.tsv, are expected in it", skippable=False)
+    seen = _Seen("fact")
+    for path in files:
+        table = read_table(path, problems, [UID])
+        if table is not None:
+            yield from _facts(path, table, seen, problems)
+
+
+def _facts(path: Path, table: Table, seen: _Seen, problems: Problems) -> Iterator[Document]:
+    uids = table.places(UID)
+    texts = [place for place, name in enumerate(table.columns) if not name.startswith("[SKIP]")]
+    for row in table.rows:
+        where = f"line {row.line}"
+        uid = _agreed(path, row, uids, UID, problems)
+        if uid is None:
+            continue
+        if not usable_id(uid):
+            detail = f"{shown(uid)!r} in the column {UID!r}: an id without blanks is expected"
+            problems.add(path, "unusable id", where, detail)
+            continue
+        text = " ".join(cell for place in texts if (cell := row.cells[place].strip()) not in MISSING)
+        if not text:
+            problems.add(path, "blank text", where, f"fact {shown(uid)} has no cell with text")
+        elif seen.adds(path, where, uid, text, problems):
+            yield Document(uid, text, {"table": path.stem})
+
+
+class _Seen:
+    """The ids met so far in any letter case, since the scorers fold it, with the place and text of each."""
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self._places: dict[str, tuple[str, str, str]] = {}
+
+    def adds(self, path: Path, where: str, id_: str, text: str, problems: Problems) -> bool:
+        """Whether the id is new; if not, that is reported."""
+        if id_.lower() not in self._places:
+            self._places[id_.lower()] = id_, f"{path.name} {where}", text
+            return True
+        other, place, before = self._places[id_.lower()]
+        if other != id_:
+            detail = f"{self._noun} {shown(id_)} and {shown(other)} in {place} differ in letter case only"
+            problems.add(path, "ids that differ in letter case only", where, detail)
+        else:
+            same = "the same text" if text == before else "another text"
+            detail = f"{self._noun} {shown(id_)} is in {place} too, with {same}: that row counts"
+            problems.note(path, "repeated id", where, detail)
+        return False
+
+
+def read_questions(
+    path: Path,
+    problems: Problems,
+    known: Container[str] | None = None,
+    *,
+    solved: bool = False,
+    masked: bool = False,
+) -> Iterator[Question]:
+    """The questions of a file, in its order.
+
+    `known` has the ids of the facts, among which those of explanations must be; without it explanations are not
+    looked at and `gold` is empty. With `solved`, unknown facts are noted and left out of `gold`. With `masked`, the
+    column of explanations may be missing.
+    """
+    table = _question_table(path, problems, [QUESTION_ID, ASKED, ANSWER], masked=masked)
+    if table is None:
+        return
+    seen: dict[str, int] = {}
+    for row in table.rows:
+        question = _question(path, table, row, problems, known, solved)
+        if question is None:
+            continue
+        first = seen.setdefault(question.id.lower(), row.line)
+        if first != row.line:
+            detail = f"{shown(question.id)} is in line {first} too (letter case does not count)"
+            problems.add(path, "duplicate id", f"line {row.line}", detail)
+        else:
+            yield question
+
+
+def _question_table(path: Path, problems: Problems, columns: list[str], *, masked: bool) -> Table | None:
+    """A table of questions whose columns have the names of WorldTree 1, with empty explanations if it has none."""
+    needed = columns if masked else [*columns, EXPLANATION]
+    table = read_table(path, problems, needed, SPELLINGS)
+    if table is None or EXPLANATION in table.columns:
+        return table
+    rows = [TableRow(row.line, [*row.cells, ""]) for row in table.rows]
+    return Table([*table.columns, EXPLANATION], rows)
+
+
+def _question(
+    path: Path, table: Table, row: TableRow, problems: Problems, known: Container[str] | None, solved: bool
+) -> Question | None:
+    where = f"line {row.line}"
+    cells = {
+        name: _agreed(path, row, table.places(name), name, problems)
+        for name in (QUESTION_ID, ASKED, ANSWER, EXPLANATION)
+    }
+    if any(cell is None for cell in cells.values()):
+        return None
+    id_, asked, label, explanation = (cell or "" for cell in cells.values())
+    if not usable_id(id_):
+        detail = f"{shown(id_)!r} in the column {QUESTION_ID!r}: an id without blanks is expected"
+        problems.add(path, "unusable id", where, detail)
+        return None
+    where += f": question {shown(id_)}"
+    text, options = split_options(asked)
+    label = label.strip()
+    good = True
+    if not text or not all(options.values()):
+        detail = f"the column {ASKED!r} must have a text and then its options: ... (A) ... (B) ..."
+        problems.add(path, "no options", where, detail)
+        good = False
+    elif options and label not in options:
+        detail = f"the right answer is {shown(label)!r}, and the options are {' '.join(options)}"
+        problems.add(path, "unknown answer", where, detail)
+        good = False
+    elif not options:
+        problems.note(
+            path, "no options", where, "there is no ... (A) ... (B) ...: only the text is the query"
+        )
+    gold: dict[str, tuple[str, ...]] = {}
+    if known is not None:
+        checked = _explanation(path, where, explanation, problems, known, solved)
+        good = good and checked is not None
+        gold = checked or {}
+    return Question(id_, text, options, label, gold) if good else None
+
+
+def read_options(path: Path, problems: Problems) -> dict[str, tuple[dict[str, str], str]]:
+    """The options of the questions in a table of WorldTree 2, and the label of the right one, by question id.
+
+    There may be no such table. Only people read options, so what is wrong with it is noted, and stops nothing.
+    """
+    if not path.is_file():
+        return {}
+    found_problems = Problems()
+    table = read_table(path, found_problems, ("QuestionID", "question", "AnswerKey"))
+    for problem in found_problems:
+        problems.note(path, problem.kind, problem.where, problem.detail)
+    if table is None:
+        return {}
+    id_, asked, label = (table.places(name)[0] for name in ("QuestionID", "question", "AnswerKey"))
+    found = {}
+    for row in table.rows:
+        options, right = split_options(row.cells[asked])[1], row.cells[label].strip()
+        if right in options:
+            found[row.cells[id_].strip()] = options, right
+    return found
+
+
+def split_options(asked: str) -> tuple[str, dict[str, str]]:
+    """The question proper, and its options by label; no options when their labels are not A, B, ... or 1, 2, ...
+
+    >>> split_options("What is hot? (A) ice (B) fire")
+    ('What is hot?', {'A': 'ice', 'B': 'fire'})
+    """
+    markers = list(_MARKER.finditer(asked))
+    labels = [marker[1] for marker in markers]
+    if "".join(labels) not in ("ABCDEFGHI"[: len(labels)], "123456789"[: len(labels)]) or len(labels) < 2:
+        return asked.strip(), {}
+    ends = [marker.start() for marker in markers[1:]] + [len(asked)]
+    options = {
+        marker[1]: asked[marker.end() : end].strip() for marker, end in zip(markers, ends, strict=True)
+    }
+    return asked[: markers[0].start()].strip(), options
+
+
+def _explanation(
+    path: Path, where: str, explanation: str, problems: Problems, known: Container[str], solved: bool
+) -> dict[str, tuple[str, ...]] | None:
+    """The facts of an explanation with their roles; None when it has problems."""
+    good = True
+    roles: dict[str, tuple[str, ...]] = {}
+    for item in explanation.split():
+        uid, bar, role = item.partition("|")
+        if not bar or not uid or role not in ROLES:
+            detail = f"{shown(item)!r} must be a fact, a bar and a role, one of {' '.join(ROLES)}"
+            problems.add(path, "no role", where, detail)
+            good = False
+        elif uid not in known:
+            detail = f"no table has the fact {shown(uid)}"
+            if solved:
+                problems.note(path, "unknown fact", where, f"{detail}: the others count")
+            else:
+                problems.add(path, "unknown fact", where, detail)
+                good = False
+        elif uid in roles:
+            problems.note(path, "repeated fact", where, f"{shown(uid)}: it counts once")
+            roles[uid] = tuple(dict.fromkeys((*roles[uid], role)))
+        else:
+            roles[uid] = (role,)
+    return roles if good else None
+
+
+def _agreed(path: Path, row: TableRow, places: list[int], name: str, problems: Problems) -> str | None:
+    """The cell of a column; None when columns of the same name contradict each other."""
+    cells = {row.cells[place] for place in places}
+    if len(cells) == 1:
+        return cells.pop()
+    detail = f"the columns {name!r} have different values"
+    problems.add(path, "contradiction", f"line {row.line}", detail)
+    return None
+
+
+def usable_id(id_: str) -> bool:
+    """Whether run files and the two-column file can carry an id."""
+    return (
+        bool(_ID.fullmatch(id_))
+        and unusable_id(id_) is None
+        and id_ not in MISSING
+        and id_[0] not in '"\ufeff'
+    )
+
+
+def explained(path: Path, problems: Problems, *, masked: bool = False) -> dict[str, bool]:
+    """The ids of a file's questions, and whether each has an explanation; nothing else is checked."""
+    table = _question_table(path, problems, [QUESTION_ID], masked=masked)
+    if table is None:
+        return {}
+    question, explanation = table.columns.index(QUESTION_ID), table.columns.index(EXPLANATION)
+    return {row.cells[question]: bool(row.cells[explanation].strip()) for row in table.rows}
+
+
+PROBLEMS = "rankingProblems"
+HIGHEST = 6
+ANSWER_MARKER = "[ANSWER]"
+
+
+@dataclass(frozen=True, slots=True)
+class RatedQuestion:
+    """A question with its right answer; `ratings` has the rating of each rated fact."""
+
+    id: str
+    text: str
+    answer: str
+    ratings: dict[str, float]
+
+
+def read_ratings(
+    path: Path,
+    problems: Problems,
+    known: Container[str] | None = None,
+    *,
+    masked: bool = False,
+    solved: bool = False,
+) -> Iterator[RatedQuestion]:
+    """The questions of a file, in its order.
+
+    `known` has the ids of the facts, among which those of ratings must be; without it ratings are not looked at
+    and are empty. With `masked` questions may lack their ratings. With `solved` unknown facts are noted and left
+    out.
+    """
+    seen: set[str] = set()
+    found, before = False, len(problems)
+    keys: list[str] = []
+    for key, value in json_files.read_members(path, problems):
+        keys.append(key)
+        if key != PROBLEMS:
+            continue
+        if found:
+            problems.add(path, "duplicate key", PROBLEMS, "the file has several lists: make them one")
+        found = True
+        if not isinstance(value, list):
+            detail = f"{PROBLEMS} is {json_files.type_name(value)}, not a list"
+            problems.add(path, "wrong type", "", detail, skippable=False)
+            continue
+        for number, entry in enumerate(value, 1):
+            reader = _Entry(path, number, entry, problems)
+            question = reader.question(known, masked, solved)
+            if question is None:
+                continue
+            if question.id in seen:
+                reader.wrong("duplicate id", "an earlier question has the same qid")
+                continue
+            seen.add(question.id)
+            yield question
+    if not found and len(problems) == before:
+        problems.add_missing(path, PROBLEMS, "", keys, skippable=False)
+
+
+class _Entry:
+    """One entry of the list; it is `good` until something is found wrong with it."""
+
+    def __init__(self, path: Path, number: int, value: Any, problems: Problems) -> None:
+        self._path = path
+        self._where = f"entry {number}"
+        self._value = value
+        self._problems = problems
+        self._good = True
+
+    def wrong(self, kind: str, detail: str = "") -> None:
+        self._good = False
+        self._problems.add(self._path, kind, self._where, detail)
+
+    def _lacks(self, key: str, holder: dict[str, Any], where: str = "") -> None:
+        self._good = False
+        self._problems.add_missing(self._path, key, self._where + where, holder)
+
+    def question(self, known: Container[str] | None, masked: bool, solved: bool) -> RatedQuestion | None:
+        """The question, None when it has problems."""
+        if not isinstance(self._value, dict):
+            self.wrong("wrong type", f"it is {json_files.type_name(self._value)}, not an object")
+            return None
+        id_ = self._text(self._value, "qid")
+        if not self._good:
+            return None
+        if not usable_id(id_):
+            self.wrong("unusable id", f"{shown(id_)!r} as qid: an id without blanks is expected")
+            return None
+        self._where = f"question {shown(id_)}"
+        text, answer = self._asked()
+        ratings = {} if known is None else self._ratings(known, masked, solved)
+        return RatedQuestion(id_, text, answer, ratings) if self._good else None
+
+    def _text(self, holder: dict[str, Any], key: str, *, may_be_blank: bool = False) -> str:
+        if key not in holder:
+            self._lacks(key, holder)
+        elif not isinstance(holder[key], str):
+            self.wrong("wrong type", f"{key} is {json_files.type_name(holder[key])}, not a string")
+        elif not holder[key].strip() and not may_be_blank:
+            self.wrong("blank text", f"{key} must not be blank")
+        else:
+            return str(holder[key]).strip()
+        return ""
+
+    def _asked(self) -> tuple[str, str]:
+        """Question and right answer; where they are given twice they must agree."""
+        if "questionText" not in self._value and "answerText" not in self._value:
+            together = self._text(self._value, "queryText")
+            text, marker, answer = (part.strip() for part in together.rpartition(ANSWER_MARKER))
+            if self._good and not (text and marker):
+                self.wrong(
+                    "no answer", f"queryText must be the question, {ANSWER_MARKER} and the right answer"
+                )
+        else:
+            text = self._text(self._value, "questionText")
+            answer = self._text(self._value, "answerText", may_be_blank=True)
+            together = self._text(self._value, "queryText") if "queryText" in self._value else ""
+            if (
+                self._good
+                and together
+                and together.split() != [*text.split(), ANSWER_MARKER, *answer.split()]
+            ):
+                self.wrong("contradiction", f"queryText must be questionText, {ANSWER_MARKER} and answerText")
+        if self._good and not answer:
+            self._problems.note(self._path, "no answer", self._where, "only the question is the query")
+        return text, answer
+
+    def _ratings(self, known: Container[str], masked: bool, solved: bool) -> dict[str, float]:
+        documents = self._value.get("documents")
+        if masked and not documents:
+            return {}
+        if "documents" not in self._value:
+            self._lacks("documents", self._value)
+            return {}
+        if not isinstance(documents, list):
+            self.wrong("wrong type", "documents is not a list")
+            return {}
+        ratings: dict[str, float] = {}
+        for document in documents:
+            if not isinstance(document, dict):
+                self.wrong("wrong type", f"a document is {json_files.type_name(document)}, not an object")
+                continue
+            uid = self._text(document, "uuid")
+            if not uid:
+                continue
+            rating = self._rating(uid, document)
+            if uid not in known:
+                self._unknown(uid, solved)
+            elif uid in ratings:
+                self.wrong("duplicate rating", f"fact {shown(uid)} is rated twice")
+            elif rating is not None:
+                ratings[uid] = rating
+        return ratings
+
+    def _rating(self, uid: str, document: dict[str, Any]) -> float | None:
+        if "relevance" not in document:
+            self._lacks("relevance", document, f": fact {shown(uid)}")
+            return None
+        rating = document["relevance"]
+        if not isinstance(rating, int | float | Decimal) or isinstance(rating, bool):
+            named = json_files.type_name(rating)
+            self.wrong("wrong type", f"fact {shown(uid)}: relevance is {named}, not a number")
+        elif not 0 <= rating <= HIGHEST:
+            self.wrong("rating out of range", f"fact {shown(uid)}: {rating} is not from 0 to {HIGHEST}")
+        else:
+            return float(rating)
+        return None
+
+    def _unknown(self, uid: str, solved: bool) -> None:
+        if solved:
+            detail = f"no table has the fact {shown(uid)}: the others count"
+            self._problems.note(self._path, "unknown fact", self._where, detail)
+        else:
+            self.wrong("unknown fact", f"no table has the fact {shown(uid)}")

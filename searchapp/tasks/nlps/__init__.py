@@ -1,0 +1,1 @@
+"""Natural language premise selection (TextGraphs-16, 2022)."""

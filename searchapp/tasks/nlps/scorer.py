@@ -1,0 +1,236 @@
+"""The official scorer of natural language premise selection (TextGraphs-16, 2022): MAP@500, with its quirks.
+
+The average precision of a statement is the mean of the precisions at its hits. The usual definition divides
+their sum by the number of gold premises, this one by the number of premises *found*: a system that finds one
+premise of ten at rank 1 has AP 1. `score` returns the official figure and says by how much it flatters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from searchapp.errors import DataError, NotScorable, UsageError
+from searchapp.evaluation.base import GoldFiles, OfficialScore, Qrels, Scored
+from searchapp.formats import json_files
+from searchapp.formats.problems import shown
+from searchapp.formats.two_column import TwoColumnFiles
+
+Predictions = Mapping[str, Sequence[str | None]]
+"""The ranking of each statement, as `formats.two_column` reads it."""
+
+NEAREST = 500
+"""The official cut-off."""
+
+
+def read_gold(path: Path) -> dict[str, list[Any]]:
+    """The premises of each statement as the official scorer reads them: nothing is checked or converted.
+
+    A byte-order mark is accepted; of a repeated statement the last value is kept, at its first place.
+
+    Raises:
+        NotScorable: not UTF-8, not JSON, or a statement without `premises`.
+        DataError: the file cannot be opened, or is JSON of another shape.
+    """
+    statements = json_files.load(path, bom=True)
+    if not isinstance(statements, dict):
+        raise DataError(
+            f"{path}: the gold must be an object of statements, not a {type(statements).__name__}"
+        )
+    return {statement: _premises(path, statement, entry) for statement, entry in statements.items()}
+
+
+def _premises(path: Path, statement: str, entry: Any) -> list[Any]:
+    where = f"{path}: statement {shown(statement)}"
+    if not isinstance(entry, dict):
+        raise DataError(f"{where}: the value must be an object with the key `premises`")
+    if "premises" not in entry:
+        raise NotScorable(f"{where} has no key `premises`", "KeyError: 'premises'")
+    if not isinstance(entry["premises"], list):
+        raise DataError(f"{where}: `premises` must be a list of integers")
+    return entry["premises"]
+
+
+def score(
+    predictions: Mapping[str, Sequence[str | None]], gold: Mapping[str, Sequence[Any]], nearest: int = NEAREST
+) -> OfficialScore:
+    """The official MAP@`nearest`: the mean over all gold statements, a fraction; nan when there are none.
+
+    `predictions` are those of `formats.two_column.read_two_column`, `gold` that of `read_gold`.
+
+    Raises:
+        NotScorable: the first statement, in the order of the gold, that has no prediction, fewer than
+            `nearest` entries, or an entry among those that is not an integer.
+        UsageError: `nearest` is less than 1.
+    """
+    if nearest < 1:
+        raise UsageError(f"the cut-off must be at least 1, not {nearest}")
+    integers = _Integers()
+    results = {
+        statement: _score_statement(statement, predictions, premises, nearest, integers)
+        for statement, premises in gold.items()
+    }
+    measure = f"MAP@{nearest}"
+    return OfficialScore(
+        measure,
+        {measure: _mean([result.average_precision for result in results.values()])},
+        {statement: result.average_precision for statement, result in results.items()},
+        tuple(_warnings(results, gold, nearest)),
+    )
+
+
+class NlpsScorer(TwoColumnFiles):
+    """The official scorer of `nlps`."""
+
+    def qrels(self, gold: GoldFiles) -> Qrels:
+        return honest_qrels(read_gold(gold.file))
+
+    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
+        statements = read_gold(gold.file)
+        official = score(predictions, statements, gold.options.nearest or NEAREST)
+        return Scored(official, len(statements), honest_rankings(predictions), honest_qrels(statements))
+
+
+def honest_qrels(gold: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, int]]:
+    """The gold as grades: every premise of a statement is relevant, written as a number or as text."""
+    return {
+        statement: {_plain_id(premise): 1 for premise in premises} for statement, premises in gold.items()
+    }
+
+
+def honest_rankings(predictions: Mapping[str, Sequence[str | None]]) -> dict[str, list[str]]:
+    """The rankings with each premise once, whatever its spellings, and without missing values."""
+    plain = _PlainIds()  # most premises stand in many rankings
+    return {
+        statement: [one for one in dict.fromkeys(map(plain.__getitem__, documents)) if one is not None]
+        for statement, documents in predictions.items()
+    }
+
+
+class _PlainIds(dict[str | None, str | None]):
+    """Ids and their one spelling, each found out once; a missing value is none."""
+
+    def __missing__(self, document: str | None) -> str | None:
+        found = self[document] = None if document is None else _plain_id(document)
+        return found
+
+
+def _plain_id(value: object) -> str:
+    """One spelling for every spelling of a number: `007` and ` 7` become `7`."""
+    text = str(value)
+    if text.isascii() and text.isdigit() and not text.startswith("0"):
+        return text  # by far the most are plain already
+    try:
+        return str(int(text))
+    except ValueError:
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """Of one statement: precisions at the hits; the same when a premise's other spellings are no hits."""
+
+    precisions: tuple[float, ...]
+    honest_precisions: tuple[float, ...]
+    wanted: int
+
+    @property
+    def average_precision(self) -> float:
+        return _mean(self.precisions) if self.precisions else 0.0
+
+    @property
+    def honest_average_precision(self) -> float:
+        """Divided by all gold premises, as average precision is defined elsewhere."""
+        return math.fsum(self.honest_precisions) / self.wanted if self.wanted else 0.0
+
+
+def _score_statement(
+    statement: str,
+    predictions: Mapping[str, Sequence[str | None]],
+    premises: Sequence[Any],
+    nearest: int,
+    integers: _Integers,
+) -> _Result:
+    if statement not in predictions:
+        message = f"statement {shown(statement)} of the gold has no row among the predictions"
+        raise NotScorable(message, f"KeyError: {statement!r}")
+    ranked = predictions[statement]
+    if len(ranked) < nearest:
+        raise NotScorable(
+            f"statement {shown(statement)} has {len(ranked)} premises without repeats, not {nearest}",
+            "ValueError: invalid format of the prediction file, the systems have to retrieve at least "
+            f"{nearest} premises for each statement",
+        )
+    # Only numbers can equal a retrieved id: premises that the gold has as text are never found.
+    wanted = {premise for premise in premises if isinstance(premise, int | float)}
+    precisions: list[float] = []
+    honest: list[float] = []
+    found: set[int] = set()
+    try:
+        retrieved = list(map(integers.__getitem__, ranked[:nearest]))
+    except ValueError:
+        retrieved = [_integer(statement, rank, text) for rank, text in enumerate(ranked[:nearest], 1)]
+    for rank, premise in enumerate(retrieved, 1):
+        if premise not in wanted:
+            continue
+        precisions.append((len(precisions) + 1) / rank)
+        if premise not in found:
+            found.add(premise)
+            honest.append(len(found) / rank)
+    texts = {premise for premise in premises if isinstance(premise, str)}
+    return _Result(tuple(precisions), tuple(honest), len(wanted) + len(texts))
+
+
+class _Integers(dict[str | None, int]):
+    """Ids as Python reads them: ` 7`, `+7`, `007` and `7` are one premise; each is read once."""
+
+    def __missing__(self, text: str | None) -> int:
+        found = self[text] = int(text or "")
+        return found
+
+
+def _integer(statement: str, rank: int, text: str | None) -> int:
+    """An id as `_Integers` has it, or the error of one that is none."""
+    try:
+        return int(text or "")
+    except ValueError as error:
+        where = f"statement {shown(statement)}: the premise at rank {rank}"
+        if text is None:
+            official = "ValueError: cannot convert float NaN to integer"
+            raise NotScorable(f"{where} is a missing value", official) from None
+        raise NotScorable(f"{where} is not an integer: {shown(text)}", json_files.official(error)) from error
+
+
+def _warnings(
+    results: Mapping[str, _Result], gold: Mapping[str, Sequence[Any]], nearest: int
+) -> Iterator[str]:
+    """Where the official figure misleads, as sentences."""
+    if not results:
+        yield f"the gold has no statement, so that MAP@{nearest} is not a number"
+        return
+    incomplete = sum(len(result.honest_precisions) < result.wanted for result in results.values())
+    if incomplete:
+        honest = _mean([result.honest_average_precision for result in results.values()])
+        yield (
+            f"the official MAP@{nearest} divides by the number of premises found, not of all gold premises, "
+            f"and {incomplete} of {len(results)} statements lack some: divided by all it is {honest:.6f}"
+        )
+    inflated = sum(result.precisions != result.honest_precisions for result in results.values())
+    if inflated:
+        yield (
+            f"{inflated} of {len(results)} statements have a premise in several spellings (7 and 07), each "
+            "of which the official scorer counts as a hit"
+        )
+    texts = sum(any(isinstance(premise, str) for premise in premises) for premises in gold.values())
+    if texts:
+        yield f"{texts} of {len(results)} statements have gold premises as text, which are never found"
+    empty = sum(result.wanted == 0 for result in results.values())
+    if empty:
+        yield f"{empty} of {len(results)} statements have no gold premise; the official AP of each is 0"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan

@@ -1,0 +1,1 @@
+"""Relation prediction for questions over DBpedia and Wikidata (SMART 2021)."""

@@ -1,0 +1,472 @@
+"""Relation prediction for questions over DBpedia and over Wikidata (SMART 2021).
+
+A topic is a question, the documents are the relations of the official vocabulary, and the gold of a question are
+the relations that its answer is found by. Only the train file has gold; its splits are the folds of
+`tasks.splits`, each ranked with the questions of the other four as solved examples.
+
+The JSON layouts of SMART 2021 relation prediction, for DBpedia and for Wikidata.
+
+    vocabulary, DBpedia    ["dbo:birthPlace", ...]
+    vocabulary, Wikidata   {"P19": {"id": "P19", "label": "place of birth", "aliases": "born in, ...",
+                           "description": "..."}, ...}; aliases and description may be missing
+    questions, DBpedia     [{"id": "q-1", "question": "...", "relations": [["dbo:producer"], ["dbo:award"]]}, ...]
+    questions, Wikidata    likewise with a flat list: ["P162", "P166"]
+    test questions         likewise without `relations`, or with null or an empty list in its place
+    predictions            [{"id": "q-1", "relations": ["dbo:producer", "dbo:award"]}, ...] for both
+
+A slot of DBpedia lists relations that are interchangeable. Ids may be text or integers; here they are text always,
+and `formats.json_files.official_ids` has them as a file does. Further keys of a question are ignored, as the official
+scorer does. Harmless, and found in real files: the same question under several ids, also with other gold; relations
+that differ in letter case only (`dbp:birthPlace`, `dbp:birthplace`), which are two relations; a relation twice in the
+gold of Wikidata, or in two slots, which is needed twice; relations of the vocabulary that no question has.
+
+Gold that the official scorer copes with is noted, and its question kept: a relation twice in a slot; an empty slot,
+which stays unfilled; a question without relations. A question that is null or empty is noted too, and left out.
+
+Every problem is recorded and the next entry read. An entry with a problem is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from searchapp.evaluation.base import ScorerOptions
+from searchapp.formats import json_files
+from searchapp.formats.json_files import (
+    Entry,
+    OfficialId,
+    RepeatedKeys,
+    official_ids,
+    other_type_of_id,
+    place,
+    read_entries,
+    type_name,
+)
+from searchapp.formats.problems import Problems, encodable, shown, unusable_id
+from searchapp.model import Document, Example, Topic
+from searchapp.tasks import splits
+from searchapp.tasks.base import (
+    DocumentSource,
+    Grades,
+    OfficialFile,
+    Part,
+    Submission,
+    Task,
+    TaskInfo,
+    Writer,
+)
+from searchapp.tasks.shipped import (
+    check_answered,
+    check_not_empty,
+    json_writer,
+    require_answers,
+    shipped,
+    words_of,
+)
+from searchapp.tasks.smart_relations.scorer import CutOff, Predictions, RelationScorer
+from searchapp.tasks.splits import TEST, SplitFiles
+
+_DBPEDIA = re.compile(r"([a-z]+):(\S+)")
+_WIKIDATA = re.compile(r"P[1-9][0-9]*")
+_WIKIDATA_KEYS = ("id", "label", "aliases", "description")
+
+Slots = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question. Each slot has the relations that may fill it; `slots` is None when there is no gold.
+
+    In the flat gold of Wikidata every relation is a slot of its own.
+    """
+
+    id: str
+    text: str
+    slots: Slots | None
+
+
+class Prediction(NamedTuple):
+    """What one entry of a prediction file says; `official_id` is its id as it stands there."""
+
+    line: int
+    id: str
+    official_id: OfficialId
+    relations: tuple[str, ...]
+
+
+def read_dbpedia_vocabulary(path: Path, problems: Problems) -> Iterator[Document]:
+    """The relations of the vocabulary as documents, in the order of the file: the name in words is the text."""
+    seen: set[str] = set()
+    for entry in read_entries(path, problems):
+        where, relation = f"line {entry.line}", entry.value
+        if not isinstance(relation, str):
+            problems.add(path, "wrong type", where, f"a relation is {type_name(relation)}, not a string")
+        elif not (match := _DBPEDIA.fullmatch(relation)) or unusable_id(relation):
+            problems.add(path, "unusable relation", where, f"{shown(relation)} is not like dbo:birthPlace")
+        elif relation in seen:
+            problems.add(path, "duplicate relation", where, shown(relation))
+        else:
+            seen.add(relation)
+            yield Document(relation, words_of(match[2]), {"namespace": match[1], "name": match[2]})
+
+
+def read_wikidata_vocabulary(path: Path, problems: Problems) -> Iterator[Document]:
+    """The properties of the vocabulary as documents, in the order of the file: the label is the text."""
+    seen: set[str] = set()
+    for key, value in json_files.read_members(path, problems):
+        where, before = f"property {shown(key)}", len(problems)
+        if key in seen:
+            problems.add(path, "duplicate id", where, "the first one counts")
+            continue
+        seen.add(key)
+        if not _WIKIDATA.fullmatch(key):
+            problems.add(path, "unusable id", where, "it is not like P19")
+        if not isinstance(value, dict):
+            problems.add(path, "wrong type", where, f"the value is {type_name(value)}, not an object")
+            continue
+        for name in sorted(value.keys() - set(_WIKIDATA_KEYS)):
+            problems.add(path, "unknown key", where, f"{shown(name)} is none of {', '.join(_WIKIDATA_KEYS)}")
+        for name in _WIKIDATA_KEYS:
+            if name in value or name in ("id", "label"):
+                _check_text(value, name, path, where, problems)
+        if value.get("id", key) != key and isinstance(value["id"], str):
+            problems.add(path, "contradiction", where, f"its `id` is {shown(value['id'])}")
+        if len(problems) == before:
+            fields = {name: value[name] for name in ("aliases", "description") if name in value}
+            yield Document(key, value["label"], fields)
+
+
+def read_questions(
+    path: Path,
+    problems: Problems,
+    *,
+    slots: bool,
+    known: Container[str] | None = None,
+    gold: bool = True,
+    masked: bool = False,
+) -> Iterator[Question]:
+    """The questions of a file in its order; its problems go to `problems`.
+
+    `slots` says that the gold is a list of slots, as for DBpedia. `known` has the vocabulary, from which every
+    relation must be. Without `gold` the relations are not looked at and `slots` is None; with `masked` they may
+    be missing, null or empty without a note.
+    """
+    seen: dict[str, OfficialId] = {}
+    for entry in read_entries(path, problems):
+        before = len(problems)
+        id_ = _id_of(entry, seen, path, problems)
+        if id_ is None:
+            continue
+        where = place(entry, str(id_))
+        if entry.value.get("question", "(none)") in (None, ""):
+            problems.note(path, "no question", where, "it has no text to rank by, and is left out")
+            continue
+        _check_text(entry.value, "question", path, where, problems)
+        found: Slots | None = None
+        if gold and entry.value.get("relations") == []:
+            if not masked:
+                problems.note(
+                    path, "no gold", where, "it has no relation, so that nothing is learned from it"
+                )
+        elif gold and not (masked and not entry.value.get("relations")):
+            found = _Relations(path, where, problems, known).gold(entry.value, slots=slots)
+        if len(problems) == before:
+            yield Question(str(id_), entry.value["question"], found)
+
+
+def read_predictions(
+    path: Path, problems: Problems, known: Container[str] | None = None
+) -> Iterator[Prediction]:
+    """The predictions of an official file, in its order.
+
+    A relation may be there twice, which the official scorers count as two predictions.
+    """
+    seen: dict[str, OfficialId] = {}
+    for entry in read_entries(path, problems):
+        before = len(problems)
+        id_ = _id_of(entry, seen, path, problems)
+        if id_ is None:
+            continue
+        relations = _Relations(path, place(entry, str(id_)), problems, known).flat(entry.value)
+        if len(problems) == before:
+            yield Prediction(entry.line, str(id_), id_, relations)
+
+
+def write_predictions(file: BinaryIO, answers: Iterable[tuple[OfficialId, Sequence[str]]]) -> None:
+    """Write id and relations of each answer as the official file: UTF-8, one prediction a line."""
+    lines = [
+        json.dumps({"id": id_, "relations": list(relations)}, ensure_ascii=False)
+        for id_, relations in answers
+    ]
+    file.write(("[\n" + ",\n".join(lines) + "\n]\n").encode())
+
+
+def _id_of(entry: Entry, seen: dict[str, OfficialId], path: Path, problems: Problems) -> OfficialId | None:
+    """The id of an entry that is an object with an id of its own; None when it is not."""
+    where, value = place(entry), entry.value
+    if not isinstance(value, dict):
+        problems.add(path, "wrong type", where, f"the entry is {type_name(value)}, not an object")
+        return None
+    if "id" not in value:
+        problems.add_missing(path, "id", where, value)
+        return None
+    if detail := other_type_of_id(value["id"], next(iter(seen.values()), None)):
+        problems.add(path, "wrong type", where, detail)
+        return None
+    id_: OfficialId = value["id"]
+    text = str(id_)
+    if problem := unusable_id(text):
+        problems.add(path, problem[0], where, f"{shown(text)}: {problem[1]}")
+    elif text in seen:
+        problems.add(path, "duplicate id", where, shown(text))
+    else:
+        seen[text] = id_
+        if isinstance(value, RepeatedKeys):
+            problems.add(path, "duplicate key", place(entry, text), ", ".join(map(shown, value.names)))
+        return id_
+    return None
+
+
+def _check_text(value: Mapping[str, Any], name: str, path: Path, where: str, problems: Problems) -> None:
+    text = value.get(name)
+    if name not in value:
+        problems.add_missing(path, name, where, value)
+    elif not isinstance(text, str):
+        problems.add(path, "wrong type", where, f"{name} is {type_name(text)}, not a string")
+    elif not text.strip():
+        problems.add(path, "blank text", where, f"{name} must not be blank")
+    elif not encodable(text):
+        problems.add(path, "lone surrogate", where, f"{name} has an escape that is half of a character")
+
+
+@dataclass(frozen=True, slots=True)
+class _Relations:
+    """Reads the key `relations` of one entry."""
+
+    path: Path
+    where: str
+    problems: Problems
+    known: Container[str] | None
+
+    def gold(self, value: Mapping[str, Any], *, slots: bool) -> Slots:
+        """The slots of a gold question: each relation of a slot once, and no empty slot."""
+        listed = self._list(value)
+        if not slots:
+            return tuple((relation,) for relation in self._relations(listed))
+        found = []
+        for slot in listed:
+            if not isinstance(slot, list):
+                self._wrong("wrong type", f"a slot is {type_name(slot)}, not a list of relations")
+            elif not slot:
+                self._odd("empty slot", "it lists no relation, so that nothing fills it")
+            else:
+                relations = self._relations(slot)
+                for relation in sorted({one for one in relations if relations.count(one) > 1}):
+                    self._odd("repeated relation", f"{shown(relation)} is twice in one slot: it counts once")
+                found.append(tuple(dict.fromkeys(relations)))
+        return tuple(found)
+
+    def flat(self, value: Mapping[str, Any]) -> tuple[str, ...]:
+        """The relations of a prediction."""
+        listed = self._list(value)
+        if value.get("relations") == []:
+            self._wrong("no relation", "the official scorer needs at least one")
+        return self._relations(listed)
+
+    def _list(self, value: Mapping[str, Any]) -> list[Any]:
+        listed = value.get("relations")
+        if "relations" not in value:
+            self.problems.add_missing(self.path, "relations", self.where, value)
+        elif not isinstance(listed, list):
+            self._wrong("wrong type", f"relations is {type_name(listed)}, not a list")
+        return listed if isinstance(listed, list) else []
+
+    def _relations(self, listed: Sequence[Any]) -> tuple[str, ...]:
+        good = []
+        for relation in listed:
+            if not isinstance(relation, str):
+                self._wrong("wrong type", f"a relation is {type_name(relation)}, not a string")
+            elif self.known is not None and relation not in self.known:
+                self._wrong("unknown relation", f"{shown(relation)} is not in the vocabulary")
+            else:
+                good.append(relation)
+        return tuple(good)
+
+    def _wrong(self, kind: str, detail: str) -> None:
+        self.problems.add(self.path, kind, self.where, detail)
+
+    def _odd(self, kind: str, detail: str) -> None:
+        self.problems.note(self.path, kind, self.where, detail)
+
+
+CUT_OFF = CutOff(share=0.65, most=3)
+"""How much of a ranking is the answer; see docs/smart-relations.md for the choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBase:
+    """What the two tasks differ in.
+
+    `key` is how files and scorer call the knowledge base, `name` how people do. With `slots` the gold has slots of
+    interchangeable relations.
+    """
+
+    key: str
+    name: str
+    read_vocabulary: Callable[[Path, Problems], Iterator[Document]]
+    slots: bool
+
+
+def task(base: KnowledgeBase) -> Task:
+    """The task for one knowledge base."""
+    scorer = RelationScorer(base.key, CUT_OFF, splits.in_split)
+    info = TaskInfo(
+        name=f"smart-relations-{base.key}",
+        title=f"Relation prediction for questions over {base.name} (SMART 2021)",
+        about=f"For a question, find the relations of {base.name} that lead to its answer.",
+        mapping="relations",
+        examples_mapping="questions",
+        splits=(*splits.FOLD_NAMES, TEST),
+        default_recipe="neighbours",
+        default_depth=100,
+        official_measure="F1",
+        official_file=f"smart-2021-rl-{base.key}-predictions.json",
+        measures=("AP", "RR", "R@1", "R@2", "R@5", "R@10", "R@50", "R@100"),
+        grades=("not the relation", "the relation"),
+    )
+    return shipped(info, partial(RelationsCollection, info, base), RelationsFormat(info, base, scorer))
+
+
+class RelationsCollection(SplitFiles):
+    """A vocabulary, a train file and a test file, with gold (`test`) or without (`test-questions`)."""
+
+    def __init__(self, info: TaskInfo, base: KnowledgeBase, folder: Path) -> None:
+        def named(what: str) -> Path:
+            return folder / f"smart-2021-rl-{base.key}-{what}.json"
+
+        def file(split: str) -> Path:
+            if split != TEST:
+                return named("train")
+            with_gold = named("test")
+            return with_gold if with_gold.exists() else named("test-questions")
+
+        vocabulary = named("relation-vocabulary")
+        documents = DocumentSource(
+            lambda: [vocabulary], lambda problems: base.read_vocabulary(vocabulary, problems)
+        )
+        super().__init__(info, folder, documents, file, examples=splits.FOLD_NAMES[0])
+        self._base = base
+
+    def topics(self, split: str, problems: Problems) -> list[Topic]:
+        questions = read_questions(self.file(split), problems, slots=self._base.slots, gold=False)
+        return [_topic(question) for question in questions if splits.in_split(split, question.id)]
+
+    def check_split(self, split: str, problems: Problems) -> int:
+        return sum(1 for _ in self._questions(self.file(split), problems, masked=split == TEST))
+
+    def all_solved_splits(self, split: str) -> tuple[str, ...]:
+        self.info.require_split(split)
+        return tuple(fold for fold in splits.FOLD_NAMES if fold != split)
+
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        solving = self.solved_splits(split)
+        (path,) = self.example_files(split)
+        for question in self._questions(path, problems):
+            solved = bool(question.slots)
+            if solved and splits.fold_of(question.id) in solving:
+                yield Example(_topic(question), _votes(question))
+
+    def solved(self, path: Path) -> Iterable[bool]:
+        questions = read_questions(path, Problems(lenient=True), slots=self._base.slots, masked=True)
+        return (question.slots is not None for question in questions)
+
+    def _questions(self, path: Path, problems: Problems, *, masked: bool = False) -> Iterator[Question]:
+        return read_questions(path, problems, slots=self._base.slots, known=self.known_ids(), masked=masked)
+
+
+@dataclass(frozen=True, slots=True)
+class RelationsFormat:
+    """A list of relations for each question."""
+
+    info: TaskInfo
+    base: KnowledgeBase
+    scorer: RelationScorer
+
+    @property
+    def breakdowns(self) -> RelationScorer:
+        return self.scorer
+
+    def files(self, submission: Submission[RelationsCollection]) -> Mapping[str, Writer]:
+        require_answers(submission.run, "relation")
+        official = _official_ids(submission.part)
+        answers = [
+            (official.get(ranking.topic_id, ranking.topic_id), CUT_OFF.answer(ranking.hits))
+            for ranking in submission.run
+        ]
+        return {self.info.official_file: lambda file: write_predictions(file, answers)}
+
+    def predictions(self, submission: Submission[RelationsCollection]) -> Predictions:
+        return self.scorer.predictions(submission.run)
+
+    def validate(self, file: OfficialFile[RelationsCollection], problems: Problems) -> None:
+        path, part = file.path, file.part
+        if part is None:
+            check_not_empty(path, read_predictions(path, problems), problems)
+            return
+        needed = Problems(lenient=True)
+        topics = {topic.id for topic in part.topics(needed)}
+        vocabulary = frozenset(document.id for document in part.collection.documents.read(needed))
+        needed.raise_if_any()
+        official = _official_ids(part)
+        questions = {text: id_ for text, id_ in official.items() if splits.in_split(part.split, text)}
+        given = read_predictions(path, problems, vocabulary)
+        lack = "it has no good prediction and would score 0"
+        check_answered(path, given, questions, topics, part.split, problems, lack)
+
+    def gold(self, grades: Grades, part: Part[RelationsCollection]) -> Mapping[str, Writer]:
+        def relations(of_topic: Mapping[str, int]) -> Sequence[str | list[str]]:
+            found = [relation for relation, grade in of_topic.items() if grade > 0]
+            return [[relation] for relation in found] if self.base.slots else found
+
+        official = _official_ids(part)
+        gold = [
+            {"id": official.get(question, question), "relations": relations(of_topic)}
+            for question, of_topic in grades.items()
+        ]
+        (path,) = part.files
+        return {path.name: json_writer(gold)}
+
+    def grades(
+        self, files: Sequence[Path], part: Part[RelationsCollection], options: ScorerOptions = ScorerOptions()
+    ) -> Grades:
+        return self.scorer.qrels(part.gold(files, options))
+
+
+def _official_ids(part: Part[RelationsCollection]) -> Mapping[str, OfficialId]:
+    (path,) = part.files
+    return official_ids(path)
+
+
+def _topic(question: Question) -> Topic:
+    return Topic(question.id, question.text)
+
+
+def _votes(question: Question) -> dict[str, float]:
+    """The votes of a solved question: one for each slot, shared by the relations that may fill it."""
+    votes: dict[str, float] = {}
+    for slot in question.slots or ():
+        for relation in slot:
+            votes[relation] = votes.get(relation, 0.0) + 1 / len(slot)
+    return votes
+
+
+TASK_DBPEDIA = task(KnowledgeBase("dbpedia", "DBpedia", read_dbpedia_vocabulary, slots=True))
+
+
+TASK_WIKIDATA = task(KnowledgeBase("wikidata", "Wikidata", read_wikidata_vocabulary, slots=False))

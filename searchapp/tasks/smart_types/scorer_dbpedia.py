@@ -1,0 +1,486 @@
+"""The official scorer of answer type prediction with DBpedia (SMART): accuracy and lenient NDCG, with its quirks.
+
+Each question's category must be predicted; the types count only where it is. NDCG counts every predicted type,
+also one that was predicted before: a submission that repeats its best type can score more than 1. `score` warns
+of that and has the honest figure beside it.
+
+Lenient NDCG gives gains that fall linearly with the distance to a gold type in the hierarchy:
+
+    K. Balog and R. Neumayer, "Hierarchical target type identification for entity-oriented queries", CIKM 2012
+
+The type hierarchy of answer type prediction: tab-separated `type`, `depth`, `parent`, after a header row.
+
+    Type        Depth  Parent
+    dbo:Agent   1      owl:Thing
+    dbo:Person  2      dbo:Agent
+
+The root is not listed: a parent that is not itself a row ends the path upwards. The depth is what the column
+says; the organisers' scorer uses it as it stands, also where the tree says something else.
+
+`read_as_scored` reads a file as the organisers' scorer does, `read_hierarchy` finds everything that is wrong with it.
+The official file of DBpedia (761 types, greatest depth 7, root `owl:Thing`) has nothing wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from searchapp.errors import DataError, NotScorable, UsageError
+from searchapp.evaluation.base import Breakdown, Figures, GoldFiles, OfficialScore, Qrels, Scored
+from searchapp.files import read_text, unreadable
+from searchapp.formats.encoding import add_undecodable, undecodable
+from searchapp.formats.json_files import load_list, official
+from searchapp.formats.problems import Problems, shown
+from searchapp.model import Run
+from searchapp.tasks.smart_types import answers
+from searchapp.tasks.smart_types.answers import (
+    BOOLEAN,
+    BREAKDOWNS,
+    LITERAL,
+    RESOURCE,
+    InSplit,
+    Predictions,
+    Single,
+    broken_down,
+    required,
+)
+from searchapp.text import counted
+
+HEADER = ["type", "depth", "parent"]
+COLUMNS = len(HEADER)
+_MOST_DIGITS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """Types with their stated depths and their parents.
+
+    `greatest_depth` is that of all rows, those included that a later row of the same type replaces.
+    """
+
+    depths: Mapping[str, int]
+    parents: Mapping[str, str]
+    greatest_depth: int
+
+    def __contains__(self, type_: object) -> bool:
+        return type_ in self.depths
+
+    def has_circles(self) -> bool:
+        """Whether types are each other's ancestors."""
+        try:
+            return len(self.paths) < len(self.depths)  # never: finding the paths fails
+        except DataError:
+            return True
+
+    @cached_property
+    def paths(self) -> Mapping[str, tuple[str, ...]]:
+        """Each type's path: itself, its parent, and so on up to the last that is listed.
+
+        Raises:
+            DataError: types are each other's ancestors, so that a path never ends.
+        """
+        return {type_: self._path(type_) for type_ in self.depths}
+
+    def _path(self, type_: str) -> tuple[str, ...]:
+        path = [type_]
+        while (parent := self.parents[path[-1]]) in self.depths:
+            if parent in path:
+                raise DataError(
+                    f"the type hierarchy has a cycle: {shown(parent)} is its own ancestor; "
+                    "correct the parents"
+                )
+            path.append(parent)
+        return tuple(path)
+
+
+def read_as_scored(path: Path) -> Hierarchy:
+    """The hierarchy as the organisers' scorer reads it: a repeated type keeps its last row.
+
+    Raises:
+        NotScorable: their scorer stops on the file.
+        DataError: the file cannot be read.
+    """
+    depths: dict[str, int] = {}
+    parents: dict[str, str] = {}
+    greatest = 0
+    try:
+        lines = list(_lines(path))
+    except UnicodeDecodeError as error:
+        raise DataError(undecodable(path, error)) from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+    for line, text in lines[1:]:
+        cells = text.rstrip().split("\t")
+        if len(cells) < COLUMNS:
+            message = f"{path}: line {line} has {len(cells)} of the {COLUMNS} cells type, depth, parent"
+            raise NotScorable(message, "IndexError: list index out of range")
+        try:
+            depth = int(cells[1])
+        except ValueError as error:
+            raise NotScorable(
+                f"{path}: line {line}: the depth is not an integer: {shown(cells[1])}", f"ValueError: {error}"
+            ) from error
+        depths[cells[0]], parents[cells[0]] = depth, cells[2]
+        greatest = max(greatest, depth)
+    return Hierarchy(depths, parents, greatest)
+
+
+def read_hierarchy(path: Path, problems: Problems) -> Hierarchy:
+    """The hierarchy, with everything that is wrong with its file in `problems`; a bad row is left out."""
+    depths: dict[str, int] = {}
+    parents: dict[str, str] = {}
+    rows: dict[str, str] = {}
+    try:
+        lines = list(_lines(path))
+    except UnicodeDecodeError as error:
+        add_undecodable(path, error, problems)
+        return Hierarchy({}, {}, 0)
+    except OSError as error:
+        problems.add_unopened(path, error)
+        return Hierarchy({}, {}, 0)
+    if len(lines) < 2:
+        problems.add(
+            path, "empty file", detail="a header row and rows of types are expected", skippable=False
+        )
+    elif (header := lines[0][1].lower().removeprefix("\ufeff").split("\t")) != HEADER:
+        detail = f"{shown(' '.join(header))}, where {', '.join(HEADER)} are expected, with tabs between them"
+        problems.add(path, "wrong header row", "line 1", detail, skippable=False)
+    for number, text in lines[1:]:
+        cells, where = text.split("\t"), f"line {number}"
+        if len(cells) != COLUMNS:
+            detail = f"{len(cells)}, not the {COLUMNS} type, depth and parent"
+            problems.add(path, "wrong number of columns", where, detail)
+        elif any(cell.split() != [cell] for cell in cells):
+            problems.add(path, "blank or spaced cell", where, "a name is one word without white space")
+        elif not (cells[1].isascii() and cells[1].isdigit() and len(cells[1]) <= _MOST_DIGITS):
+            problems.add(path, "wrong depth", where, f"{shown(cells[1])} is not a whole number")
+        elif cells[0] in depths:
+            problems.add(path, "duplicate type", where, f"{shown(cells[0])} has a row already")
+        else:
+            depths[cells[0]], parents[cells[0]], rows[cells[0]] = int(cells[1]), cells[2], where
+    hierarchy = Hierarchy(depths, parents, max(depths.values(), default=0))
+    for type_, detail in _contradictions(hierarchy):
+        problems.add(path, "wrong parent", rows.get(type_, ""), detail, skippable=False)
+    return hierarchy
+
+
+def _contradictions(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
+    """Types whose rows cannot all be true of one tree, and why; an empty one stands for the tree as a whole.
+
+    A parent that is not listed is a root, whatever its name.
+    """
+    roots = {parent for parent in hierarchy.parents.values() if parent not in hierarchy}
+    if len(roots) > 1:
+        yield (
+            "",
+            f"the parents that have no row of their own are more than one root: {', '.join(sorted(roots))}",
+        )
+    for type_, parent in hierarchy.parents.items():
+        expected = hierarchy.depths.get(parent, 0) + 1
+        if hierarchy.depths[type_] != expected:
+            yield (
+                type_,
+                f"{shown(type_)} has depth {hierarchy.depths[type_]}, but its parent {shown(parent)} makes it "
+                f"{expected}",
+            )
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Number and text of each line, without its end; raises what opening and decoding raise."""
+    text = read_text(path)  # whose universal newlines are those of the scorer
+    lines = text.split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    yield from enumerate(lines, 1)
+
+
+def most_specific(gold: Sequence[str], hierarchy: Hierarchy) -> list[str]:
+    """The gold types, each once, without those that are a proper ancestor of another gold type."""
+    paths = hierarchy.paths
+    ancestors = {ancestor for type_ in gold for ancestor in paths[type_][1:]}
+    return [type_ for type_ in dict.fromkeys(gold) if type_ not in ancestors]
+
+
+def gains(gold: Sequence[str], hierarchy: Hierarchy) -> dict[str, float]:
+    """The gain of each type that has one by definition: 1 - d / H.
+
+    d is the number of steps to the nearest most specific gold type up or down a path, H the greatest depth. The
+    types are those on the paths of the most specific gold types, and those on the paths of every type that is
+    below one of them and whose stated depth is greater. All of `gold` must be in the hierarchy.
+    """
+    paths, depths = hierarchy.paths, hierarchy.depths
+    distances: dict[str, int] = {}
+    for wanted in most_specific(gold, hierarchy):
+        below = [wanted]
+        below += [type_ for type_, path in paths.items() if depths[type_] > depths[wanted] and wanted in path]
+        for type_ in dict.fromkeys(step for lower in below for step in paths[lower]):
+            distance = _distance(paths[type_], paths[wanted])
+            distances[type_] = min(distance, distances.get(type_, distance))
+    return {type_: 1 - distance / hierarchy.greatest_depth for type_, distance in distances.items()}
+
+
+def _distance(one: Sequence[str], other: Sequence[str]) -> int:
+    """The steps between the types that two paths begin with; one of them is on the path of the other."""
+    return other.index(one[0]) if one[0] in other else one.index(other[0])
+
+
+def ndcg(predicted: Sequence[str], gained: Mapping[str, float], cutoff: int) -> float:
+    """DCG of the predicted types over that of all types with a gain, both cut off after `cutoff` places.
+
+    A type that is predicted again gains again, as in the scorer, so that the value can exceed 1.
+    """
+    ideal = _dcg(sorted(gained.values(), reverse=True)[:cutoff])
+    return _dcg([gained.get(type_, 0.0) for type_ in predicted[:cutoff]]) / ideal
+
+
+def _dcg(earned: Sequence[float]) -> float:
+    return sum(gain / math.log2(place + 1) for place, gain in enumerate(earned, 1))
+
+
+CUTOFFS = (5, 10)
+MEASURES = ("Accuracy", "NDCG@5", "NDCG@10")
+MEASURE = "NDCG@5"
+"""The figure that ranks submissions here: the organisers name three and no order."""
+
+Ids = Mapping[Any, Mapping[str, Any]]
+
+
+def read_gold(
+    path: Path, hierarchy: Hierarchy, belongs: Callable[[str], bool] = lambda _id: True
+) -> dict[Any, dict[str, Any]]:
+    """The gold questions that count, by id, as the official scorer reads them.
+
+    Questions without text are left out, and so are those whose id does not belong to what is scored. Types of a
+    resource that the hierarchy lacks are dropped. A repeated id keeps its last entry at the place of its first.
+
+    Raises:
+        NotScorable: not JSON, or a question without one of the keys.
+        DataError: the file cannot be read.
+    """
+    gold = {}
+    for number, entry in enumerate(load_list(path, "questions"), start=1):
+        what = f"{path}: entry {number}: gold question"
+        if not required(entry, "question", what):
+            continue
+        id_ = answers.hashable_id(entry, what)
+        category = required(entry, "category", what)
+        types = required(entry, "type", what)
+        if not belongs(str(id_)):
+            continue
+        if category == RESOURCE:
+            try:
+                types = [type_ for type_ in types if type_ in hierarchy]
+            except TypeError as error:
+                message = f"{path}: gold question {shown(str(id_))}: `type` is not a list of types"
+                raise NotScorable(message, official(error)) from error
+        gold[id_] = {**entry, "type": types}
+    return gold
+
+
+def score(predictions: Predictions, gold: Ids, hierarchy: Hierarchy) -> OfficialScore:
+    """The official figures, and honest ones that count a repeated type once.
+
+    Raises:
+        NotScorable: the official scorer stops.
+    """
+    results = _results(predictions, gold, hierarchy)
+    if not results:
+        raise NotScorable("the gold has no question to score", "ZeroDivisionError: division by zero")
+    with_ndcg = [result for result in results.values() if result.ndcg is not None]
+    if not with_ndcg:
+        message = "every question is left out of NDCG, for none has a gold type that the hierarchy knows"
+        raise NotScorable(message, "ZeroDivisionError: division by zero")
+    accuracy = sum(result.accuracy for result in results.values()) / len(results)
+    values, honest = {"Accuracy": accuracy}, {}
+    for place, cutoff in enumerate(CUTOFFS):
+        values[f"NDCG@{cutoff}"] = _mean([result.ndcg[place] for result in with_ndcg if result.ndcg])
+        honest[f"NDCG@{cutoff}"] = _mean([result.honest[place] for result in with_ndcg if result.honest])
+    per_topic = {_name(id_, results): result.figures() for id_, result in results.items()}
+    return OfficialScore(MEASURE, values, per_topic, tuple(_warnings(predictions, gold, results)), honest)
+
+
+class SmartTypesDbpediaScorer:
+    """The official scorer of `smart-types-dbpedia`; `in_split` says which questions of the gold file are in a fold."""
+
+    files_make_one = False
+    breakdowns: tuple[str, ...] = BREAKDOWNS
+
+    def __init__(self, in_split: InSplit) -> None:
+        self._in_split = in_split
+
+    def read(self, files: Sequence[Path]) -> Predictions:
+        (path,) = files
+        entries = load_list(path, "predictions")
+        for number, entry in enumerate(entries, start=1):
+            what = f"{path}: entry {number}: prediction"
+            answers.hashable_id(entry, what)
+            required(entry, "category", what)
+            required(entry, "type", what)
+        return Predictions(entries)
+
+    def predictions(self, run: Run) -> Predictions:
+        return answers.of_run(run)
+
+    def qrels(self, gold: GoldFiles) -> Qrels:
+        hierarchy = _hierarchy(gold)
+        return _qrels(read_gold(gold.files[0], hierarchy, partial(self._in_split, gold.options.split)))
+
+    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
+        hierarchy = _hierarchy(gold)
+        questions = read_gold(gold.files[0], hierarchy, partial(self._in_split, gold.options.split))
+        predicted = _aligned(predictions, questions)
+        return Scored(
+            score(predicted, questions, hierarchy),
+            len(questions),
+            {
+                _name(id_, questions): answers.documents_of(entry)
+                for id_, entry in _last(predicted).items()
+                if id_ in questions
+            },
+            _qrels(questions),
+        )
+
+    def breakdown(
+        self, predictions: Predictions, gold: GoldFiles, wanted: Sequence[str]
+    ) -> Iterable[Breakdown]:
+        hierarchy = _hierarchy(gold, gold.require_folder() / HIERARCHY)
+        questions = read_gold(gold.files[0], hierarchy, partial(self._in_split, gold.options.split))
+        results = _results(_aligned(predictions, questions), questions, hierarchy)
+        singles = [
+            Single(questions[id_], result.figures(), len(questions[id_]["type"] or ()), _name(id_, questions))
+            for id_, result in results.items()
+        ]
+        return [broken_down(name, singles) for name in BREAKDOWNS if name in wanted]
+
+
+HIERARCHY = "dbpedia_types.tsv"
+"""The organisers' name for the file of the type hierarchy."""
+
+
+def _hierarchy(gold: GoldFiles, other: Path | None = None) -> Hierarchy:
+    """Read the hierarchy: the one of the options, the second gold file, as in a data folder, or else `other`."""
+    path = gold.options.hierarchy or (gold.files[1] if len(gold.files) > 1 else other)
+    if path is None:
+        raise UsageError(f"{gold.files[0]} is scored with a type hierarchy: name the file with --hierarchy")
+    return read_as_scored(path)
+
+
+def _qrels(gold: Ids) -> Qrels:
+    return {_name(id_, gold): dict.fromkeys(answers.documents_of(entry), 1) for id_, entry in gold.items()}
+
+
+def _aligned(predictions: Predictions, gold: Ids) -> Predictions:
+    return Predictions(predictions.aligned([{"id": id_} for id_ in gold]))
+
+
+def _last(predictions: Predictions) -> dict[Any, Mapping[str, Any]]:
+    """The predictions by id: of a repeated one the last counts."""
+    return {entry["id"]: entry for entry in predictions.entries}
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """Of one question; NDCG at each cut-off, None where the question is left out."""
+
+    accuracy: int
+    ndcg: tuple[float, ...] | None
+    honest: tuple[float, ...] | None
+
+    def figures(self) -> Figures:
+        values = self.ndcg or (None,) * len(CUTOFFS)
+        return dict(zip(MEASURES, (self.accuracy, *values), strict=True))
+
+
+def _same(accuracy: int, value: float | None) -> _Result:
+    values = None if value is None else (value,) * len(CUTOFFS)
+    return _Result(accuracy, values, values)
+
+
+def _results(predictions: Predictions, gold: Ids, hierarchy: Hierarchy) -> dict[Any, _Result]:
+    predicted = _last(predictions)
+    known: dict[tuple[str, ...], dict[str, float]] = {}  # many questions have the same gold types
+    results = {}
+    for id_, question in gold.items():
+        try:
+            results[id_] = _result(predicted.get(id_), question, hierarchy, known)
+        except (TypeError, IndexError, KeyError) as error:
+            message = f"question {shown(str(id_))}: the types of the gold or of the prediction are not a list of text"
+            raise NotScorable(message, official(error)) from error
+    return results
+
+
+def _result(
+    predicted: Mapping[str, Any] | None,
+    question: Mapping[str, Any],
+    hierarchy: Hierarchy,
+    known: dict[tuple[str, ...], dict[str, float]],
+) -> _Result:
+    category = question["category"]
+    if predicted is None or predicted["category"] != category:
+        return _same(0, 0.0)
+    if category == BOOLEAN:
+        return _same(1, 1.0)
+    types, wanted = predicted["type"], question["type"]
+    if len(types) == 0:
+        return _same(1, 0.0)
+    if category == LITERAL:
+        return _same(1, 1.0 if types[0] == wanted[0] else 0.0)
+    if category != RESOURCE:
+        message = f"question {shown(str(question['id']))} has the category {shown(str(category))}, not one of the three"
+        raise NotScorable(message, f"Exception: Invalid category: {category}")
+    if not wanted:
+        return _same(1, None)
+    if tuple(wanted) not in known:
+        known[tuple(wanted)] = gains(wanted, hierarchy)
+    gained, listed = known[tuple(wanted)], list(types)
+    distinct = list(dict.fromkeys(listed))
+    return _Result(
+        1,
+        tuple(ndcg(listed, gained, cutoff) for cutoff in CUTOFFS),
+        tuple(ndcg(distinct, gained, cutoff) for cutoff in CUTOFFS),
+    )
+
+
+def _warnings(predictions: Predictions, gold: Ids, results: Mapping[Any, _Result]) -> Iterator[str]:
+    """Where the official figures mislead, as sentences."""
+    predicted = _last(predictions)
+    repeating = sum(
+        len(types) > len(set(types))
+        for id_, entry in predicted.items()
+        if id_ in gold and (types := answers.as_types(entry["type"]))
+    )
+    if repeating:
+        honest = _mean([result.honest[0] for result in results.values() if result.honest])
+        yield (
+            f"{repeating} of {len(gold)} questions are answered with repeated types, each of which the official "
+            f"NDCG counts again, so that it can exceed 1: with each type once NDCG@5 is {honest:.6f}"
+        )
+    missing = sum(id_ not in predicted for id_ in gold)
+    if missing:
+        yield f"{missing} of {len(gold)} questions have no prediction and score 0"
+    unknown = sum(id_ not in gold for id_ in predicted)
+    if unknown:
+        yield f"{counted(unknown, 'prediction')} for questions that the gold does not have, ignored"
+    repeated = len(predictions.entries) - len(predicted)
+    if repeated:
+        yield f"{counted(repeated, 'prediction')} for a question that has a later one, which alone counts"
+    left_out = sum(result.ndcg is None for result in results.values())
+    if left_out:
+        yield (
+            f"{left_out} of {len(gold)} questions have no gold type that the hierarchy knows; they are left out of "
+            "NDCG, not counted as 0"
+        )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _name(id_: Any, ids: Mapping[Any, Any]) -> str:
+    """An id as text; of a number that another question has as text, with a mark that it is one."""
+    return str(id_) if isinstance(id_, str) or str(id_) not in ids else f"{id_} (number)"

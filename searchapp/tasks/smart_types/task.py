@@ -1,0 +1,525 @@
+"""Answer type prediction for questions over DBpedia and over Wikidata (SMART 2020 and 2021).
+
+A topic is a question, the documents are the answer types: those of the knowledge base for the category
+`resource`, `boolean:boolean`, `literal:date`, `literal:number` and `literal:string` for the others, so that one
+ranking says category and types (see `answers`). Only the train file has gold; its splits are the
+folds of `tasks.splits`, each ranked with the questions of the other four as solved examples.
+
+The types of DBpedia are those of a hierarchy. Those of Wikidata are labels, of which no list is published:
+
+The documents are therefore the labels that occur in the train file, in all its folds. That is a vocabulary and
+not gold: which of its questions has a label is not looked at. A label that no question of the train file has
+cannot be predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Protocol
+
+from searchapp.evaluation.base import BreakdownScorer, Scorer, ScorerOptions
+from searchapp.files import first_there, read_bytes
+from searchapp.formats.json_files import OfficialId, official_ids
+from searchapp.formats.problems import Problems
+from searchapp.model import Document, Example, Topic
+from searchapp.tasks import splits
+from searchapp.tasks.base import (
+    DocumentSource,
+    Grades,
+    OfficialFile,
+    Once,
+    Part,
+    Submission,
+    Task,
+    TaskInfo,
+    Writer,
+)
+from searchapp.tasks.shipped import (
+    check_answered,
+    check_not_empty,
+    json_writer,
+    require_answers,
+    shipped,
+    words_of,
+)
+from searchapp.tasks.smart_types import answers, scorer_dbpedia
+from searchapp.tasks.smart_types.answers import RESOURCE, Question
+from searchapp.tasks.smart_types.scorer_dbpedia import HIERARCHY, Hierarchy, SmartTypesDbpediaScorer, gains
+from searchapp.tasks.smart_types.scorer_dbpedia import MEASURE as MEASURE_DBPEDIA
+from searchapp.tasks.smart_types.scorer_wikidata import MEASURE as MEASURE_WIKIDATA
+from searchapp.tasks.smart_types.scorer_wikidata import SmartTypesWikidataScorer, WholeLabels
+from searchapp.tasks.splits import TEST, TRAIN, SplitFiles
+
+OPENINGS: Mapping[str, tuple[str, ...]] = {
+    "boolean:boolean": (
+        *("is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can", "could", "will"),
+        *("is it", "did the", "is the", "was the", "does the", "true or"),
+    ),
+    "literal:date": (
+        "when",
+        "what year",
+        "which year",
+        "what date",
+        "what time",
+        "in which year",
+        "in what year",
+    ),
+    "literal:number": (
+        "how",
+        "count",
+        "how many",
+        "how much",
+        "how often",
+        "how long",
+        "how tall",
+        "how big",
+    ),
+    "literal:string": (),
+}
+"""How questions open that ask for a type of the categories other than resource."""
+
+MEANINGS = {
+    "boolean:boolean": "yes or no, true or false",
+    "literal:date": "date day month year time birth death begin end founding inception",
+    "literal:number": "number count amount quantity population total height length area mass percentage",
+    "literal:string": "string identifier ID code title nickname motto spelling symbol postal",
+}
+"""The words of those types; the words of a resource type are its name."""
+
+RESOURCE_OPENINGS = {
+    "person": ("who", "whose", "whom", "name the person", "who is", "who was"),
+    "place": ("where", "where is", "where was", "where did", "in which place"),
+}
+"""How questions open that ask for a resource type of this name."""
+
+
+class TypesScorer(Scorer[answers.Predictions], BreakdownScorer[answers.Predictions], Protocol):
+    """The official scorer of one of the two tasks."""
+
+
+class Types(Protocol):
+    """The types of a knowledge base, as the files in one folder have them."""
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that they are read from."""
+
+    def resource_types(self, problems: Problems) -> Iterator[Document]:
+        """The types as documents."""
+
+    def known(self) -> Container[str] | None:
+        """The types that a question's resource may have; None if any may be there."""
+
+    def votes(self, question: Question) -> Mapping[str, float]:
+        """The votes of a solved question, by document."""
+
+    def listed(self, category: str, types: Sequence[str]) -> Sequence[str]:
+        """What the official file lists for a category and its types, best first."""
+
+    @property
+    def gold_files(self) -> list[Path]:
+        """The files that the official scorer takes besides the questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBase:
+    """What the two tasks differ in.
+
+    `key` is how files call the knowledge base, `name` how people do. `files` are the organisers' names, over the years,
+    of the train file and of the test file: the first that is there is read. A byte-order mark may stand in the files
+    with `bom`. `types` opens the types in a folder, given what reads the train file.
+    """
+
+    key: str
+    name: str
+    files: Mapping[str, tuple[str, ...]]
+    bom: bool
+    measure: str
+    scorer: TypesScorer
+    types: Callable[[TrainFile], Types]
+
+    def questions(
+        self,
+        path: Path,
+        problems: Problems,
+        *,
+        known: Container[str] | None = None,
+        gold: bool = True,
+        masked: bool = False,
+    ) -> Iterator[Question]:
+        """The questions of a file."""
+        return answers.read_questions(path, problems, bom=self.bom, known=known, gold=gold, masked=masked)
+
+    def file(self, folder: Path, name: str) -> Path:
+        """The train or test file in a folder."""
+        return first_there(folder, self.files[name])
+
+
+@dataclass(frozen=True, slots=True)
+class TrainFile:
+    """The train file in a folder, of which a knowledge base without a list takes its types."""
+
+    base: KnowledgeBase
+    folder: Path
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.base.file(self.folder, TRAIN)
+
+    def questions(self, problems: Problems, known: Container[str] | None = None) -> Iterator[Question]:
+        """Its questions with their gold."""
+        return self.base.questions(self.path, problems, known=known)
+
+
+def info_of(base: KnowledgeBase) -> TaskInfo:
+    """Data about the task for one knowledge base."""
+    return TaskInfo(
+        name=f"smart-types-{base.key}",
+        title=f"Answer type prediction for questions over {base.name} (SMART)",
+        about=f"For a question, predict the category of its answer and rank the types of {base.name}.",
+        mapping="types",
+        examples_mapping="questions",
+        splits=(*splits.FOLD_NAMES, TEST),
+        default_recipe="neighbours",
+        default_depth=100,
+        official_measure=base.measure,
+        official_file=f"task1_{base.key}_predictions.json",
+        measures=("AP", "RR", "P@1", "R@5", "R@10", "nDCG@10"),
+        grades=("not the type", "the type"),
+    )
+
+
+Check = Callable[[Path, "Part[TypesCollection]", Problems], None]
+"""Finds what is wrong with an official file that answers a part."""
+
+
+def task(base: KnowledgeBase, check: Check | None = None) -> Task:
+    """The task for one knowledge base; `check` finds what else its scorer stops at in an official file."""
+    info = info_of(base)
+    return shipped(info, partial(TypesCollection, info, base), TypesFormat(info, base, check))
+
+
+class TypesCollection(SplitFiles):
+    """The types of a knowledge base, a train file and a test file, in some years without gold."""
+
+    def __init__(self, info: TaskInfo, base: KnowledgeBase, folder: Path) -> None:
+        self._train = TrainFile(base, folder)
+        self._base = base
+        self.types = base.types(self._train)
+        documents = DocumentSource(lambda: self.types.files, self._read_documents)
+        super().__init__(
+            info,
+            folder,
+            documents,
+            lambda split: base.file(folder, TEST if split == TEST else TRAIN),
+            examples=splits.FOLD_NAMES[0],
+        )
+
+    def gold_files(self, split: str) -> list[Path]:
+        return [*super().gold_files(split), *self.types.gold_files]
+
+    def topics(self, split: str, problems: Problems) -> list[Topic]:
+        questions = self._base.questions(self.file(split), problems, gold=False)
+        return [_topic(question) for question in questions if splits.in_split(split, question.id)]
+
+    def check_split(self, split: str, problems: Problems) -> int:
+        questions = self._base.questions(
+            self.file(split), problems, known=self.types.known(), masked=split == TEST
+        )
+        return sum(1 for _ in questions)
+
+    def all_solved_splits(self, split: str) -> tuple[str, ...]:
+        self.info.require_split(split)
+        return tuple(fold for fold in splits.FOLD_NAMES if fold != split)
+
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        solving = self.solved_splits(split)
+        for question in self._train.questions(problems, self.types.known()):
+            solved = question.category is not None
+            if solved and splits.fold_of(question.id) in solving:
+                yield Example(_topic(question), self.types.votes(question))
+
+    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
+        category, types = _answer(grades)
+        return Example(topic, self.types.votes(Question(topic.id, topic.text, category, types)))
+
+    def solved(self, path: Path) -> Iterable[bool]:
+        questions = self._base.questions(path, Problems(lenient=True), masked=True)
+        return (question.category is not None for question in questions)
+
+    def official_ids(self, split: str) -> Mapping[str, OfficialId]:
+        """The ids of a split's file as they stand there: the scorer distinguishes 7 from "7"."""
+        return official_ids(self.file(split), bom=self._base.bom)
+
+    def _read_documents(self, problems: Problems) -> Iterator[Document]:
+        for document, meaning in MEANINGS.items():
+            category, type_ = answers.category_and_type(document)
+            # An alternative spelling of the same word would only make the name longer.
+            fields = {
+                "type": type_,
+                "category": category,
+                "meaning": meaning,
+                "asked": list(OPENINGS[document]),
+            }
+            yield Document(document, type_, fields)
+        yield from self.types.resource_types(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class TypesFormat:
+    """A category and a list of types for each question."""
+
+    info: TaskInfo
+    base: KnowledgeBase
+    check: Check | None
+
+    @property
+    def scorer(self) -> TypesScorer:
+        return self.base.scorer
+
+    @property
+    def breakdowns(self) -> TypesScorer:
+        return self.base.scorer
+
+    def files(self, submission: Submission[TypesCollection]) -> Mapping[str, Writer]:
+        require_answers(submission.run, "type")
+        official = submission.part.collection.official_ids(submission.part.split)
+        rows = [
+            (official.get(entry["id"], entry["id"]), entry["category"], entry["type"])
+            for entry in self.predictions(submission).entries
+        ]
+        return {self.info.official_file: lambda file: answers.write_predictions(file, rows)}
+
+    def predictions(self, submission: Submission[TypesCollection]) -> answers.Predictions:
+        return answers.of_run(submission.run, submission.part.collection.types.listed)
+
+    def validate(self, file: OfficialFile[TypesCollection], problems: Problems) -> None:
+        path, part = file.path, file.part
+        if part is None:
+            check_not_empty(path, answers.read_predictions(path, problems, bom=self.base.bom), problems)
+            return
+        collection = part.collection
+        needed = Problems(lenient=True)
+        topics = {topic.id for topic in part.topics(needed)}
+        for _document in collection.documents.read(needed):
+            pass
+        needed.raise_if_any()
+        official = collection.official_ids(part.split)
+        questions = {text: id_ for text, id_ in official.items() if splits.in_split(part.split, text)}
+        given = answers.read_predictions(path, problems, bom=self.base.bom, known=collection.types.known())
+        check_answered(path, given, questions, topics, part.split, problems, "it has no good prediction")
+        if self.check is not None:
+            self.check(path, part, problems)
+
+    def gold(self, grades: Grades, part: Part[TypesCollection]) -> Mapping[str, Writer]:
+        texts = {topic.id: topic.text for topic in part.topics(Problems(lenient=True))}
+        official = part.collection.official_ids(part.split)
+        gold = [
+            {
+                "id": official.get(question, question),
+                "question": texts.get(question, question),
+                "category": category,
+                "type": types,
+            }
+            for question, (category, types) in ((one, _answer(of_topic)) for one, of_topic in grades.items())
+        ]
+        own = part.collection.file(part.split)
+        # The scorer's other gold files, such as a hierarchy, are the same for all judges.
+        others = part.collection.types.gold_files
+        return {own.name: json_writer(gold), **{path.name: _copied(path) for path in others}}
+
+    def grades(
+        self, files: Sequence[Path], part: Part[TypesCollection], options: ScorerOptions = ScorerOptions()
+    ) -> Grades:
+        # The scorer leaves out types that the hierarchy lacks; the one in the data is as good as one beside the gold.
+        gold = files if len(files) > 1 else [*files, *part.collection.types.gold_files]
+        return self.scorer.qrels(part.gold(gold, options))
+
+
+def resource_document(type_: str, words: str, ancestors: list[str]) -> Document:
+    """The document of a type of the knowledge base; `words` is its name as people write it."""
+    fields: dict[str, object] = {"type": type_, "category": RESOURCE}
+    if ancestors:
+        fields["ancestors"] = ancestors
+    if words in RESOURCE_OPENINGS:
+        fields["asked"] = list(RESOURCE_OPENINGS[words])
+    return Document(answers.document_id(RESOURCE, type_), words, fields)
+
+
+def _topic(question: Question) -> Topic:
+    return Topic(question.id, question.text)
+
+
+def _answer(grades: Mapping[str, float]) -> tuple[str, tuple[str, ...]]:
+    """The category and types that graded documents amount to: the category is that of the best one."""
+    relevant = sorted(
+        (document for document, grade in grades.items() if grade > 0), key=lambda one: -grades[one]
+    )
+    named = [answers.category_and_type(document) for document in relevant]
+    category = named[0][0] if named else ""
+    return category, tuple(type_ for of_category, type_ in named if of_category == category)
+
+
+def _copied(path: Path) -> Writer:
+    return lambda file: file.write(read_bytes(path))
+
+
+FILES_DBPEDIA = {
+    "train": ("task1_dbpedia_train.json", "smarttask_dbpedia_train.json"),
+    "test": (
+        "task1_dbpedia_test.json",
+        "smarttask_dbpedia_test.json",
+        "smarttask_dbpedia_test_questions.json",
+    ),
+}
+"""The organisers' names of 2021, of 2020, and of 2020 for the test file without gold."""
+
+UNLISTED = frozenset({"dbo:Location"})
+"""Types of the organisers' gold that their hierarchy lacks; their scorer drops them."""
+
+
+class DbpediaTypes:
+    """The types of a hierarchy."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / HIERARCHY
+        self.files = [path]
+        self.gold_files = [path]
+        self._hierarchy = Once(lambda problems: scorer_dbpedia.read_hierarchy(path, problems))
+        self._gains = lru_cache(maxsize=None)(self._of_gold)
+
+    def resource_types(self, problems: Problems) -> Iterator[Document]:
+        hierarchy = self._hierarchy(problems)
+        if not hierarchy.has_circles():
+            for type_, path in hierarchy.paths.items():
+                yield resource_document(type_, _words(type_), [_words(step) for step in path[1:]])
+
+    def known(self) -> Container[str] | None:
+        hierarchy = self._known_hierarchy()
+        # Without any type to compare with, every one would be unknown: one problem is enough.
+        return frozenset(hierarchy.depths) | UNLISTED if hierarchy.depths else None
+
+    def votes(self, question: Question) -> Mapping[str, float]:
+        """What each type would gain if this question's gold were the topic's: votes add up to expected gains."""
+        if question.category != RESOURCE:
+            return {answers.document_id(str(question.category), type_): 1.0 for type_ in question.types}
+        return self._gains(question.types)
+
+    def listed(self, category: str, types: Sequence[str]) -> Sequence[str]:
+        return answers.as_ranked(category, types)
+
+    def _of_gold(self, types: tuple[str, ...]) -> Mapping[str, float]:
+        hierarchy = self._known_hierarchy()
+        listed = [type_ for type_ in types if type_ in hierarchy]
+        if not listed:
+            return {}
+        return {
+            answers.document_id(RESOURCE, type_): gain for type_, gain in gains(listed, hierarchy).items()
+        }
+
+    def _known_hierarchy(self) -> Hierarchy:
+        """The hierarchy; the reader of the documents reports what is wrong with it."""
+        return self._hierarchy(Problems(lenient=True))
+
+
+def _words(type_: str) -> str:
+    """The words of a type's name, without the prefix of its namespace."""
+    return words_of(type_.rpartition(":")[2])
+
+
+TASK_DBPEDIA = task(
+    KnowledgeBase(
+        "dbpedia",
+        "DBpedia",
+        FILES_DBPEDIA,
+        bom=False,
+        measure=MEASURE_DBPEDIA,
+        scorer=SmartTypesDbpediaScorer(splits.in_split),
+        types=lambda train: DbpediaTypes(train.folder),
+    )
+)
+
+
+FILES_WIKIDATA = {
+    "train": ("task1_wikidata_train.json", "lcquad2_anstype_wikidata_train.json"),
+    "test": (
+        "task1_wikidata_test.json",
+        "lcquad2_anstype_wikidata_test_gold.json",
+        "lcquad2_anstype_wikidata_test.json",
+    ),
+}
+"""The organisers' names of 2021, of 2020, and of 2020 for the test file without gold."""
+
+SINGLE = 0.5
+"""The vote of a solved question for a literal or for boolean; its votes for resource types are scattered."""
+
+_SCORER = SmartTypesWikidataScorer(splits.in_split)
+
+
+class WikidataTypes:
+    """The labels that occur in the train file."""
+
+    def __init__(self, train: TrainFile) -> None:
+        self._train = train
+        self._wholes = cache(lambda: WholeLabels(self._labels(Problems(lenient=True))))
+        self.gold_files: list[Path] = []
+
+    @property
+    def files(self) -> list[Path]:
+        return [self._train.path]
+
+    def resource_types(self, problems: Problems) -> Iterator[Document]:
+        # The problems of the train file's gold are reported by the check of the splits, except that it is missing.
+        own = Problems(lenient=True) if self._train.path.is_file() else problems
+        for label in self._labels(own):
+            yield resource_document(label, label, [])
+
+    def _labels(self, problems: Problems) -> list[str]:
+        labels: set[str] = set()
+        for question in self._train.questions(problems):
+            if question.category == RESOURCE:
+                labels.update(question.types)
+        return sorted(labels)
+
+    def listed(self, category: str, types: Sequence[str]) -> Sequence[str]:
+        """The types, each behind those that it is a part of, so that the official script stops at none of them."""
+        return self._wholes().completed(types) if category == RESOURCE else types
+
+    def known(self) -> Container[str] | None:
+        return None
+
+    def votes(self, question: Question) -> Mapping[str, float]:
+        """1 / sqrt(place) for the types of a resource, in the order of the gold, which the scorer goes by."""
+        if question.category != RESOURCE:
+            return {answers.document_id(str(question.category), type_): SINGLE for type_ in question.types}
+        return {
+            answers.document_id(RESOURCE, type_): place**-0.5 for place, type_ in enumerate(question.types, 1)
+        }
+
+
+def _check(path: Path, part: Part[TypesCollection], problems: Problems) -> None:
+    """Find the predictions with a type at which the official scorer stops."""
+    if problems.stopped or part.collection.is_masked(part.split):
+        return
+    given = list(answers.read_predictions(path, Problems(lenient=True), bom=True))
+    for prediction, error in _SCORER.stops(given, part.collection.file(part.split), part.split):
+        detail = f"{error.problem}; the official scorer stops at it ({error.official})"
+        problems.add(path, "part of a label", f"line {prediction.line}", detail)
+
+
+TASK_WIKIDATA = task(
+    KnowledgeBase(
+        "wikidata",
+        "Wikidata",
+        FILES_WIKIDATA,
+        bom=True,
+        measure=MEASURE_WIKIDATA,
+        scorer=_SCORER,
+        types=WikidataTypes,
+    ),
+    _check,
+)

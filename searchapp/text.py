@@ -1,0 +1,151 @@
+"""Text of messages: phrases that name what was meant, and text of others made harmless to print.
+
+Documents, topics, ids, notes, file names and messages of servers are written by others. Printed as they are, a control
+character can wipe the screen or set the clipboard, a bidirectional override lets one id look like another, and
+characters without width hide whole sentences. Everything printed or drawn passes through `visible` or `visible_line`:
+on the screens in `tui.content`, on the command line in `cli.output`, in what rich prints in `console`. JSON keeps such
+characters as escapes, see `escaped`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+LIKE = 0.6
+"""How alike two names must be for one to be a slip of the other: 1 is equal, 0 has no letter in common."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was most likely meant; None if none is like it.
+
+    >>> nearest("NLPS", ["nlps", "checkthat"]), nearest("chekthat", ["nlps", "checkthat"]), nearest("x", ["nlps"])
+    ('nlps', 'checkthat', None)
+    """
+    from difflib import get_close_matches
+
+    by_small = {one.casefold(): one for one in known}
+    small = name.strip().casefold()
+    begun = [one for one in by_small if small and one.startswith(small)]
+    like = begun[:1] if len(begun) == 1 else get_close_matches(small, by_small, 1, LIKE)
+    return by_small[like[0]] if like else None
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """A question for the end of a sentence that refuses a name: nothing if no known name is like it.
+
+    >>> meant("nlp", ["nlps", "checkthat"]), meant("x", ["nlps"])
+    (' (did you mean nlps?)', '')
+    """
+    like = nearest(name, known)
+    return "" if like is None else f" (did you mean {like}?)"
+
+
+def refused(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence that refuses a name: what was meant, and everything that there is to choose.
+
+    >>> "there is no task " + refused("nlp", ["nlps", "checkthat"])
+    "there is no task 'nlp' (did you mean nlps?): choose nlps or checkthat"
+    """
+    every = list(known)
+    return f"{name!r}{meant(name, every)}: choose {' or '.join(every)}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return how many there are of something, with the noun in its number.
+
+    >>> counted(1, "topic"), counted(1200, "topic")
+    ('1 topic', '1,200 topics')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def one_of(names: Sequence[str]) -> str:
+    """Names of which there is a choice, in words.
+
+    >>> one_of(["dark", "light", "own"])
+    'dark, light or own'
+    """
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+Span = tuple[int, int]
+"""A range of characters, the end not included."""
+
+# Written out instead of asked of the package `regex`, which takes longer to import than most commands take to start;
+# a test compares them with Unicode's properties.
+_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
+_FORMATS = (
+    r"\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\U00013430-\U0001343f"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_WITHOUT_WIDTH = r"\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0"
+_LINE_ENDS = r"\u2028\u2029"
+_HALVES = r"\ud800-\udfff"
+
+_HIDDEN = re.compile(f"[{_CONTROLS}{_FORMATS}{_WITHOUT_WIDTH}{_LINE_ENDS}{_HALVES}]")
+_HIDDEN_IN_LINE = re.compile(f"[\t\n{_CONTROLS}{_FORMATS}{_WITHOUT_WIDTH}{_LINE_ENDS}{_HALVES}]")
+
+
+def _sign(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"<U+{code:04X}>"
+
+
+def visible(text: str) -> str:
+    r"""A text of any number of lines, in which line ends and tabs alone are what they were.
+
+    Control characters become the pictures that Unicode has for them; C1 and bidirectional controls, characters without
+    width, tags, other line ends and halves of characters are named.
+
+    >>> visible("a\x1b[2Jb\u202ec\nd")
+    'a␛[2Jb<U+202E>c\nd'
+    """
+    return _HIDDEN.sub(_sign, text)
+
+
+def visible_line(text: str) -> str:
+    r"""The same on one line: line ends and tabs are shown as well.
+
+    >>> visible_line("a\tb\nc")
+    'a␉b␊c'
+    """
+    return _HIDDEN_IN_LINE.sub(_sign, text)
+
+
+def visible_spans(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
+    r"""What `visible` makes of a text, and where ranges of its characters are then.
+
+    >>> visible_spans("\u200bab", [(1, 2)])
+    ('<U+200B>ab', [(8, 9)])
+    """
+    if _HIDDEN.search(text) is None:
+        return text, list(spans)
+    parts: list[str] = []
+    places: list[int] = []  # of each character, and of the end
+    length = 0
+    for character in text:
+        places.append(length)
+        parts.append(visible(character))
+        length += len(parts[-1])
+    places.append(length)
+    return "".join(parts), [(places[start], places[end]) for start, end in spans]
+
+
+def escaped(json_text: str) -> str:
+    r"""A JSON text with the same characters as escapes, which every reader of JSON turns back.
+
+    >>> escaped('"\u202e"')
+    '"\\u202e"'
+    """
+    return _HIDDEN.sub(_escape, json_text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD800 + ((code - 0x10000) >> 10):04x}\\u{0xDC00 + ((code - 0x10000) & 0x3FF):04x}"

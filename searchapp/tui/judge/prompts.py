@@ -1,0 +1,350 @@
+"""Judging through ordinary prompts, line by line: for screen readers, simple terminals and scripts.
+
+Nothing is drawn, moved or coloured. What can be done is what the full-screen interface can do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TextIO
+
+from searchapp.app.inspection.pages import RunPages
+from searchapp.errors import UsageError
+from searchapp.judging.events import Action, graded
+from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores
+from searchapp.judging.session import JudgingSession, Outcome
+from searchapp.text import counted
+from searchapp.tui.kit.content import AS_WRITTEN, readable
+from searchapp.tui.kit.pages import field_text, said, topic_lines
+from searchapp.tui.kit.prompts import Ask, Conversation, leave_by_prompts
+from searchapp.tui.kit.status import beginning, came_in, instead_of, judged_already, standing
+
+HELP = """\
+0, 1, ...        give the document this grade; words after it are the reason: 1 defines the term
+s                skip: put it off, which is no grade
+x [words]        can't tell
+n words          note
+u, redo          undo the last action, redo it
+bulk 3-7 0       give the documents 3 to 7 of this topic the grade 0, after a question
+(nothing)        next document that is not judged; + and - go to the next and the one before
+# 12             go to document 12 of this topic; i ID to the one with this id
+/words           search the documents of this topic; / searches on
+t [words]        list the topics, those with the words if there are any; t 5 opens the fifth
+] and [          next and previous topic; G the next one with something to judge
+d, topic         read the document, the topic again
+m                Markup as what it means, the text as it stands, LaTeX as written
+score            the scores of this topic and of all
+?                this help
+q                leave; everything is saved"""
+
+LISTED_TOPICS = 20
+ON = "G goes to the next topic"
+NO_DOCUMENT = "this topic has no document with a score: --depth all offers those without one too"
+
+
+class JudgePrompts(Conversation):
+    """An annotator's conversation about a run."""
+
+    def __init__(
+        self,
+        judging: JudgingSession,
+        run_pages: RunPages,
+        title: str,
+        start: str | None = None,
+        ask: Ask = input,
+        out: TextIO | None = None,
+    ) -> None:
+        super().__init__(
+            judging.session, run_pages.task.info.grades, run_pages.task.info.markup, title, ask, out
+        )
+        self.judging = judging
+        self.run_pages = run_pages
+        self._sought: list[str] = []
+        self._number = judging.topics.index(start) if start else judging.next_unjudged_topic() or 0
+        self._place = 0
+        self._rests_on: str | None = None
+        """The document that was just judged, and that is still shown because there is no other to go to."""
+
+    @property
+    def topic(self) -> str:
+        return self.judging.topics[self._number]
+
+    @property
+    def document(self) -> str:
+        """The document that is shown.
+
+        Raises:
+            UsageError: the topic has none.
+        """
+        documents = self.judging.order(self.topic).documents
+        if not documents:
+            raise UsageError(NO_DOCUMENT)
+        return documents[self._place]
+
+    def _begin(self) -> None:
+        if self.judging.is_blind:
+            self._say("Blind: ranks, scores and other people's grades are hidden.")
+        self._open(self._number)
+
+    # Commands
+
+    def _obey(self, line: str) -> bool:
+        if line in ("q", "quit", "exit"):
+            return not leave_by_prompts(self.judging.session, self._say, self._ask)
+        self._say_news(self.judging.session.news)
+        if came := came_in(self.judging.refresh(), self.judging.session.author.annotator):
+            self._say(came)
+        if match := re.fullmatch(r"(\d+)(?:\s+(.*))?", line):
+            self._grade(int(match[1]), match[2] or "")
+        elif match := re.fullmatch(r"bulk\s+(\d+)\s*-\s*(\d+)\s+(\d+)", line):
+            self._grade_all(int(match[1]), int(match[2]), int(match[3]))
+        elif match := re.fullmatch(r"#\s*(\d+)", line):
+            self._go(int(match[1]) - 1)
+        elif line.startswith("/"):
+            self._search(line[1:].lower().split())
+        else:
+            word, _space, rest = line.partition(" ")
+            self._command(word, rest.strip())
+        return True
+
+    def _command(self, word: str, rest: str) -> None:
+        simple: dict[str, Callable[[], object]] = {
+            "": self._next_unjudged,
+            "s": self._skip,
+            "x": lambda: self._cant_tell(rest),
+            "u": lambda: self._again(self.judging.undo(), "undone"),
+            "redo": lambda: self._again(self.judging.redo(), "done again"),
+            "+": lambda: self._go(self._place + 1),
+            "-": lambda: self._go(self._place - 1),
+            "]": lambda: self._open(self._number + 1),
+            "[": lambda: self._open(self._number - 1),
+            "G": self._next_topic,
+            "d": self._read_document,
+            "topic": self._read_topic,
+            "m": self._toggle_maths,
+            "score": self._read_scores,
+            "?": lambda: self._say(HELP),
+            "t": lambda: self._topics(rest),
+            "i": lambda: self._jump(rest),
+            "n": lambda: self._note(rest),
+        }
+        if word not in simple:
+            self._say(f"there is no command {word!r}: ? lists them all")
+        else:
+            simple[word]()
+
+    def _grade(self, grade: int, reason: str) -> None:
+        if grade >= len(self.labels):
+            self._say(f"there is no grade {grade}. {self._grades()}")
+            return
+        document, what = self.document, graded(grade, self.labels)
+        if self._may_change(document, what):
+            before = self.judging.opinion(self.topic, document)
+            outcome = self.judging.grade(self.topic, [document], grade, reason)
+            self._moved_on(outcome, instead_of(what, before, self.labels), document)
+
+    def _cant_tell(self, reason: str) -> None:
+        document = self.document
+        if self._may_change(document, "can't tell"):
+            before = self.judging.opinion(self.topic, document)
+            outcome = self.judging.cant_tell(self.topic, document, reason)
+            self._moved_on(outcome, instead_of("can't tell", before, self.labels), document)
+
+    def _skip(self) -> None:
+        document = self.document
+        before = self.judging.opinion(self.topic, document)
+        if before is not None and before.action is not Action.skip:
+            said_before = standing(before, self.labels)
+            if not self._agrees(f"{self._name(document)} has {said_before}. Skip it, which undoes that?"):
+                return
+        elif before is not None and self._rests_on == document:
+            self._say(f"it is skipped already: {ON}")
+            return
+        outcome = self.judging.skip(self.topic, document)
+        self._moved_on(outcome, instead_of("skipped", before, self.labels), document)
+
+    def _may_change(self, document: str, what: str) -> bool:
+        """Whether to say this of a document: after a question, if it was just judged and nothing came after it."""
+        before = self.judging.opinion(self.topic, document)
+        if self._rests_on != document or before is None or before.action is Action.skip:
+            return True
+        was = standing(before, self.labels)
+        if was == what:
+            self._say(f"it has {was} already: {ON}")
+            return False
+        return self._agrees(f"{self._name(document)} has {was}. Change it to {what}?")
+
+    def _grade_all(self, first: int, last: int, grade: int) -> None:
+        documents = self.judging.order(self.topic).documents[first - 1 : last] if first else ()
+        if grade >= len(self.labels) or not documents:
+            self._say(
+                f"documents count from 1 to {len(self.judging.order(self.topic).documents)}. {self._grades()}"
+            )
+            return
+        what = f"{len(documents)} documents {graded(grade, self.labels)}"
+        already = judged_already([self.judging.opinion(self.topic, one) for one in documents], self.labels)
+        if self._agrees(f"Grade {what}?{f' {already}.' if already else ''}"):
+            self._report(self.judging.grade(self.topic, documents, grade), what)
+
+    def _name(self, document: str) -> str:
+        return beginning(document, self.run_pages.known_text(document), self._notation)
+
+    def _note(self, words: str) -> None:
+        if not words:
+            self._say("write the note after the n")
+        else:
+            document = self.document
+            self._report(self.judging.note(self.topic, document, words), f"a note: {self._name(document)}")
+
+    def _moved_on(self, outcome: Outcome, what: str, document: str) -> None:
+        self._report(outcome, f"{what}: {self._name(document)}")
+        self._next_unjudged()
+        if self.document == document:
+            self._rests_on = document
+
+    def _again(self, outcome: Outcome | None, what: str) -> None:
+        if outcome is None:
+            self._say("there is nothing to undo or redo")
+            return
+        event = outcome.events[0]
+        count = len(outcome.events)
+        of = f"{count} documents" if count > 1 else self._name(event.document_id)
+        self._report(outcome, f"{what}: {of}")
+        if (
+            event.topic_id in self.judging.topics
+            and event.document_id in self.judging.order(event.topic_id).places
+        ):
+            self._number = self.judging.topics.index(event.topic_id)
+            self._go(self.judging.order(event.topic_id).places[event.document_id])
+
+    # Moving
+
+    def _open(self, number: int) -> None:
+        if not 0 <= number < len(self.judging.topics):
+            self._say("there is no such topic")
+            return
+        self._number = number
+        self._place = self.judging.next_unjudged(self.topic) or 0
+        self._sought = []
+        self._rests_on = None
+        self._read_topic()
+        if self.judging.order(self.topic).documents:
+            self._read_document()
+        else:
+            self._say(NO_DOCUMENT)
+
+    def _go(self, place: int) -> None:
+        if not 0 <= place < len(self.judging.order(self.topic).documents):
+            self._say("there is no such document")
+            return
+        self._place = place
+        self._rests_on = None
+        self._read_document()
+
+    def _next_unjudged(self) -> None:
+        place = self.judging.next_unjudged(self.topic, self._place)
+        if place is None:
+            self._say(f"all documents of this topic are judged: {ON}")
+        else:
+            self._go(place)
+
+    def _next_topic(self) -> None:
+        number = self.judging.next_unjudged_topic(self._number)
+        if number is None:
+            self._say("every document of every topic is judged: q leaves")
+        else:
+            self._open(number)
+
+    def _jump(self, id_: str) -> None:
+        place = self.judging.order(self.topic).places.get(id_)
+        if place is None:
+            self._say(f"the document {id_} is not among those of this topic")
+        else:
+            self._go(place)
+
+    def _search(self, words: list[str]) -> None:
+        self._sought = words or self._sought
+        documents = self.judging.order(self.topic).documents
+        texts = self.run_pages.texts(documents)
+        found = [
+            place
+            for place, (document, text) in enumerate(zip(documents, texts, strict=True))
+            if all(word in f"{document} {text}".lower() for word in self._sought)
+        ]
+        if not self._sought or not found:
+            self._say("no document has these words")
+            return
+        self._say(f"{counted(len(found), 'document')} {'has' if len(found) == 1 else 'have'} these words")
+        self._go(next((place for place in found if place > self._place), found[0]))
+
+    def _topics(self, words: str) -> None:
+        if words.isdecimal():
+            self._open(int(words) - 1)
+            return
+        sought = words.lower().split()
+        found = 0
+        for number, topic in enumerate(self.judging.topics, 1):
+            text = self.run_pages.topic(topic).text
+            if all(word in f"{topic} {text}".lower() for word in sought):
+                found += 1
+                if found <= LISTED_TOPICS:
+                    judged = f"{self.judging.judged(topic)} of {self.judging.length(topic)} judged"
+                    self._say(f"{number}. {topic}, {judged}: {' '.join(text.split())[:60]}")
+        if found > LISTED_TOPICS:
+            self._say(f"and {found - LISTED_TOPICS} more: name words of the topic")
+        elif not found:
+            self._say("no topic has these words")
+
+    # Reading
+
+    def _read_topic(self) -> None:
+        topic = self.run_pages.topic(self.topic)
+        order = self.judging.order(self.topic)
+        progress = f"{self.judging.judged(self.topic)} of {counted(len(order.documents), 'document')} judged"
+        self._say(f"\nTopic {self._number + 1} of {len(self.judging.topics)}, {self.topic}, {progress}:")
+        for line in topic_lines(topic, self._notation):
+            self._say(line)
+
+    def _read_document(self) -> None:
+        document = self.document
+        page = self.run_pages.page(self.topic, document)
+        self._say_news(self.run_pages.news)
+        order = self.judging.order(self.topic)
+        where = f"{self._place + 1} of {len(order.documents)}"
+        unscored = not self.judging.is_blind and order.ranks[document] > self.run_pages.scored(self.topic)
+        self._say(f"\nDocument {where}, {document}{', which has no score' if unscored else ''}:")
+        if page.is_missing:
+            self._say("The index does not have it any more: index and rank again.")
+        for one in page.before:
+            self._say(f"before: {one.get('text', '')}")
+        self._say(readable(page.text, (), self._notation).text)
+        for one in page.behind:
+            self._say(f"after: {one.get('text', '')}")
+        for name, value in page.fields:
+            if shown := field_text(value):
+                self._say(f"{name}: {readable(shown, (), AS_WRITTEN).text}")
+        mine = self.judging.opinion(self.topic, document)
+        if mine is not None:
+            self._say(f"you: {said(mine, self.labels)}")
+        for other in self.judging.others(self.topic, document):
+            self._say(f"{other.annotator}: {said(other, self.labels)}")
+
+    def _read_scores(self) -> None:
+        if self.judging.is_blind:
+            self._say("blind: scores are hidden")
+            return
+        for topic in self.judging.unscored():
+            self.judging.scores(topic)
+        overall, count = self.judging.mean_scores()
+        self._say(f"this topic: {_figures(self.judging.scores(self.topic))}")
+        self._say(f"{counted(count, 'topic')} with grades: {_figures(overall)}")
+
+
+def _figures(scores: TopicScores | None) -> str:
+    if scores is None:
+        return "no grades yet"
+    return (
+        f"AP {scores.ap:.3f}, nDCG at {SCORE_CUT_OFF} {scores.ndcg:.3f}, "
+        f"judged among the first {SCORE_CUT_OFF} {scores.judged:.0%}"
+    )

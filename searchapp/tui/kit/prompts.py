@@ -1,0 +1,163 @@
+"""Conversations by prompts, and the way out for judgments that the log can't take.
+
+The only module of the interface that prints.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from searchapp.errors import SearchappError
+from searchapp.files import reason
+from searchapp.judging.events import graded
+from searchapp.judging.session import Outcome, Session
+from searchapp.judging.team import waiting_words
+from searchapp.model import Markup
+from searchapp.text import counted, visible
+from searchapp.tui.kit.content import Form, Notation
+
+Ask = Callable[[str], str]
+"""Prints a prompt and returns the line that is typed; raises EOFError at the end of the input."""
+
+
+class Conversation(ABC):
+    """A conversation with an annotator or adjudicator; `labels` are the names of the grades.
+
+    `markup` is that of the texts.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        labels: Sequence[str],
+        markup: Markup,
+        title: str,
+        ask: Ask,
+        out: TextIO | None,
+    ) -> None:
+        self.labels = labels
+        self._session = session
+        self._title = title
+        self._ask: Ask = lambda prompt: ask(visible(prompt))
+        self._out = out or sys.stdout
+        self._notation = Notation(markup, Form.written)
+        self._is_troubled = False
+
+    def converse(self) -> None:
+        """Ask and answer until the annotator leaves or the input ends.
+
+        Raises:
+            SearchappError: leaving at the end of the input failed; judgments may be lost.
+        """
+        self._say(f"{self._title}. {self._grades()}. ? lists all commands.")
+        self._begin()
+        is_at_end = False
+        while True:
+            try:
+                line = self._ask("> ").strip()
+            except EOFError:
+                line, is_at_end = "q", True
+            try:
+                if not self._obey(line):
+                    return
+            except SearchappError as error:
+                if is_at_end:
+                    raise
+                self._say(f"error: {error}")
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Say what there is to begin with."""
+
+    @abstractmethod
+    def _obey(self, line: str) -> bool:
+        """Do what a line says; False when one leaves."""
+
+    def _report(self, outcome: Outcome, what: str) -> None:
+        """Say what an action came to, and where it is."""
+        if outcome.is_saved:
+            self._say(f"saved. {what}")
+            self._say_of_team()
+        else:
+            count = self._session.waiting
+            things = "judgment is" if count == 1 else "judgments are"
+            self._say(f"NOT SAVED. {count} {things} waiting: {outcome.not_saved}")
+
+    def _say_of_team(self) -> None:
+        """Say that the cluster does not take judgments, once for as long as it does not, and that it does again."""
+        synchronizer = self._session.synchronizer
+        trouble = synchronizer is not None and synchronizer.trouble
+        if trouble and not self._is_troubled:
+            self._say(f"{waiting_words(self._session.unsent)}, and safe here until then: {trouble}")
+        elif self._is_troubled and not trouble:
+            self._say("the cluster answers again")
+        self._is_troubled = bool(trouble)
+
+    def _say_news(self, news: list[str]) -> None:
+        """Say what has changed behind the conversation's back, and take it out of the list."""
+        while news:
+            self._say(news.pop(0))
+
+    def _agrees(self, question: str) -> bool:
+        """Whether the answer to a question is yes; at the end of the input it is not."""
+        try:
+            return self._ask(f"{question} (y/n) ").strip().lower() in ("y", "yes")
+        except EOFError:
+            return False
+
+    def _toggle_maths(self) -> None:
+        self._notation = self._notation.next
+        self._say(f"shown: {self._notation.about}")
+
+    def _grades(self) -> str:
+        return f"The grades are {', '.join(graded(grade, self.labels) for grade in range(len(self.labels)))}"
+
+    def _say(self, words: str) -> None:
+        print(visible(words), file=self._out, flush=True)
+
+
+def rescue(session: Session) -> str:
+    """Write the events that wait to a new file in the folder for temporary files; a sentence that says which.
+
+    Raises:
+        SearchappError: not even that is possible.
+    """
+    lines = [json.dumps(event.to_json(), ensure_ascii=False) for event in session.waiting_events]
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", prefix="searchapp-judgments-", suffix=".jsonl", delete=False
+        ) as file:
+            file.write("\n".join(lines) + "\n")
+    except OSError as error:
+        raise SearchappError(
+            f"the judgments can't be written to {tempfile.gettempdir()}: {reason(error)}"
+        ) from error
+    are, them = ("is", "it") if len(lines) == 1 else ("are", "them")
+    there = f"{counted(len(lines), 'judgment')} {are} in {Path(file.name)}"
+    return f"{there}: `searchapp judgments import` imports {them}"
+
+
+def not_saved(count: int) -> str:
+    """Say how many judgments are not saved."""
+    return f"{counted(count, 'judgment')} {'is' if count == 1 else 'are'} not saved"
+
+
+def leave_by_prompts(session: Session, say: Callable[[str], None], ask: Callable[[str], str]) -> bool:
+    """Whether one may leave: everything is saved, or was written to a file, after asking what to do."""
+    if not session.waiting or session.save_waiting().is_saved:
+        return True
+    say(f"{not_saved(session.waiting)}: {session.not_saved}")
+    try:
+        answer = ask("Try again (t), write them to a file and leave (w), stay (s)? ").strip()
+    except EOFError:
+        answer = "w"
+    if answer == "w":
+        say(rescue(session))
+        return True
+    return answer == "t" and leave_by_prompts(session, say, ask)

@@ -1,0 +1,185 @@
+"""The looks of the interface: two with colours of their own, two with those that the terminal has.
+
+The terminal's colours are only known by name, and what they look like is for its user to say. So the themes `ansi-dark`
+and `ansi-light` put text only into those that stand out from the background in the palettes that terminals come with,
+mark the line with the cursor by exchanging text and background, and what is faint by the attribute for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from rich.color import ColorType
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+from textual.color import Color
+from textual.filter import LineFilter, Monochrome, NoColor
+from textual.theme import BUILTIN_THEMES, Theme
+
+from searchapp.config.settings import SPACINGS, THEMES
+
+PREFIX = "searchapp-"
+"""What Textual's names of the themes begin with: it has others called `ansi-dark` and `ansi-light`."""
+
+COMPACT = "-compact"
+"""The class of an app whose screens are drawn compactly."""
+
+DARK = Theme(
+    name=f"{PREFIX}dark",
+    dark=True,
+    background="#11141a",
+    surface="#171b23",
+    panel="#1f2530",
+    foreground="#cbd3e1",
+    primary="#82aaff",
+    secondary="#7fd1c7",
+    accent="#ffc777",
+    success="#a3d977",
+    warning="#ffc777",
+    error="#ff7b86",
+    variables={
+        "match": "#ffc777",
+        "faint": "#7d8799",
+        "line": "#2d3544",
+        "cursor": "#2a3548",
+        "picked": "#23404a",
+    },
+)
+LIGHT = Theme(
+    name=f"{PREFIX}light",
+    dark=False,
+    background="#fbfaf6",
+    surface="#f5f3ec",
+    panel="#eae7dc",
+    foreground="#2a2d34",
+    primary="#2b5cad",
+    secondary="#16756c",
+    accent="#9a5200",
+    success="#3b7a1a",
+    warning="#9a5200",
+    error="#b8202f",
+    variables={
+        "match": "#9a4a00",
+        "faint": "#6c6f76",
+        "line": "#d6d1c2",
+        "cursor": "#dde6f4",
+        "picked": "#d3ebe6",
+    },
+)
+
+_OF_TERMINAL = {
+    "surface": "ansi_default",
+    "panel": "ansi_default",
+    "faint": "ansi_bright_black",
+    "line": "ansi_bright_black",
+    "cursor": "ansi_default",
+    "picked": "ansi_default",
+    "border": "ansi_default",
+    "border-blurred": "ansi_bright_black",
+    "input-cursor-foreground": "ansi_default",
+    "input-cursor-background": "ansi_default",
+    "input-cursor-text-style": "reverse",
+    "screen-selection-foreground": "ansi_black",
+}
+"""What both themes of the terminal's colours have in common; `ansi_bright_black` is drawn faint, see `Filter`."""
+
+ANSI_DARK = Theme(
+    name=f"{PREFIX}ansi-dark",
+    dark=True,
+    ansi=True,
+    background="ansi_default",
+    foreground="ansi_default",
+    primary="ansi_cyan",
+    secondary="ansi_bright_blue",
+    accent="ansi_yellow",
+    success="ansi_green",
+    warning="ansi_yellow",
+    error="ansi_bright_red",
+    variables=BUILTIN_THEMES["ansi-dark"].variables
+    | _OF_TERMINAL
+    | {"match": "ansi_yellow", "screen-selection-background": "ansi_cyan"},
+)
+ANSI_LIGHT = Theme(
+    name=f"{PREFIX}ansi-light",
+    dark=False,
+    ansi=True,
+    background="ansi_default",
+    foreground="ansi_default",
+    primary="ansi_blue",
+    secondary="ansi_magenta",
+    accent="ansi_blue",
+    success="ansi_blue",
+    warning="ansi_magenta",
+    error="ansi_red",
+    variables=BUILTIN_THEMES["ansi-light"].variables
+    | _OF_TERMINAL
+    | {"match": "ansi_red", "screen-selection-background": "ansi_white"},
+)
+
+BY_NAME = dict(zip(THEMES, (DARK, LIGHT, ANSI_DARK, ANSI_LIGHT), strict=True))
+"""The themes by their names in the settings, in the order in which a key goes through them."""
+
+_BRIGHT_BLACK = 8
+_FAINT = Style(color="default", dim=True)
+
+
+class Filter(LineFilter):
+    """Takes colours from what is drawn, as NO_COLOR asks for; draws faint what is faint in the terminal's colours.
+
+    In some palettes bright black, which most take for what is faint, is the colour of the background.
+    """
+
+    def __init__(self, app: App[None]) -> None:
+        self._app = app
+        self._shades, self._none = Monochrome(), NoColor()
+
+    @property
+    def enabled(self) -> bool:
+        """Whether there is anything to do, with the theme that the app has now: to look at every line takes time."""
+        return self._app.no_color or self._app.native_ansi_color
+
+    @enabled.setter
+    def enabled(self, _enabled: bool) -> None:
+        """Nobody but the app and its theme says so."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        is_native = self._app.native_ansi_color
+        if is_native:
+            segments = [Segment(text, _with_faint(style), control) for text, style, control in segments]
+        if self._app.no_color:
+            # Shades of grey are made of colours that are known.
+            segments = (self._none if is_native else self._shades).apply(segments, background)
+        return segments
+
+
+@lru_cache(1024)
+def _with_faint(style: Style | None) -> Style | None:
+    colour = None if style is None else style.color
+    if style is None or colour is None:
+        return style
+    is_faint = colour.type is ColorType.STANDARD and colour.number == _BRIGHT_BLACK
+    return style + _FAINT if is_faint else style
+
+
+def dress(app: App[None], theme: str, spacing: str = SPACINGS[0]) -> None:
+    """Give an app its looks: a theme by its name in the settings, and the spacing."""
+    app._filters = [one for one in app._filters if not isinstance(one, Monochrome | NoColor)]
+    app._filters.append(Filter(app))
+    for one in BY_NAME.values():
+        app.register_theme(one)
+    app.theme = BY_NAME[theme].name
+    app.set_class(spacing == "compact", COMPACT)
+
+
+def theme_of(app: App[None]) -> str:
+    """The name of an app's theme in the settings."""
+    return app.theme.removeprefix(PREFIX)
+
+
+def next_theme(app: App[None], names: Sequence[str] = THEMES) -> str:
+    """Give an app the next theme; returns its name."""
+    name = names[(names.index(theme_of(app)) + 1) % len(names)]
+    app.theme = BY_NAME[name].name
+    return name

@@ -1,0 +1,134 @@
+"""When a kept model is used again: only if training would read exactly the same."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import searchapp
+from tests.cli.conftest import SAMPLES, Cli
+from tests.cli.conftest import offline as offline
+
+RECIPE = """
+[recipes.taught]
+signals = [
+  { signal = "direct", template = "bm25" },
+  { signal = "neighbours", template = "bm25", k = 20, power = 1.0 },
+]
+fusion = { by = "learned", candidates = 10, topics = 20, parts = 2, trees = 2, leaves = 2, fewest = 1, rate = 0.5 }
+
+[recipes.classes]
+template = "bm25"
+signals = [{ signal = "multilabel", cost = 1.0, fewest = 1, steepness = 1.0 }]
+"""
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    """An own task whose recipe `taught` has a learned fusion, and whose recipe `classes` a trained signal."""
+    path = Path(shutil.copytree(SAMPLES / "own", tmp_path / "own")) / "cooking.toml"
+    path.write_text(path.read_text() + RECIPE)
+    return path
+
+
+def trained(run: Cli, task: Path, recipe: str = "taught") -> Any:
+    """Describe the model of a recipe as `train --json` does; it is trained only if it is not kept."""
+    assert run("index", task).code == 0
+    found = run("train", task, "--split", "dev", "--recipe", recipe, "--json")
+    assert found.code == 0, found.stderr
+    (model,) = found.json["models"]
+    return model
+
+
+def replaced(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def other_field_of_a_solved_topic(task: Path) -> None:
+    replaced(task.with_name("solved.tsv"), "\teasy", "\thard")
+
+
+def other_text_of_a_solved_topic(task: Path) -> None:
+    replaced(task.with_name("solved.tsv"), "a soup made", "some soup made")
+
+
+def other_gold(task: Path) -> None:
+    path = task.with_name("solved-gold.csv")
+    path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+
+
+def other_order_of_the_gold(task: Path) -> None:
+    path = task.with_name("solved-gold.csv")
+    head, *rest = path.read_text().splitlines()
+    path.write_text("\n".join([head, *reversed(rest)]) + "\n")
+
+
+def other_document(task: Path) -> None:
+    replaced(task.with_name("recipes.jsonl"), "Simmer red lentils", "Simmer brown lentils")
+
+
+def other_meaning_of_topics(task: Path) -> None:
+    task.write_text("topics_are_documents = true\n" + task.read_text())
+
+
+def other_parameter(task: Path) -> None:
+    replaced(task, "k = 20", "k = 10")
+
+
+CHANGES = (
+    other_field_of_a_solved_topic,
+    other_text_of_a_solved_topic,
+    other_gold,
+    other_order_of_the_gold,
+    other_document,
+    other_meaning_of_topics,
+    other_parameter,
+)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_fusion_is_trained_again_after_each_change_of_what_training_reads(
+    offline: Cli, task: Path, change: Any
+) -> None:
+    first = trained(offline, task)
+    assert first["trained"] and not trained(offline, task)["trained"]
+    change(task)
+    again = trained(offline, task)
+    assert again["trained"] and again["key"] != first["key"]
+
+
+@pytest.mark.parametrize("recipe", ["taught", "classes"])
+@pytest.mark.parametrize("package", ["searchapp", "scikit-learn", "numpy", "scipy"])
+def test_a_model_of_other_versions_is_trained_again(
+    offline: Cli, task: Path, recipe: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = trained(offline, task, recipe)
+    installed = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: "99.0" if name == package else installed(name))
+    if package == "searchapp":
+        monkeypatch.setattr(searchapp, "__version__", "99.0")
+    again = trained(offline, task, recipe)
+    assert again["trained"] and again["key"] != first["key"]
+    assert again["versions"][package] == "99.0" != first["versions"][package]
+
+
+def test_a_change_that_training_does_not_read_keeps_the_model(
+    offline: Cli, task: Path, tmp_path: Path
+) -> None:
+    first = trained(offline, task)
+    task.write_text(f"# a comment\n{task.read_text()}\n[recipes.more]\ntemplate = 'bm25'\n")
+    replaced(task.with_name("gold.txt"), "q1 0 r01 2", "q1 0 r01 1")
+    replaced(task.with_name("questions.tsv"), "soup with lentils", "lentil soup")
+    again = trained(offline, task)
+    assert not again["trained"] and again["digest"] == first["digest"]
+    out = tmp_path / "run"
+    assert offline("rank", task, "--split", "dev", "--recipe", "taught", "--out", out).code == 0
+    models = json.loads((out / "run.json").read_text())["recipe"]["models"]
+    assert models["fusion"]["key"] == first["key"]

@@ -1,0 +1,59 @@
+"""Samples are tasks of their own, and other documents replace an index only if the user says so."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from tests.cli.conftest import SAMPLE, Cli
+
+
+def test_a_sample_has_an_index_of_its_own(offline: Cli, tmp_path: Path) -> None:
+    made = offline("index", "nlps-sample", "--json")
+    assert made.code == 0, made.stderr
+    assert made.json["task"] == "nlps-sample" and "-nlps-sample-" in made.json["index"]
+    assert offline("search", "nlps", "ring").code == 3  # nothing of nlps itself is indexed
+    assert offline("search", "nlps-sample", "ring", "--json").json["hits"]
+    run = tmp_path / "run"
+    ranked = offline("rank", "nlps-sample", "--split", "dev", "--recipe", "neighbours", "--out", run)
+    assert ranked.code == 0, ranked.stderr
+    scored = offline("evaluate", run, "--json", "--nearest", 50)
+    assert scored.code == 0, scored.stderr
+    assert json.loads((run / "run.json").read_text())["task"] == "nlps-sample"
+    listed = offline("indexes", "list", "--json").json["indexes"]
+    assert "nlps-sample" in {one["index"] for one in listed}
+    refused = offline("index", "nlps-sample", "--data", tmp_path)
+    assert refused.code == 2 and "leave out --data" in refused.stderr
+
+
+def test_other_documents_replace_an_index_only_with_replace(offline: Cli, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(SAMPLE, tmp_path / "data"))
+    assert offline("index", "nlps", "--data", data).code == 0
+    documents = json.loads((data / "knowledge_base.json").read_text())
+    for number, name in enumerate(documents):
+        if number < 36:
+            documents[name] += " Or so."
+            if number == 30:  # 39 of 70 stay as they are
+                (data / "knowledge_base.json").write_text(json.dumps(documents))
+                assert offline("index", "nlps", "--data", data).code == 0
+    other = {name: f"{text} Not so." for name, text in documents.items()}
+    (data / "knowledge_base.json").write_text(json.dumps(other))
+    for more in ([], ["--rebuild"]):
+        refused = offline("index", "nlps", "--data", data, *more)
+        assert refused.code == 2 and "holds 70 documents, of which" in refused.stderr
+        assert "has 0 unchanged: `searchapp index nlps --replace` replaces" in refused.stderr
+    assert offline("index", "nlps", "--data", data, "--replace").code == 0
+
+
+def test_an_own_task_wants_replace_too(offline: Cli, tmp_path: Path) -> None:
+    task = tmp_path / "task.toml"
+    task.write_text('name = "mine"\n[documents]\nfile = "documents.jsonl"\ntext = "text"\n')
+    documents = tmp_path / "documents.jsonl"
+    documents.write_text('{"id": "1", "text": "one"}\n{"id": "2", "text": "two"}\n')
+    assert offline("index", task).code == 0
+    documents.write_text('{"id": "1", "text": "other"}\n{"id": "2", "text": "words"}\n')
+    refused = offline("index", task)
+    assert refused.code == 2 and "--replace` replaces the index" in refused.stderr
+    assert offline("search", "mine", "one", "--json").json["hits"]
+    assert offline("index", task, "--replace").code == 0
