@@ -40,7 +40,9 @@ PATIENCE_SECONDS = 60.0
 COMMAND_SECONDS = 900.0
 
 NORMALISED = [
-    (re.compile(r'("(?:seconds|took|elapsed|duration)": )[-0-9.e]+'), r'\1"TIME"'),
+    (re.compile(r'("(?:seconds|took|elapsed|duration|pace)": )(?:null|[-0-9.e]+)'), r'\1"TIME"'),
+    (re.compile(r'("(?:cpu|clock|cpu_saved)": )(?:null|[-0-9.e]+)'), r'\1"TIME"'),
+    (re.compile(r"^(seconds +)[0-9.]+$", re.MULTILINE), r"\1TIME"),
     (re.compile(r'("(?:created|at|time|when|written|modified|last)": )"\d{4}-\d\d-\d\d[^"]*"'), r'\1"TIME"'),
     (re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?"), "TIME"),
     (re.compile(r"\b20\d\d-\d\d-\d\d\b"), "DATE"),
@@ -48,6 +50,9 @@ NORMALISED = [
     (re.compile(r'"pid": \d+'), '"pid": 0'),
 ]
 """Patterns of what differs between two recordings of the same program, and what takes their place."""
+
+UNRECORDED = {".lock", "figures.json"}
+"""Files of a bench folder: a process number, and a cache whose key covers the time that a run took."""
 
 Step = tuple[str, str]
 """What is typed, and the name of the picture taken when the screen is at rest afterwards; "" takes none."""
@@ -100,7 +105,7 @@ class Recorder:
     def keep(self, name: str, path: Path) -> None:
         """Record a file, or every file of a folder, that a command has written."""
         for file in sorted(path.rglob("*")) if path.is_dir() else [path] * path.exists():
-            if file.is_file():
+            if file.is_file() and file.name not in UNRECORDED:
                 where = name if file == path else f"{name}/{file.relative_to(path)}"
                 self.write("machine", where, file.read_bytes().decode("utf-8", "backslashreplace"))
 
@@ -121,9 +126,17 @@ class Recorder:
         path = self.folder / layer / self.scenario / name
         path.parent.mkdir(parents=True, exist_ok=True)
         text = text.replace(str(self.work), "WORK").replace(str(self.tree), "TREE")
+        for digest, run in self.run_digests().items():
+            text = text.replace(digest, f"DIGEST OF {run}").replace(digest[:12], f"DIGEST OF {run}")
         for pattern, replacement in NORMALISED:
             text = pattern.sub(replacement, text)
         path.write_text(text, encoding="utf-8")
+
+    def run_digests(self) -> dict[str, str]:
+        """Return the folder of each run by the digest of its manifest, which covers the seconds that it took."""
+        manifests = sorted(self.work.rglob("run.json"))
+        digests = {json.loads(manifest.read_bytes())["digest"]: manifest.parent for manifest in manifests}
+        return {digest: str(folder.relative_to(self.work)) for digest, folder in digests.items()}
 
     def _pictures(
         self, arguments: Sequence[object], steps: list[Step], columns: int, lines: int
