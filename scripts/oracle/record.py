@@ -47,6 +47,8 @@ NORMALISED = [
     (re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?"), "TIME"),
     (re.compile(r"\b20\d\d-\d\d-\d\d\b"), "DATE"),
     (re.compile(r"\b\d+(\.\d+)? (seconds?|s|ms|minutes?|min|h)\b"), "TIME"),
+    (re.compile(r" +TIME each"), " TIME each"),
+    (re.compile(r"-\d\d \d\d:\d\d,"), "TIME,"),
     (re.compile(r'"pid": \d+'), '"pid": 0'),
 ]
 """Patterns of what differs between two recordings of the same program, and what takes their place."""
