@@ -35,7 +35,7 @@ from searchapp.judging.judgments import Unjudged
 from searchapp.model import Ranking, Run
 from searchapp.runs import directory
 from searchapp.runs import directory as learned
-from searchapp.runs.directory import GivenRun, StoredRun
+from searchapp.runs.directory import RANKINGS, GivenRun, StoredRun
 from searchapp.tasks.base import Collection, Grades, OfficialFile, OfficialFormat, P, Part, Submission, Task
 from searchapp.tasks.folders import data_folder
 from searchapp.text import counted, refused
@@ -249,8 +249,8 @@ def evaluate_run(stored: StoredRun, given: GoldSource) -> Evaluation:
         digest = manifest.data_digests.get(data_name(gold.data or Path(), file))
         if digest and file.is_file() and digest_file(file) != digest:
             warnings.append(f"{file} has changed since the run {path} was made from it")
-    if digest_file(path / manifest.rankings) != manifest.files.get(manifest.rankings):
-        warnings.append(f"{path / manifest.rankings} has changed since the run was written")
+    if digest_file(path / RANKINGS) != manifest.files.get(RANKINGS):
+        warnings.append(f"{path / RANKINGS} has changed since the run was written")
     try:
         found = _scored_run(str(path), stored.run, task, task.official, gold, files, tuple(warnings))
     except NotScorable as error:

@@ -130,7 +130,7 @@ def write_pool(
     known: dict[str, str] = {}
     for one in read:
         if one.manifest is not None:
-            known |= directory.read_digests(one.path, one.manifest)
+            known |= directory.read_digests(one.path)
     pooled_documents = {one for documents in pooled.values() for one in documents}
     digests = {document: known[document] for document in pooled_documents & known.keys()}
     written = directory.write(out, finished(manifest, run), run, {}, digests, overwrite=overwrite)

@@ -37,7 +37,7 @@ from searchapp.ranking.recipes import Recipe
 from searchapp.resources import RecipeBook
 from searchapp.runs import directory
 from searchapp.runs import directory as learned
-from searchapp.runs.directory import INPUTS, MANIFEST, Manifest, Verification
+from searchapp.runs.directory import INPUTS, MANIFEST, RANKINGS, Manifest, Verification
 from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, Task, Writer
 from searchapp.tasks.own import variant
 from searchapp.text import counted
@@ -400,7 +400,7 @@ def _differences(path: Path, first: Manifest, out: Path, second: Manifest) -> It
         elif name not in first.files:
             yield f"{out / name}: not part of {path}"
         elif first.files[name] != second.files[name]:
-            topics = f" ({_topics_that_differ(path, out)})" if name == first.rankings else ""
+            topics = f" ({_topics_that_differ(path, out)})" if name == RANKINGS else ""
             yield f"{out / name}: not equal to that of {path}{topics}"
     if list(first.empty) != list(second.empty):
         yield f"{out / MANIFEST}: names other topics of which no document was found"

@@ -32,7 +32,7 @@ from searchapp.judging.agreement import Agreement, AnnotatorProgress
 from searchapp.judging.judgments import Folding, Rule, Unjudged
 from searchapp.model import Run
 from searchapp.runs import directory
-from searchapp.runs.directory import StoredRun, read_manifest
+from searchapp.runs.directory import RANKINGS, StoredRun, read_manifest
 from searchapp.tasks.base import Task
 
 COMPUTED_WITH = ("ir-measures", "pytrec-eval-terrier", "numpy", "scipy")
@@ -150,7 +150,7 @@ def _made_from(path: Path, run: ComparedRun) -> MadeFrom:
         created=manifest.created,
         seconds=manifest.seconds,
         digest=manifest.digest,
-        rankings=manifest.files.get(manifest.rankings, ""),
+        rankings=manifest.files.get(RANKINGS, ""),
         mapping=manifest.mapping_digest,
         index=manifest.index_digest,
         files=manifest.data_digests,

@@ -24,7 +24,7 @@ from searchapp.app.line_cache import KeptLines
 from searchapp.errors import SearchappError
 from searchapp.files import digest_json
 from searchapp.runs import directory as of_runs
-from searchapp.runs.directory import MANIFEST, Manifest, read_manifest
+from searchapp.runs.directory import MANIFEST, RANKINGS, Manifest, read_manifest
 from searchapp.tasks import load
 
 RUNS_FILE = "runs.jsonl"
@@ -153,7 +153,7 @@ class Figures:
     def _key(self, run: KnownRun) -> str:
         """What the figure depends on: the run, and the files with its rankings and its gold as they are now."""
         collection = load(run.task).collection(Path(run.manifest.data))
-        files = [run.path / run.manifest.rankings, *collection.gold_files(run.manifest.split)]
+        files = [run.path / RANKINGS, *collection.gold_files(run.manifest.split)]
         stamps = [(str(file), (seen := file.stat()).st_size, seen.st_mtime_ns) for file in files]
         return digest_json([searchapp.__version__, run.manifest.digest, stamps])
 

@@ -2,24 +2,16 @@
 
 A user's own file may be compressed with gzip, which `opened` undoes; the message on any other kind of file says what
 it is and what to do.
-
-`PieceWriter` compresses a text in pieces, each of which can be read without those before it: a gzip file may consist
-of several members, which every tool unpacks as one text. Each piece is a member, and states in an extra field of its
-header (RFC 1952, 2.3.1.1) the bytes of the member and the lines of the piece, so that finding a piece reads a few
-bytes of each. The header has neither name nor time: the same text gives the same bytes with the same version of zlib.
 """
 
 from __future__ import annotations
 
 import gzip
-import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BufferedReader
 from itertools import count
-from mmap import mmap
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, cast
 
@@ -264,71 +256,6 @@ GZIP_SUFFIX = ".gz"
 
 GZIP_LEVEL = 1
 """The quickest: what is random in a run, the order of its ids, no level makes smaller."""
-
-_HEADER = struct.Struct("<4B I 2B H 2s H Q Q")
-"""Two magic bytes, the method, the flags; time; two bytes without a meaning; length of the extra field; name and length
-of its only part, which has the bytes of the member and the lines of the piece."""
-
-_FIXED = (0x1F, 0x8B, 8, 4, 0, 0, 255, 20, b"sa", 16)
-_TRAILER = struct.Struct("<I I")
-"""The checksum of the piece and its length."""
-
-
-class PieceWriter:
-    """Writes to a file, each piece that is written as a member of its own."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, piece: bytes) -> int:
-        """Compress and write a piece."""
-        compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-        packed = compressor.compress(piece) + compressor.flush()
-        size = _HEADER.size + len(packed) + _TRAILER.size
-        self._file.write(_HEADER.pack(*_FIXED, size, piece.count(b"\n")))
-        self._file.write(packed)
-        self._file.write(_TRAILER.pack(zlib.crc32(piece), len(piece) & 0xFFFFFFFF))
-        return len(piece)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Where a piece stands in a file, and how many lines it has."""
-
-    begin: int
-    end: int
-    lines: int
-
-
-def pieces(held: bytes | mmap) -> list[Piece] | None:
-    """The pieces of a file that `PieceWriter` wrote; None of any other."""
-    found = []
-    begin = 0
-    while begin < len(held):
-        if begin + _HEADER.size > len(held):
-            return None
-        *fixed, size, lines = _HEADER.unpack_from(held, begin)
-        end = begin + size
-        if tuple(fixed) != _FIXED or size < _HEADER.size + _TRAILER.size or end > len(held):
-            return None
-        found.append(Piece(begin, end, lines))
-        begin = end
-    return found
-
-
-def unpacked(held: bytes | mmap, piece: Piece, at_most: int = 0) -> bytes:
-    """The text of a piece, or its first bytes.
-
-    Raises:
-        ValueError: it was altered.
-    """
-    try:
-        packed = held[piece.begin : piece.end]
-        if at_most:
-            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(packed, at_most)
-        return gzip.decompress(packed)
-    except (zlib.error, EOFError, OSError) as error:
-        raise ValueError(f"not as it was compressed: {error}") from error
 
 
 @contextmanager

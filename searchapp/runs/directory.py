@@ -7,8 +7,8 @@
     inputs/         copies of the recipe, its templates and the mappings, of which `searchapp rerun` ranks again
     tags.json       {"format": 1, "tags": ["baseline", "paper"]}, names by which people group and find runs
 
-Files of a run that is long, see `LONG`, are compressed with gzip: `run.trec.gz`, `predict.txt.gz`. The same inputs
-give the same bytes of every file but the manifest's `created` and `seconds`. Tags are no part of the run: tagging
+The official file of a run that is long, see `LONG`, is compressed with gzip: `predict.txt.gz`. The same inputs give
+the same bytes of every file but the manifest's `created` and `seconds`. Tags are no part of the run: tagging
 changes no digest, and a run that is written anew has none.
 
 `read_given` reads a run directory or any TREC run, which says less of itself. `judged_warning` and `tuned_warning` say
@@ -27,19 +27,25 @@ from typing import Any, BinaryIO
 
 from searchapp import files, resources
 from searchapp.errors import DataError, SearchappError, UsageError
-from searchapp.files import digest_file, digest_json, locked_by, parse_json, whole_file, whole_folder
+from searchapp.files import (
+    digest_file,
+    digest_json,
+    locked_by,
+    parse_json,
+    read_bytes,
+    whole_file,
+    whole_folder,
+)
 from searchapp.formats import encoding, trec
-from searchapp.formats.encoding import opened
 from searchapp.model import Example, Run
 from searchapp.text import counted
 
 MANIFEST = "run.json"
 DOCUMENTS = "documents.json"
 RANKINGS = "run.trec"
-PACKED_RANKINGS = RANKINGS + encoding.GZIP_SUFFIX
 LONG = 250_000
-"""The hits beyond which the files of a run are compressed, if it also has more than `DEEP` for each topic: so deep is a
-run that ranks every document, which are hundreds of megabytes that nobody reads to the end."""
+"""The hits beyond which the official file of a run is compressed, if it also has more than `DEEP` for each topic: a run
+that ranks every document has so many."""
 DEEP = 1_000
 TAGS = "tags.json"
 """What people call the run, see `runs.tags`: beside the run, and no part of it."""
@@ -90,11 +96,6 @@ class Manifest:
     untested: Mapping[str, str] = field(default_factory=dict)
     format: int = FORMAT
     digest: str = ""
-
-    @property
-    def rankings(self) -> str:
-        """The name of the file with the rankings."""
-        return PACKED_RANKINGS if PACKED_RANKINGS in self.files else RANKINGS
 
     @property
     def system(self) -> str:
@@ -148,15 +149,12 @@ def write(
             json.dumps(documents or {}, indent=0, sort_keys=True).encode()
         )
         for name, writer in writers.items():
-            if not _is_long(manifest):
+            if name in official and name != RANKINGS and _is_long(manifest):
+                with encoding.packing(folder / f"{name}{encoding.GZIP_SUFFIX}") as packed:
+                    writer(packed)
+            else:
                 with (folder / name).open("wb") as plain:
                     writer(plain)
-            elif name == RANKINGS:  # which is read a topic at a time
-                with (folder / PACKED_RANKINGS).open("wb") as pieces:
-                    trec.write_run(encoding.PieceWriter(pieces), run)
-            else:
-                with encoding.packing(folder / f"{name}{encoding.GZIP_SUFFIX}") as whole:
-                    writer(whole)
         if inputs:
             (folder / INPUTS).mkdir()
         for name, value in inputs.items():
@@ -205,24 +203,21 @@ def read(path: Path) -> StoredRun:
         DataError: its files are not what they should be.
     """
     manifest = read_manifest(path)
-    rankings = path / manifest.rankings
+    rankings = path / RANKINGS
     if not manifest.hits and rankings.is_file() and not rankings.stat().st_size:
         return StoredRun(path, manifest, Run(manifest.tag, ()))  # for no topic any document was found
     return StoredRun(path, manifest, trec.read_run(rankings))
 
 
-def read_digests(path: Path, manifest: Manifest) -> dict[str, str]:
+def read_digests(path: Path) -> dict[str, str]:
     """The digests of the ranked documents' texts by their ids.
 
     Raises:
         DataError: the file is missing or can't be read.
     """
-    file = path / (
-        f"{DOCUMENTS}{encoding.GZIP_SUFFIX}" if manifest.rankings == PACKED_RANKINGS else DOCUMENTS
-    )
+    file = path / DOCUMENTS
     try:
-        with opened(file) as content:
-            digests = parse_json(content.read().decode(), file_names=True)
+        digests = parse_json(read_bytes(file).decode(), file_names=True)
     except FileNotFoundError:
         raise DataError(f"{path} has no {file.name} with the digests of its documents: rank again") from None
     except (OSError, ValueError) as error:
@@ -246,6 +241,11 @@ def read_manifest(path: Path) -> Manifest:
         manifest = Manifest(**described)
     except TypeError as error:
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {error}") from error
+    if f"{RANKINGS}{encoding.GZIP_SUFFIX}" in manifest.files:
+        raise DataError(
+            f"{path} has compressed rankings, as earlier versions of searchapp wrote them: rank again, or import "
+            f"{RANKINGS}{encoding.GZIP_SUFFIX} with `searchapp runs import`"
+        )
     for name, kind in _FIELD_TYPES.items():
         if not isinstance(getattr(manifest, name), kind):
             raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {name} is not {kind.__name__}")
@@ -281,7 +281,7 @@ def kept(path: Path, planned: Manifest) -> Manifest | None:
     try:
         manifest = read_manifest(path)
         files = manifest.files
-        whole = manifest.rankings in files and all(digest_file(path / name) == files[name] for name in files)
+        whole = RANKINGS in files and all(digest_file(path / name) == files[name] for name in files)
     except SearchappError:
         return None
     alike = replace(planned, **{name: getattr(manifest, name) for name in _OF_RANKINGS})

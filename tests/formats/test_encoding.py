@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.formats import encoding
-from searchapp.formats.encoding import BrokenFile, LongLine, foreign, opened, remedy
+from searchapp.formats.encoding import BrokenFile, LongLine, foreign, opened, packing, remedy
 
 
 def zipped(content: bytes) -> bytes:
@@ -174,3 +174,12 @@ def test_a_line_beyond_the_limit_is_refused(
     with opened(path) as file, pytest.raises(LongLine, match="line 2 is longer than 1,000 bytes, the limit"):
         for line in file:
             assert line == b"a\n"
+
+
+def test_a_whole_file_is_packed_to_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        with packing(tmp_path / name) as file:
+            file.write(b"one\n")
+            file.write(b"two\n")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert gzip.decompress((tmp_path / "a").read_bytes()) == b"one\ntwo\n"

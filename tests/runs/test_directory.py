@@ -237,10 +237,10 @@ def long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "long"
 
 
-def test_a_long_run_is_compressed_and_read_as_any_other(long: Path, tmp_path: Path) -> None:
+def test_the_official_file_of_a_long_run_is_compressed(long: Path, tmp_path: Path) -> None:
     read = directory.read(long)
-    assert read.run == RUN and read.manifest.rankings == "run.trec.gz"
-    assert set(read.manifest.files) == {"run.trec.gz", "documents.json.gz", "predict.txt.gz"}
+    assert read.run == RUN
+    assert set(read.manifest.files) == {"run.trec", "documents.json", "predict.txt.gz"}
     assert gzip.decompress((long / "predict.txt.gz").read_bytes()) == b"t1\ta\n"
     assert directory.verify(long).problems == ()
     assert directory.kept(long, read.manifest) == read.manifest
@@ -249,31 +249,39 @@ def test_a_long_run_is_compressed_and_read_as_any_other(long: Path, tmp_path: Pa
         assert (tmp_path / "again" / name).read_bytes() == (long / name).read_bytes()
 
 
-def test_a_change_of_a_compressed_file_is_told(long: Path) -> None:
-    (long / "run.trec.gz").write_bytes(gzip.compress(b"t1 Q0 a 1 1 mine\n"))
-    assert directory.verify(long).problems == (f"{long / 'run.trec.gz'}: changed since the run was written",)
+def test_a_change_of_a_compressed_file_is_reported(long: Path) -> None:
+    file = long / "predict.txt.gz"
+    file.write_bytes(gzip.compress(b"t1\tb\n"))
+    assert directory.verify(long).problems == (f"{file}: changed since the run was written",)
+
+
+def test_a_run_with_compressed_rankings_is_refused(stored: Path) -> None:
+    described = json.loads((stored / "run.json").read_text())
+    (stored / "run.json").write_text(json.dumps({**described, "files": {"run.trec.gz": "0"}}))
+    with pytest.raises(
+        DataError, match=r"has compressed rankings, .*: rank again, or import run\.trec\.gz with"
+    ):
+        directory.read(stored)
 
 
 def test_a_run_of_many_topics_that_is_not_deep_stays_text(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(directory, "LONG", 3)
-    directory.write(tmp_path / "run", manifest(), RUN, {})
-    assert (tmp_path / "run" / "run.trec").is_file()
+    directory.write(tmp_path / "run", manifest(), RUN, {"predict.txt": official})
+    assert (tmp_path / "run" / "predict.txt").is_file()
 
 
-@pytest.mark.parametrize("hits", [4, 300_000])
-def test_the_digests_of_documents_are_read_back(tmp_path: Path, hits: int) -> None:
+def test_the_digests_of_documents_are_read_back(tmp_path: Path) -> None:
     digests = {"b": digest_text("one"), "a\udc80": digest_text("two \udc80")}
-    written = directory.write(tmp_path / "run", manifest(hits=hits), RUN, {}, digests)
-    assert directory.read_digests(tmp_path / "run", written) == digests
+    directory.write(tmp_path / "run", manifest(), RUN, {}, digests)
+    assert directory.read_digests(tmp_path / "run") == digests
     assert directory.verify(tmp_path / "run") == Verification((), ())
-    name = next(name for name in written.files if name.startswith("documents.json"))
-    (tmp_path / "run" / name).write_bytes(b"[")
+    (tmp_path / "run" / "documents.json").write_bytes(b"[")
     with pytest.raises(DataError, match="can't be read .*: rank again"):
-        directory.read_digests(tmp_path / "run", written)
-    (tmp_path / "run" / name).unlink()
+        directory.read_digests(tmp_path / "run")
+    (tmp_path / "run" / "documents.json").unlink()
     with pytest.raises(
-        DataError, match="has no documents.json.* with the digests of its documents: rank again"
+        DataError, match="has no documents.json with the digests of its documents: rank again"
     ):
-        directory.read_digests(tmp_path / "run", written)
+        directory.read_digests(tmp_path / "run")

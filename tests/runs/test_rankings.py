@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from searchapp.errors import DataError
 from searchapp.formats import trec
-from searchapp.formats.encoding import PieceWriter
 from searchapp.model import Hits, Ranking, Run, float32
 from searchapp.runs.rankings import RunRankings
 
@@ -31,39 +30,7 @@ def test_each_ranking_is_that_of_the_whole_file(
     for topic, found in rankings.items():
         assert read.ranking(topic).hits == found
         assert read.length(topic) == len(found)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.dictionaries(ids, hits, max_size=6))
-def test_rankings_of_a_compressed_file_are_the_same(
-    tmp_path_factory: pytest.TempPathFactory, rankings: dict[str, Hits]
-) -> None:
-    folder = tmp_path_factory.mktemp("run")
-    with (folder / "run.trec.gz").open("wb") as file:
-        run = Run("tag", tuple(Ranking(topic, found) for topic, found in rankings.items()))
-        trec.write_run(PieceWriter(file), run)
-    read = RunRankings(folder)
-    assert read.topics == tuple(rankings)
-    for topic, found in rankings.items():
-        assert read.ranking(topic).hits == found
-        assert read.length(topic) == len(found)
         assert read.scored(topic, 3) == min(len(found), 3)
-    if rankings:
-        assert trec.read_run(folder / "run.trec.gz") == run
-
-
-def test_a_compressed_file_that_was_altered_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "run.trec.gz"
-    documents = [f"document-{number}" for number in range(500)]
-    with path.open("wb") as file:
-        trec.write_run(PieceWriter(file), Run("tag", (Ranking("t1", Hits(documents, [1.0] * 500)),)))
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1])
-    with pytest.raises(DataError, match=r"run.trec.gz: .* is not as searchapp writes it"):
-        RunRankings(tmp_path)
-    path.write_bytes(whole[:-8] + bytes(8))
-    with pytest.raises(DataError, match="what it has of topic t1 is not as searchapp writes it"):
-        RunRankings(tmp_path).ranking("t1")
 
 
 @pytest.mark.parametrize(

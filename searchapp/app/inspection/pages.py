@@ -424,7 +424,7 @@ class RunToJudge:
                 if wanted not in (None, found):
                     raise UsageError(f"{path} is a run of the {what} {found}, not of {wanted}")
             name = f"{path.resolve().name}@{manifest.digest[:12]}"
-            rankings, digests = RunRankings(path, empty=manifest.empty), read_digests(path, manifest)
+            rankings, digests = RunRankings(path, empty=manifest.empty), read_digests(path)
             return cls(rankings, manifest, manifest.split, name, digests=digests)
         read = directory.read_given(path)
         name = f"{path.name}@{read.digest[:12]}"
