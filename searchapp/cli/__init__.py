@@ -14,26 +14,17 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator as Iterator
-from collections.abc import Sequence as Sequence
-from contextlib import contextmanager as contextmanager
-from pathlib import Path as Path
-from typing import Annotated as Annotated
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 
-from searchapp.cli import complete as complete
-from searchapp.cli.commands import EngineOption as EngineOption
-from searchapp.cli.commands import HomeOption as HomeOption
-from searchapp.cli.commands import InsecureOption as InsecureOption
-from searchapp.cli.commands import Program as Program
-from searchapp.cli.commands import QuietOption as QuietOption
-from searchapp.cli.commands import UrlOption as UrlOption
-from searchapp.cli.commands import VerboseOption as VerboseOption
-from searchapp.cli.output import complain as complain
-from searchapp.cli.output import show as show
-from searchapp.cli.output import take_over as take_over
-from searchapp.text import meant as meant
+from searchapp.cli import complete
+from searchapp.cli.commands import Program, declared, take_options
+from searchapp.cli.output import complain, show, take_over
+from searchapp.options import flag
+from searchapp.text import meant
 
 app = typer.Typer(
     name="searchapp",
@@ -53,27 +44,13 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def _globals(
-    context: typer.Context,
-    version: Annotated[  # noqa: ARG001  # its callback has done all there is to do
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-    engine: EngineOption = None,
-    url: UrlOption = None,
-    home: HomeOption = None,
-    insecure: InsecureOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
-) -> None:
-    context.obj = {
-        "engine": engine,
-        "url": url,
-        "home": home,
-        "insecure": insecure,
-        "quiet": quiet,
-        "verbose": verbose,
-    }
+def _globals(*, context: typer.Context, version: bool, **flags: object) -> None:  # noqa: ARG001  # its callback acts
+    context.obj = flags
+
+
+_VERSION = flag("Print the version.", callback=_print_version, is_eager=True)
+take_options(_globals, [declared("version", bool, _VERSION)])
+app.callback()(_globals)
 
 
 def main() -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli import complete
 from searchapp.cli.commands import DataOption, command
 from searchapp.cli.judgment_options import AnnotatorOption
 from searchapp.cli.output import DRIVER, IN_BROWSER, has_screen, remark, warn
 from searchapp.config.resolution import Resolution
 from searchapp.errors import UsageError
+from searchapp.options import argument, flag, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,127 +23,97 @@ if TYPE_CHECKING:
     from searchapp.serving.guard import Guard, Listening
 
 
-def register_browse(app: typer.Typer) -> None:
-    """Add the command."""
+app = typer.Typer()
 
-    @command(app, with_sources=True)
-    def browse(resolution: Resolution) -> None:
-        """Open the home of the terminal interface: tasks and runs, and what can be done with them.
 
-        It lists what is indexed and how good the runs are, indexes a task, and opens searching, judging, the checks of
-        `doctor` and the settings, each by a key; `ctrl+p` finds everything by words.
-        """
-        if not has_screen():
-            raise UsageError(
-                "the home screen needs a terminal: `searchapp tasks` lists the tasks without one"
-            )
-        from searchapp.tui.home.screen import HomeApp
+@command(app, with_sources=True)
+def browse(resolution: Resolution) -> None:
+    """Open the home of the terminal interface: tasks and runs, and what can be done with them.
 
-        app = HomeApp(resolution, Path.cwd())
-        try:
-            app.run()
-        finally:
-            app.home.opener.close()
-        if app.return_code:
-            raise typer.Exit(app.return_code)
+    It lists what is indexed and how good the runs are, indexes a task, and opens searching, judging, the checks of
+    `doctor` and the settings, each by a key; `ctrl+p` finds everything by words.
+    """
+    if not has_screen():
+        raise UsageError("the home screen needs a terminal: `searchapp tasks` lists the tasks without one")
+    from searchapp.tui.home.screen import HomeApp
+
+    app = HomeApp(resolution, Path.cwd())
+    try:
+        app.run()
+    finally:
+        app.home.opener.close()
+    if app.return_code:
+        raise typer.Exit(app.return_code)
 
 
 HOME = "browse"
 """The command whose screen is served when no task is named."""
 
 
-def register_serve(app: typer.Typer) -> None:
-    """Add the command."""
+@command(app, with_sources=True)
+def serve(
+    resolution: Resolution,
+    task: str | None = argument(
+        "A task to search or judge: see `searchapp tasks`; a task of your own by its TOML file, once "
+        "indexed also by its name. Without it the home screen is served.",
+        default=None,
+        completes="tasks",
+    ),
+    run: Path | None = option(
+        "Judge this run directory or TREC run, as `searchapp judge` does, instead of searching.",
+        completes="runs",
+    ),
+    recipe: str | None = option(
+        "Recipe to search with: see `searchapp tasks show TASK`.", completes="recipes"
+    ),
+    blind: bool = flag("Judge as with `searchapp judge --blind`."),
+    data: DataOption = None,
+    annotator: AnnotatorOption = None,
+    host: str = option(
+        "Address to listen at; any but a loopback address lets other machines connect.",
+        default="127.0.0.1",
+    ),
+    port: int = option("Port to listen at; 0 takes any that is free.", default=8000, min=0, max=65535),
+    public_url: str | None = option(
+        "Address of a reverse proxy before the server, such as https://search.example.org.", metavar="URL"
+    ),
+) -> None:
+    """Serve the home screen, the search screen of a task, or the judging screen of a run, to browsers.
 
-    @command(app, with_sources=True)
-    def serve(
-        resolution: Resolution,
-        task: Annotated[
-            str | None,
-            typer.Argument(
-                help="A task to search or judge: see `searchapp tasks`; a task of your own by its TOML file, once "
-                "indexed also by its name. Without it the home screen is served.",
-                show_default=False,
-                autocompletion=complete.tasks,
-            ),
-        ] = None,
-        run: Annotated[
-            Path | None,
-            typer.Option(
-                help="Judge this run directory or TREC run, as `searchapp judge` does, instead of searching.",
-                show_default=False,
-                autocompletion=complete.runs,
-            ),
-        ] = None,
-        recipe: Annotated[
-            str | None,
-            typer.Option(
-                help="Recipe to search with: see `searchapp tasks show TASK`.",
-                show_default=False,
-                autocompletion=complete.recipes,
-            ),
-        ] = None,
-        blind: Annotated[
-            bool, typer.Option("--blind", help="Judge as with `searchapp judge --blind`.")
-        ] = False,
-        data: DataOption = None,
-        annotator: AnnotatorOption = None,
-        host: Annotated[
-            str,
-            typer.Option(
-                help="Address to listen at; any but a loopback address lets other machines connect."
-            ),
-        ] = "127.0.0.1",
-        port: Annotated[
-            int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes any that is free.")
-        ] = 8000,
-        public_url: Annotated[
-            str | None,
-            typer.Option(
-                metavar="URL",
-                help="Address of a reverse proxy before the server, such as https://search.example.org.",
-                show_default=False,
-            ),
-        ] = None,
-    ) -> None:
-        """Serve the home screen, the search screen of a task, or the judging screen of a run, to browsers.
+    The address to open, with its token, goes to stderr; whoever has it can do there what you can do here. Each
+    window runs a process of its own, which ends with the window. Ctrl-C ends the server and all of them.
+    """
+    import asyncio
 
-        The address to open, with its token, goes to stderr; whoever has it can do there what you can do here. Each
-        window runs a process of its own, which ends with the window. Ctrl-C ends the server and all of them.
-        """
-        import asyncio
+    from searchapp.serving.guard import Guard, listen
+    from searchapp.serving.guard import public_url as checked
+    from searchapp.serving.server import Program, ScreenServer
 
-        from searchapp.serving.guard import Guard, listen
-        from searchapp.serving.guard import public_url as checked
-        from searchapp.serving.server import Program, ScreenServer
-
-        if blind and run is None:
-            raise UsageError("--blind is for judging: name a run with --run, or leave it out")
-        if recipe is not None and run is not None:
-            raise UsageError("--recipe is for searching and --run for judging: choose one of them")
-        settings = resolution.settings
-        url = None if public_url is None else checked(public_url)
-        options = {"--run": run, "--recipe": recipe, "--data": data, "--annotator": annotator}
-        given = [f"{option}={value}" for option, value in options.items() if value is not None]
-        if task is None:
-            if given:
-                raise UsageError(
-                    f"{given[0].partition('=')[0]} is for the screen of a task: name the task, too"
-                )
-            name, arguments = "searchapp", [HOME]
-        else:
-            name = _require_ready(settings, task, run, recipe, data)
-            blindly = ["--blind"] if blind else []
-            arguments = ["search" if run is None else "judge", *given, *blindly, "--", task]
-        program = Program(
-            (sys.executable, "-P", "-m", "searchapp", *_flags(resolution), *arguments),
-            {DRIVER: IN_BROWSER, "TERM": "xterm-256color", **_environment(resolution)},
-        )
-        listening = listen(host, port)
-        with listening.socket:
-            guard = Guard(listening, url)
-            server = ScreenServer(program, guard, name, _tell)
-            asyncio.run(server.run(listening, lambda: _introduce(name, listening, guard, url)))
+    if blind and run is None:
+        raise UsageError("--blind is for judging: name a run with --run, or leave it out")
+    if recipe is not None and run is not None:
+        raise UsageError("--recipe is for searching and --run for judging: choose one of them")
+    settings = resolution.settings
+    url = None if public_url is None else checked(public_url)
+    options = {"--run": run, "--recipe": recipe, "--data": data, "--annotator": annotator}
+    given = [f"{option}={value}" for option, value in options.items() if value is not None]
+    if task is None:
+        if given:
+            raise UsageError(f"{given[0].partition('=')[0]} is for the screen of a task: name the task, too")
+        name, arguments = "searchapp", [HOME]
+    else:
+        name = _require_ready(settings, task, run, recipe, data)
+        blindly = ["--blind"] if blind else []
+        arguments = ["search" if run is None else "judge", *given, *blindly, "--", task]
+    program = Program(
+        (sys.executable, "-P", "-m", "searchapp", *_flags(resolution), *arguments),
+        {DRIVER: IN_BROWSER, "TERM": "xterm-256color", **_environment(resolution)},
+    )
+    listening = listen(host, port)
+    with listening.socket:
+        guard = Guard(listening, url)
+        server = ScreenServer(program, guard, name, _tell)
+        asyncio.run(server.run(listening, lambda: _introduce(name, listening, guard, url)))
 
 
 def _introduce(name: str, listening: Listening, guard: Guard, public_url: str | None) -> None:
@@ -208,9 +178,3 @@ def _environment(resolution: Resolution) -> Mapping[str, str]:
 
     of_url = resolution.found["url"]
     return {of_url.setting.variable: resolution.settings.url} if of_url.source.origin is Origin.flag else {}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    register_browse(app)
-    register_serve(app)

@@ -15,11 +15,12 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 import typer.main
@@ -30,6 +31,7 @@ from searchapp.cli.output import complain, report_requests, report_traceback, wa
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, SearchappError, UsageError, is_lack_of_memory
 from searchapp.files import STDOUT, reason
+from searchapp.options import argument, flag, option
 from searchapp.tasks import catalogue
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ MODULES = {
     "judgments": "judgments",
     "analyze": "search",
 }
-"""The module of this package that registers each command or group, in the order of the help."""
+"""The module of this package that has each command or group in its `app`, in the order of the help."""
 
 TABLES_FROM = 80
 """In terminals of fewer columns help is a list: Typer's tables cut names and words there."""
@@ -157,9 +159,7 @@ class _Commands(MutableMapping[str, Any]):
         if name not in MODULES:
             raise KeyError(name)
         if name not in self._made:
-            holder = typer.Typer()
-            import_module(module_of(name)).register(holder)
-            self._made |= typer.main.get_group(holder).commands
+            self._made |= typer.main.get_group(import_module(module_of(name)).app).commands
         return self._made[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
@@ -233,81 +233,57 @@ def files_named(given: Sequence[Path]) -> tuple[Path, ...]:
 
 _PANEL = "Global options"
 
-EngineOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Search engine: embedded, or elasticsearch.",
-        rich_help_panel=_PANEL,
-        show_default=False,
-        autocompletion=complete.engines,
+GLOBAL_OPTIONS = {
+    "engine": (
+        str | None,
+        option("Search engine: embedded, or elasticsearch.", rich_help_panel=_PANEL, completes="engines"),
     ),
-]
-UrlOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Address of an Elasticsearch server, which is then the engine; once for each node.",
-        rich_help_panel=_PANEL,
-        show_default=False,
+    "url": (
+        list[str] | None,
+        option(
+            "Address of an Elasticsearch server, which is then the engine; once for each node.",
+            rich_help_panel=_PANEL,
+        ),
     ),
-]
-HomeOption = Annotated[
-    Path | None,
-    typer.Option(help="Folder for searchapp's own data.", rich_help_panel=_PANEL, show_default=False),
-]
-InsecureOption = Annotated[
-    bool,
-    typer.Option(
-        "--insecure",
-        help="Let credentials go to another machine without TLS, where others on the network can read them.",
-        rich_help_panel=_PANEL,
+    "home": (Path | None, option("Folder for searchapp's own data.", rich_help_panel=_PANEL)),
+    "insecure": (
+        bool,
+        flag(
+            "Let credentials go to another machine without TLS, where others on the network can read them.",
+            rich_help_panel=_PANEL,
+        ),
     ),
-]
-QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print results and errors only.", rich_help_panel=_PANEL)
-]
-VerboseOption = Annotated[
-    bool,
-    typer.Option(
-        "--verbose",
-        help="Print each request to a server or search of the embedded engine, and tracebacks with errors.",
-        rich_help_panel=_PANEL,
+    "quiet": (bool, flag("Print results and errors only.", "--quiet", "-q", rich_help_panel=_PANEL)),
+    "verbose": (
+        bool,
+        flag(
+            "Print each request to a server or search of the embedded engine, and tracebacks with errors.",
+            rich_help_panel=_PANEL,
+        ),
     ),
-]
-
-GLOBAL_OPTIONS: dict[str, tuple[Any, bool | None]] = {
-    "engine": (EngineOption, None),
-    "url": (UrlOption, None),
-    "home": (HomeOption, None),
-    "insecure": (InsecureOption, False),
-    "quiet": (QuietOption, False),
-    "verbose": (VerboseOption, False),
 }
-"""Type and default of the options that are accepted before and after the command's name; after it wins."""
+"""Type and declaration of the options that are accepted before and after the command's name; after it wins."""
 
 _PRINTING = ("as_json", "as_csv", "as_latex", "as_markdown")
 """Parameters of flags that print a result on stdout."""
 
 TaskArgument = Annotated[
     str,
-    typer.Argument(
-        help="A task: see `searchapp tasks`; a task of your own by its TOML file, once indexed also by its name.",
-        show_default=False,
+    argument(
+        "A task: see `searchapp tasks`; a task of your own by its TOML file, once indexed also by its name.",
         metavar="TASK",
-        autocompletion=complete.tasks,
+        completes="tasks",
     ),
 ]
-RunArgument = Annotated[
-    Path, typer.Argument(help="A run directory.", show_default=False, autocompletion=complete.runs)
-]
+RunArgument = Annotated[Path, argument("A run directory.", completes="runs")]
 DataOption = Annotated[
     Path | None,
-    typer.Option(
-        help="Folder with the task's official files; by default the one that was indexed, which is remembered.",
-        show_default=False,
+    option(
+        "Folder with the task's official files; by default the one that was indexed, which is remembered."
     ),
 ]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+OverwriteOption = Annotated[bool, flag("Replace what is there already.")]
+JsonOption = Annotated[bool, flag("Print one JSON document on stdout.", "--json")]
 
 
 def command(
@@ -320,24 +296,17 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function whose first parameter is `settings: Settings` as a command.
 
-    The command gets the global options besides its own. An error that is meant for people is printed as one
-    sentence on stderr and becomes the exit code. `cls` is the command's class, when it reads its words in a way of
-    its own. With `of_group` the function is what the group `app` does when none of its commands is named; with
-    `with_sources` its first parameter is the `Resolution` that says where the settings come from, too.
+    Its other parameters are declared as `searchapp.options` says; one whose type is a dataclass stands for the options
+    that its fields declare. The command gets the global options besides its own. An error that is meant for people is
+    printed as one sentence on stderr and becomes the exit code. `cls` is the command's class, when it reads its words
+    in a way of its own. With `of_group` the function is what the group `app` does when none of its commands is named;
+    with `with_sources` its first parameter is the `Resolution` that says where the settings come from, too.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(function, include_extras=True)
         own = list(inspect.signature(function).parameters.values())[1:]
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        parameters = [
-            inspect.Parameter("context", keyword, annotation=typer.Context),
-            *(parameter.replace(kind=keyword, annotation=hints[parameter.name]) for parameter in own),
-            *(
-                inspect.Parameter(option, keyword, annotation=kind, default=default)
-                for option, (kind, default) in GLOBAL_OPTIONS.items()
-            ),
-        ]
+        parameters = [one for each in own for one in _expanded(each.name, hints[each.name], each.default)]
 
         @functools.wraps(function)
         def wrapper(*, context: typer.Context, **values: Any) -> None:
@@ -366,15 +335,15 @@ def command(
                 if printing and values.get("out") == STDOUT:
                     flag = printing.replace("as_", "--")
                     raise UsageError(f"--out - and {flag} both write to stdout: leave one of them out")
-                function(found if with_sources else found.settings, **values)
+                asked = {each.name: _assembled(each.name, hints[each.name], values) for each in own}
+                function(found if with_sources else found.settings, **asked)
 
             code = guarded(act, bool(flags["verbose"]))
             if code:
                 raise typer.Exit(code)
 
         del wrapper.__wrapped__  # or its signature would be taken
-        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        take_options(wrapper, parameters)
         help_text = _unwrapped(function.__doc__ or "")
         if of_group:
             app.callback(invoke_without_command=True, help=help_text)(wrapper)
@@ -383,6 +352,64 @@ def command(
         return function
 
     return decorate
+
+
+def take_options(function: Callable[..., None], own: Iterable[inspect.Parameter]) -> None:
+    """Let Typer call a function with its context, its own options and the global ones."""
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    shared = (declared(name, *declaration) for name, declaration in GLOBAL_OPTIONS.items())
+    parameters = [context, *own, *shared]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+
+
+def _options_of(record: Any) -> dict[str, tuple[Any, Any]]:
+    """Type and declaration of each field of a record that is an option, or a record of options itself."""
+    hints = get_type_hints(record, include_extras=True)
+    return {
+        each.name: (hints[each.name], each if each.metadata else each.default)
+        for each in fields(record)
+        if each.metadata or get_origin(hints[each.name]) is Annotated or is_dataclass(hints[each.name])
+    }
+
+
+def _expanded(name: str, hint: Any, default: Any) -> Iterator[inspect.Parameter]:
+    """The parameters that Typer reads: of a record those of its fields, in their order."""
+    if is_dataclass(hint):
+        for field_name, declaration in _options_of(hint).items():
+            yield from _expanded(field_name, *declaration)
+    else:
+        yield declared(name, hint, default)
+
+
+def _assembled(name: str, hint: Any, values: Mapping[str, Any]) -> Any:
+    """The value of a parameter: a record is made of the values of its fields."""
+    if not is_dataclass(hint):
+        return values[name]
+    options = _options_of(hint).items()
+    return hint(**{each: _assembled(each, field_hint, values) for each, (field_hint, _) in options})  # type: ignore[operator]
+
+
+def declared(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    """Derive the parameter that Typer reads from a declaration of `searchapp.options`.
+
+    The declaration is the default or, where several commands share it, stands in the annotation behind the type.
+    """
+    kind, *declarations = get_args(hint) if get_origin(hint) is Annotated else (hint, default)
+    declaration = declarations[0]
+    if default is declaration:
+        default = inspect.Parameter.empty if declaration.default is MISSING else declaration.default
+    details = {"show_default": default not in (None, inspect.Parameter.empty), **declaration.metadata}
+    flags, completes = details.pop("flags"), details.pop("completes")
+    details["autocompletion"] = getattr(complete, completes) if completes else None
+    if details.pop("positional", False):
+        typed = typer.Argument(**details)
+    else:
+        # A flag without a name would be given a second one by Typer, --no-NAME.
+        names = flags or ([f"--{name.replace('_', '-')}"] if kind is bool else [])
+        typed = typer.Option(*names, **details)
+    annotation: Any = Annotated[kind, typed]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 INVOCATION = secrets.token_hex(4)
@@ -468,36 +495,24 @@ def _unwrapped(docstring: str) -> str:
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "Set a parameter of the recipe: `searchapp tasks show TASK --recipe R` lists what can be set.",
         "--set",
         metavar="NAME=VALUE",
-        help="Set a parameter of the recipe: `searchapp tasks show TASK --recipe R` lists what can be set.",
-        show_default=False,
     ),
 ]
 
 
 ExamplesOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="SPLIT",
-        help="Learn from the solved topics of this split alone; can be given several times. By default from all that "
+    option(
+        "Learn from the solved topics of this split alone; can be given several times. By default from all that "
         "the split may be ranked by: of nlps and explanation-* those of train, and for test those of dev too.",
-        show_default=False,
-        autocompletion=complete.splits,
+        metavar="SPLIT",
+        completes="splits",
     ),
 ]
-DepthOption = Annotated[
-    int | None,
-    typer.Option(min=1, help="Documents per topic; the task's own by default.", show_default=False),
-]
-LenientRankingOption = Annotated[
-    bool,
-    typer.Option(
-        "--lenient",
-        help="Leave invalid topics and solved topics out, and continue where the official scorer stops.",
-    ),
-]
+DepthOption = Annotated[int | None, option("Documents per topic; the task's own by default.", min=1)]
 
 
 def parameters_of(settings: list[str]) -> dict[str, object]:
@@ -521,35 +536,8 @@ def parameters_of(settings: list[str]) -> dict[str, object]:
 # Those of `evaluation.significance`, which takes NumPy to be imported.
 PERMUTATIONS = 100_000
 SEED = 20_071_109
-SOLVED_FROM = 0.5
 
-BaselineOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="The run that all others are compared with; by default the first of two, and of more runs every "
-        "pair is compared.",
-        show_default=False,
-        autocompletion=complete.runs,
-    ),
-]
-SolvedFromOption = Annotated[
-    float, typer.Option(min=0, help="Value of the first measure from which on a topic is solved.")
-]
 PermutationsOption = Annotated[
-    int, typer.Option(min=1, help="Sign vectors of the randomisation test, where there are more in all.")
+    int, option("Sign vectors of the randomisation test, where there are more in all.", min=1)
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")]
-FilesOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder with the task's official files, if they are not where the runs had them.",
-        show_default=False,
-    ),
-]
-QrelsOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Score against the grades in a qrels file, TREC's or BEIR's, instead of gold.",
-        show_default=False,
-    ),
-]
+SeedOption = Annotated[int, option("Seed of what is drawn at random.", min=0)]

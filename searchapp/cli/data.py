@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from searchapp.cli import complete
 from searchapp.cli.commands import Group, JsonOption, command
 from searchapp.cli.output import ask, print_json, say, stderr_console, stdout_console, warn
 from searchapp.config.settings import Settings, without_passwords
 from searchapp.errors import DataError, InvalidFiles, Problem, SearchappError, UsageError
+from searchapp.options import argument, flag, option
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -28,133 +28,108 @@ if TYPE_CHECKING:
     from searchapp.fetching.sources import Download, Found, Source
 
 _OfficialTask = Annotated[
-    str,
-    typer.Argument(
-        help="A task: see `searchapp data list`.",
-        show_default=False,
-        metavar="TASK",
-        autocompletion=complete.official_tasks,
-    ),
+    str, argument("A task: see `searchapp data list`.", metavar="TASK", completes="official_tasks")
 ]
 
 SHOWN_ALONE = 10
 """Up to this many files of a folder are shown one by one, more as one line."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    group = typer.Typer(
-        cls=Group, help="Fetch the official files of the tasks, and check them.", no_args_is_help=True
-    )
-    app.add_typer(group, name="data")
+app = typer.Typer()
 
-    @command(group)
-    def get(
-        settings: Settings,
-        task: _OfficialTask,
-        into: Annotated[
-            Path | None,
-            typer.Option(
-                help="Folder for the files; by default data/TASK in searchapp's own folder.",
-                show_default=False,
-            ),
-        ] = None,
-        accept_terms: Annotated[
-            bool, typer.Option("--accept-terms", help="Accept the terms of the data without being asked.")
-        ] = False,
-        overwrite: Annotated[
-            bool, typer.Option("--overwrite", help="Replace files that are not the official ones.")
-        ] = False,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Fetch the official files of a task over the network.
+group = typer.Typer(
+    cls=Group, help="Fetch the official files of the tasks, and check them.", no_args_is_help=True
+)
+app.add_typer(group, name="data")
 
-        Sizes, sources and terms are shown first, and nothing is fetched before they are accepted. Every file is
-        checked against its digest, and all of them appear together when the last has arrived. An interrupted
-        download resumes. SEARCHAPP_DATA_MIRROR names a mirror, see docs/data.md.
-        """
-        from searchapp.fetching.fetch import make_plan
-        from searchapp.fetching.sources import load
 
-        folder = into if into is not None else _folder(settings, task)
-        plan = make_plan(load(task), folder, overwrite=overwrite)
-        if plan.downloads:
-            _require_somebody(task, accept_terms)
-            files = _fetch(settings, plan, accepted=accept_terms, overwrite=overwrite)
-            say(settings, f"{task}: {counted(len(files), 'file')} fetched into {folder}")
-            if into is None:
-                others = ""
-                with suppress(DataError):  # the files are here, whatever is remembered of others
-                    if folder != _folder_in_use(settings, task):
-                        others = f" --data {shlex.quote(str(folder))}"
-                say(settings, f"next: searchapp index {task}{others}")
-        else:
-            files = {}
-            say(settings, f"{task}: every official file is in {folder} already, byte for byte")
-        if as_json:
-            print_json(
-                {
-                    "task": task,
-                    "folder": str(folder),
-                    "page": plan.source.page,
-                    "terms": plan.source.terms,
-                    "fetched": [{"path": path, **entry} for path, entry in files.items()],
-                    "present": list(plan.present),
-                }
-            )
+@command(group)
+def get(
+    settings: Settings,
+    task: _OfficialTask,
+    into: Path | None = option("Folder for the files; by default data/TASK in searchapp's own folder."),
+    accept_terms: bool = flag("Accept the terms of the data without being asked."),
+    overwrite: bool = flag("Replace files that are not the official ones."),
+    as_json: JsonOption = False,
+) -> None:
+    """Fetch the official files of a task over the network.
 
-    @command(group, "list")
-    def list_(
-        settings: Settings,
-        task: Annotated[
-            str | None,
-            typer.Argument(
-                help="Only this task.",
-                show_default=False,
-                metavar="TASK",
-                autocompletion=complete.official_tasks,
-            ),
-        ] = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """List the tasks whose official files can be fetched: sizes, sources, terms, and what is there.
+    Sizes, sources and terms are shown first, and nothing is fetched before they are accepted. Every file is
+    checked against its digest, and all of them appear together when the last has arrived. An interrupted
+    download resumes. SEARCHAPP_DATA_MIRROR names a mirror, see docs/data.md.
+    """
+    from searchapp.fetching.fetch import make_plan
+    from searchapp.fetching.sources import load
 
-        Files are recognized by name and size here; `searchapp data verify` compares every byte.
-        """
-        from searchapp.fetching.sources import load, look, names
+    folder = into if into is not None else _folder(settings, task)
+    plan = make_plan(load(task), folder, overwrite=overwrite)
+    if plan.downloads:
+        _require_somebody(task, accept_terms)
+        files = _fetch(settings, plan, accepted=accept_terms, overwrite=overwrite)
+        say(settings, f"{task}: {counted(len(files), 'file')} fetched into {folder}")
+        if into is None:
+            others = ""
+            with suppress(DataError):  # the files are here, whatever is remembered of others
+                if folder != _folder_in_use(settings, task):
+                    others = f" --data {shlex.quote(str(folder))}"
+            say(settings, f"next: searchapp index {task}{others}")
+    else:
+        files = {}
+        say(settings, f"{task}: every official file is in {folder} already, byte for byte")
+    if as_json:
+        print_json(
+            {
+                "task": task,
+                "folder": str(folder),
+                "page": plan.source.page,
+                "terms": plan.source.terms,
+                "fetched": [{"path": path, **entry} for path, entry in files.items()],
+                "present": list(plan.present),
+            }
+        )
 
-        sources = [load(name) for name in ([task] if task else names())]
-        folders = {source.task: _folder_in_use(settings, source.task) for source in sources}
-        found = {source.task: look(source, folders[source.task]) for source in sources}
-        if as_json:
-            described = [_described(one, folders[one.task], found[one.task]) for one in sources]
-            print_json({"tasks": described})
-            return
-        for source in sources:
-            _print(source, folders[source.task], found[source.task], each=task is not None)
 
-    @command(group)
-    def verify(
-        settings: Settings,
-        task: _OfficialTask,
-        data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
-        ] = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Check that the files of a task are the official ones, byte for byte."""
-        from searchapp.fetching.sources import check, has_data, load, strangers
+@command(group, "list")
+def list_(
+    settings: Settings,
+    task: str | None = argument("Only this task.", default=None, metavar="TASK", completes="official_tasks"),
+    as_json: JsonOption = False,
+) -> None:
+    """List the tasks whose official files can be fetched: sizes, sources, terms, and what is there.
 
-        source, folder = load(task), data if data is not None else _folder_in_use(settings, task)
-        if not has_data(folder):
-            raise DataError(
-                f"there is no data of {task} in {folder}: fetch it with `searchapp data get {task}`"
-            )
-        found = check(source, folder)
-        others = strangers(folder, found)
-        if as_json:
-            print_json({**_described(source, folder, found), "strangers": others})
-        _judge(settings, task, folder, found, others)
+    Files are recognized by name and size here; `searchapp data verify` compares every byte.
+    """
+    from searchapp.fetching.sources import load, look, names
+
+    sources = [load(name) for name in ([task] if task else names())]
+    folders = {source.task: _folder_in_use(settings, source.task) for source in sources}
+    found = {source.task: look(source, folders[source.task]) for source in sources}
+    if as_json:
+        described = [_described(one, folders[one.task], found[one.task]) for one in sources]
+        print_json({"tasks": described})
+        return
+    for source in sources:
+        _print(source, folders[source.task], found[source.task], each=task is not None)
+
+
+@command(group)
+def verify(
+    settings: Settings,
+    task: _OfficialTask,
+    data: Path | None = option("Folder with the task's official files."),
+    as_json: JsonOption = False,
+) -> None:
+    """Check that the files of a task are the official ones, byte for byte."""
+    from searchapp.fetching.sources import check, has_data, load, strangers
+
+    source, folder = load(task), data if data is not None else _folder_in_use(settings, task)
+    if not has_data(folder):
+        raise DataError(f"there is no data of {task} in {folder}: fetch it with `searchapp data get {task}`")
+    found = check(source, folder)
+    others = strangers(folder, found)
+    if as_json:
+        print_json({**_described(source, folder, found), "strangers": others})
+    _judge(settings, task, folder, found, others)
 
 
 def _folder(settings: Settings, task: str) -> Path:

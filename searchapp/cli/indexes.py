@@ -7,11 +7,10 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli import complete
 from searchapp.cli.commands import Group, JsonOption, TaskArgument, command, data_of
 from searchapp.cli.output import (
     ask,
@@ -26,6 +25,7 @@ from searchapp.cli.output import (
 from searchapp.config.settings import Settings
 from searchapp.errors import EngineRefused, SearchappError, UsageError
 from searchapp.files import data_name
+from searchapp.options import argument, flag, option
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -36,108 +36,86 @@ if TYPE_CHECKING:
     from searchapp.tasks.base import Task
 
 
-def register_index(app: typer.Typer) -> None:
-    """Add the command."""
+app = typer.Typer()
 
-    @command(app)
-    def index(
-        settings: Settings,
-        task: TaskArgument,
-        data: Annotated[
-            Path | None,
-            typer.Option(
-                help="Folder with the task's official files, which is remembered for all other commands; by default "
-                "the remembered one, else the one that `data get` fills.",
-                show_default=False,
-            ),
-        ] = None,
-        rebuild: Annotated[
-            bool, typer.Option("--rebuild", help="Build from all documents, even if nothing has changed.")
-        ] = False,
-        replace: Annotated[
-            bool,
-            typer.Option(
-                "--replace",
-                help="Replace the index also if fewer than half of its documents stay as they are.",
-            ),
-        ] = False,
-        lenient: Annotated[
-            bool, typer.Option("--lenient", help="Leave invalid entries out instead of stopping.")
-        ] = False,
-        shards: Annotated[
-            int | None,
-            typer.Option(
-                min=1,
-                max=64,
-                help="Number of shards on Elasticsearch; by default those that the index has, and for a new one as "
-                "many as its documents and the cluster's nodes ask for: one for less than half a million documents.",
-                show_default=False,
-            ),
-        ] = None,
-        replicas: Annotated[
-            int | None,
-            typer.Option(
-                min=0,
-                max=16,
-                help="Copies of each shard on other nodes; by default those that the index has, and for a new one one "
-                "where there is a second node.",
-                show_default=False,
-            ),
-        ] = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Index a task's documents with the analyzers made for them.
 
-        Nothing happens when the index already holds exactly these documents under this mapping. Otherwise a
-        new version is built beside the one that serves, which is replaced only when the new one is complete.
-        Without a server, documents that have not changed are taken over into it and not analyzed again. On
-        Elasticsearch a build that was interrupted goes on where it was.
+@command(app)
+def index(
+    settings: Settings,
+    task: TaskArgument,
+    data: Path | None = option(
+        "Folder with the task's official files, which is remembered for all other commands; by default "
+        "the remembered one, else the one that `data get` fills."
+    ),
+    rebuild: bool = flag("Build from all documents, even if nothing has changed."),
+    replace: bool = flag("Replace the index also if fewer than half of its documents stay as they are."),
+    lenient: bool = flag("Leave invalid entries out instead of stopping."),
+    shards: int | None = option(
+        "Number of shards on Elasticsearch; by default those that the index has, and for a new one as "
+        "many as its documents and the cluster's nodes ask for: one for less than half a million documents.",
+        min=1,
+        max=64,
+    ),
+    replicas: int | None = option(
+        "Copies of each shard on other nodes; by default those that the index has, and for a new one one "
+        "where there is a second node.",
+        min=0,
+        max=16,
+    ),
+    as_json: JsonOption = False,
+) -> None:
+    """Index a task's documents with the analyzers made for them.
 
-        If fewer than half of the indexed documents stay as they are, --replace must be given:
-        judgments name documents by their ids.
-        """
-        from searchapp.app.index import index_task, outcome_sentences
-        from searchapp.cli.output import for_person
-        from searchapp.engines import open_engine
-        from searchapp.tasks import load
+    Nothing happens when the index already holds exactly these documents under this mapping. Otherwise a
+    new version is built beside the one that serves, which is replaced only when the new one is complete.
+    Without a server, documents that have not changed are taken over into it and not analyzed again. On
+    Elasticsearch a build that was interrupted goes on where it was.
 
-        loaded = load(task)
-        collection = loaded.collection(data_of(settings, loaded, data))
-        with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
-            outcome = index_task(
-                loaded,
-                engine,
-                collection,
-                for_person(settings),
-                shards=shards,
-                replicas=replicas,
-                rebuild=rebuild,
-                replace=replace,
-                lenient=lenient,
-            )
-        info, skipped = outcome.info, outcome.problems.skipped
-        warn_of_skipped(skipped)
-        warn_of_notes(outcome.problems.notes)
-        for line in outcome_sentences(loaded, collection, outcome):
-            say(settings, line)
-        if data is not None:
-            _remember(settings, loaded, data)
-        if as_json:
-            print_json(
-                {
-                    "task": loaded.name,
-                    "built": outcome.built,
-                    "index": info.version,
-                    "documents": info.documents,
-                    "shards": info.shards,
-                    "created": info.created,
-                    "digest": info.digest,
-                    "skipped": len(skipped.problems) if skipped else 0,
-                    "indexes": [_described_index(index) for index in outcome.indexes],
-                    "removed": list(outcome.removed),
-                    "missing": [data_name(collection.folder, file) for file in outcome.missing],
-                }
-            )
+    If fewer than half of the indexed documents stay as they are, --replace must be given:
+    judgments name documents by their ids.
+    """
+    from searchapp.app.index import index_task, outcome_sentences
+    from searchapp.cli.output import for_person
+    from searchapp.engines import open_engine
+    from searchapp.tasks import load
+
+    loaded = load(task)
+    collection = loaded.collection(data_of(settings, loaded, data))
+    with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
+        outcome = index_task(
+            loaded,
+            engine,
+            collection,
+            for_person(settings),
+            shards=shards,
+            replicas=replicas,
+            rebuild=rebuild,
+            replace=replace,
+            lenient=lenient,
+        )
+    info, skipped = outcome.info, outcome.problems.skipped
+    warn_of_skipped(skipped)
+    warn_of_notes(outcome.problems.notes)
+    for line in outcome_sentences(loaded, collection, outcome):
+        say(settings, line)
+    if data is not None:
+        _remember(settings, loaded, data)
+    if as_json:
+        print_json(
+            {
+                "task": loaded.name,
+                "built": outcome.built,
+                "index": info.version,
+                "documents": info.documents,
+                "shards": info.shards,
+                "created": info.created,
+                "digest": info.digest,
+                "skipped": len(skipped.problems) if skipped else 0,
+                "indexes": [_described_index(index) for index in outcome.indexes],
+                "removed": list(outcome.removed),
+                "missing": [data_name(collection.folder, file) for file in outcome.missing],
+            }
+        )
 
 
 def _described_index(index: ServingIndex) -> dict[str, object]:
@@ -163,103 +141,94 @@ def _remember(settings: Settings, task: Task, data: Path) -> None:
         warn(f"the folder must be named with --data again: {error}")
 
 
-def register_indexes(app: typer.Typer) -> None:
-    """Add the group."""
-    group = typer.Typer(cls=Group, help="List, remove and repair indexes.", no_args_is_help=True)
-    app.add_typer(group, name="indexes")
+group = typer.Typer(cls=Group, help="List, remove and repair indexes.", no_args_is_help=True)
+app.add_typer(group, name="indexes")
 
-    @command(group, "list")
-    def list_(settings: Settings, as_json: JsonOption = False) -> None:
-        """List every index of the engine in use, the solved topics that `rank` has indexed too.
 
-        One version of an index serves. Beside it there may be one that is being built, and leftovers of builds that
-        were killed, which the next build removes.
-        """
-        from searchapp.app import index
-        from searchapp.engines import open_engine
+@command(group, "list")
+def list_(settings: Settings, as_json: JsonOption = False) -> None:
+    """List every index of the engine in use, the solved topics that `rank` has indexed too.
 
-        with closing(open_engine(settings)) as engine:
-            info, found = engine.info(), index.stored_versions(engine)
-        if as_json:
-            described = [_described_version(one) for one in found]
-            print_json({"engine": info.name, "location": info.location, "indexes": described})
-        elif found:
-            _print(found)
-        else:
-            say(settings, f"{info.location} has no index yet: `searchapp index TASK` makes one")
+    One version of an index serves. Beside it there may be one that is being built, and leftovers of builds that
+    were killed, which the next build removes.
+    """
+    from searchapp.app import index
+    from searchapp.engines import open_engine
 
-    @command(group)
-    def remove(
-        settings: Settings,
-        names: Annotated[
-            list[str],
-            typer.Argument(
-                metavar="NAME",
-                help="Indexes, as `searchapp indexes list` names them.",
-                show_default=False,
-                autocompletion=complete.indexes,
-            ),
-        ],
-        yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without being asked.")] = False,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Remove indexes with all their versions; files, runs and judgments are left alone.
+    with closing(open_engine(settings)) as engine:
+        info, found = engine.info(), index.stored_versions(engine)
+    if as_json:
+        described = [_described_version(one) for one in found]
+        print_json({"engine": info.name, "location": info.location, "indexes": described})
+    elif found:
+        _print(found)
+    else:
+        say(settings, f"{info.location} has no index yet: `searchapp index TASK` makes one")
 
-        Only what searchapp has made with this SEARCHAPP_INDEX_PREFIX is removed.
-        """
-        from searchapp.app import index
-        from searchapp.engines import open_engine
 
-        with closing(open_engine(settings)) as engine:
-            found = index.named(index.stored_versions(engine), names)
-            _require_consent(found, engine.info().location, yes=yes)
-            for name in found:
-                engine.remove(name)
-        if as_json:
-            print_json({"removed": [_described_version(one) for every in found.values() for one in every]})
+@command(group)
+def remove(
+    settings: Settings,
+    names: list[str] = argument(
+        "Indexes, as `searchapp indexes list` names them.", metavar="NAME", completes="indexes"
+    ),
+    yes: bool = flag("Remove without being asked.", "--yes", "-y"),
+    as_json: JsonOption = False,
+) -> None:
+    """Remove indexes with all their versions; files, runs and judgments are left alone.
+
+    Only what searchapp has made with this SEARCHAPP_INDEX_PREFIX is removed.
+    """
+    from searchapp.app import index
+    from searchapp.engines import open_engine
+
+    with closing(open_engine(settings)) as engine:
+        found = index.named(index.stored_versions(engine), names)
+        _require_consent(found, engine.info().location, yes=yes)
         for name in found:
-            say(settings, f"{name} is removed")
+            engine.remove(name)
+    if as_json:
+        print_json({"removed": [_described_version(one) for every in found.values() for one in every]})
+    for name in found:
+        say(settings, f"{name} is removed")
 
-    @command(group)
-    def repair(
-        settings: Settings,
-        name: Annotated[
-            str | None,
-            typer.Argument(
-                help="An index, as `searchapp indexes list` names it; all of them by default.",
-                show_default=False,
-            ),
-        ] = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Make one version of each index on an Elasticsearch serve, and remove leftovers of builds.
 
-        While the alias of an index is on two versions, every command refuses the index. The newest of the two that
-        holds what it was built from then serves. Other faults of an index are reported.
-        """
-        from searchapp.app import index
+@command(group)
+def repair(
+    settings: Settings,
+    name: str | None = argument(
+        "An index, as `searchapp indexes list` names it; all of them by default.", default=None
+    ),
+    as_json: JsonOption = False,
+) -> None:
+    """Make one version of each index on an Elasticsearch serve, and remove leftovers of builds.
 
-        if not settings.uses_server:
-            raise UsageError(
-                "indexes of the embedded engine need no repair: give the address of an Elasticsearch with --url or "
-                "SEARCHAPP_URL"
-            )
-        from searchapp.engines import open_server
+    While the alias of an index is on two versions, every command refuses the index. The newest of the two that
+    holds what it was built from then serves. Other faults of an index are reported.
+    """
+    from searchapp.app import index
 
-        with closing(open_server(settings, lambda sentence: say(settings, sentence))) as engine:
-            found = index.stored_versions(engine)
-            chosen = index.named(found, [name] if name else [one.name for one in found])
-            repaired = [_repaired(engine, versions) for versions in chosen.values()]
-        if as_json:
-            print_json({"indexes": [_described_repair(one) for one in repaired]})
-        for one in repaired:
-            if not as_json and (one.serving or one.removed):
-                removed = f"; removed: {', '.join(one.removed)}" if one.removed else ""
-                show(f"{one.name}: {one.serving or 'nothing'} serves{removed}")
-        if not repaired:
-            say(settings, f"{settings.address} has no index yet: `searchapp index TASK` makes one")
-        if problems := [one.problem for one in repaired if one.problem]:
-            raise EngineRefused(*problems)
+    if not settings.uses_server:
+        raise UsageError(
+            "indexes of the embedded engine need no repair: give the address of an Elasticsearch with --url or "
+            "SEARCHAPP_URL"
+        )
+    from searchapp.engines import open_server
+
+    with closing(open_server(settings, lambda sentence: say(settings, sentence))) as engine:
+        found = index.stored_versions(engine)
+        chosen = index.named(found, [name] if name else [one.name for one in found])
+        repaired = [_repaired(engine, versions) for versions in chosen.values()]
+    if as_json:
+        print_json({"indexes": [_described_repair(one) for one in repaired]})
+    for one in repaired:
+        if not as_json and (one.serving or one.removed):
+            removed = f"; removed: {', '.join(one.removed)}" if one.removed else ""
+            show(f"{one.name}: {one.serving or 'nothing'} serves{removed}")
+    if not repaired:
+        say(settings, f"{settings.address} has no index yet: `searchapp index TASK` makes one")
+    if problems := [one.problem for one in repaired if one.problem]:
+        raise EngineRefused(*problems)
 
 
 def _require_consent(found: Mapping[str, Sequence[StoredVersion]], location: str, *, yes: bool) -> None:
@@ -365,9 +334,3 @@ def _age(created: str, now: datetime) -> str:
             number = seconds // length
             return counted(number, unit)
     return f"{seconds} s"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    register_index(app)
-    register_indexes(app)

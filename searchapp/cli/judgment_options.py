@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from searchapp.cli import complete
 from searchapp.cli.output import say, warn
 from searchapp.config.settings import Settings
+from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging.judgments import Folding, Rule, Unjudged
+from searchapp.options import flag, option
 from searchapp.text import meant
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from searchapp.app.evaluate import GoldSource
     from searchapp.judging.events import Event
     from searchapp.judging.judgments import View
     from searchapp.judging.log import JudgmentLog
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
 
 SharedOption = Annotated[
     bool | None,
-    typer.Option(
+    option(
+        "Exchange judgments with everybody who uses the same Elasticsearch; default: SEARCHAPP_SHARED.",
         "--shared/--no-shared",
-        help="Exchange judgments with everybody who uses the same Elasticsearch; default: SEARCHAPP_SHARED.",
-        show_default=False,
     ),
 ]
 
@@ -67,35 +67,31 @@ def exchanging(settings: Settings, log: JudgmentLog, task: str) -> Iterator[None
 
 LogOption = Annotated[
     Path | None,
-    typer.Option(
-        "--log", help="File with the judgments.", show_default="judgments.sqlite in searchapp's folder"
-    ),
+    option("File with the judgments.", "--log", show_default="judgments.sqlite in searchapp's folder"),
 ]
 AnnotatorOption = Annotated[
     str | None,
-    typer.Option(
-        help="Name of the annotator; by default SEARCHAPP_ANNOTATOR, or that of the account.",
-        show_default=False,
-        autocompletion=complete.annotators,
+    option(
+        "Name of the annotator; by default SEARCHAPP_ANNOTATOR, or that of the account.",
+        completes="annotators",
     ),
 ]
 RankNowOption = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "Recipe to rank with, without a run: see `searchapp tasks show TASK`.",
         "--recipe",
-        help="Recipe to rank with, without a run: see `searchapp tasks show TASK`.",
         show_default="the task's own",
-        autocompletion=complete.recipes,
+        completes="recipes",
     ),
 ]
 AnnotatorsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--annotator",
-        help="Only what this annotator says, a model too, and decides; can be given several times. All people by "
+    option(
+        "Only what this annotator says, a model too, and decides; can be given several times. All people by "
         "default, and every decision.",
-        show_default=False,
-        autocompletion=complete.annotators,
+        "--annotator",
+        completes="annotators",
     ),
 ]
 
@@ -193,63 +189,77 @@ def require_known(annotators: Collection[str] | None, view: View, task: str) -> 
 
 GoldOption = Annotated[
     list[Path] | None,
-    typer.Option(
-        help="Gold file, instead of --data and --split; several in the order of theirs, as `--gold A B`, "
-        "`--gold A,B` or `--gold A --gold B`.",
-        show_default=False,
+    option(
+        "Gold file, instead of --data and --split; several in the order of theirs, as `--gold A B`, "
+        "`--gold A,B` or `--gold A --gold B`."
     ),
 ]
 ByOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="GROUP",
-        help="Break the figures down: `searchapp tasks show TASK` says by what; `all` by each. Can be given "
+    option(
+        "Break the figures down: `searchapp tasks show TASK` says by what; `all` by each. Can be given "
         "several times.",
-        show_default=False,
-        autocompletion=complete.breakdowns,
+        metavar="GROUP",
+        completes="breakdowns",
     ),
 ]
-NearestOption = Annotated[
-    int | None, typer.Option(min=1, help="nlps: the scorer's cut-off; 500 by default.", show_default=False)
-]
-HierarchyOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="smart-types-dbpedia: the TSV file of the type hierarchy, where it is not in --data.",
-        show_default=False,
-    ),
-]
-KbOption = Annotated[
-    str | None,
-    typer.Option(
-        help="smart-relations: the knowledge base that the organisers' script is given, by default the task's.",
-        show_default=False,
-    ),
-]
-LenientOption = Annotated[
-    bool,
-    typer.Option(
-        "--lenient",
-        help="Continue, with a warning, where the official scorer stops. checkthat: leave debates that are "
-        "too short for P@50 out of that figure; smart-types-wikidata: compare whole labels; explanation-2019: read "
-        "questions in the layout of WorldTree 2. No effect on other tasks.",
-    ),
-]
-JudgmentsOption = Annotated[
-    bool, typer.Option("--judgments", help="Score against what people have judged, instead of gold.")
-]
-UnjudgedOption = Annotated[Unjudged, typer.Option(help="How retrieved documents without a grade count.")]
+
+
+@dataclass(frozen=True, slots=True)
+class RankingScorerOptions(ScorerOptions):
+    """Options of the official scorer, for a command that ranks the topics too."""
+
+    lenient: bool = flag(
+        "Leave invalid topics and solved topics out, and continue where the official scorer stops."
+    )
+
+
 RuleOption = Annotated[
-    Rule,
-    typer.Option(help="--judgments: how several annotators' grades become one, where nobody has decided."),
+    Rule, option("--judgments: how several annotators' grades become one, where nobody has decided.")
 ]
-UnseenOption = Annotated[
-    bool,
-    typer.Option(
-        "--unseen",
-        help="--judgments, --qrels: only topics that the run has not learned from, see `rank --with-judgments`.",
-    ),
-]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedOptions:
+    """Whether judgments take the place of gold, which ones, and how they count."""
+
+    judgments: bool = flag("Score against what people have judged, instead of gold.")
+    qrels: Path | None = option(
+        "Score against the grades in a qrels file, TREC's or BEIR's, instead of gold."
+    )
+    unjudged: Unjudged = option(
+        "How retrieved documents without a grade count.", default=Unjudged.nonrelevant
+    )
+    rule: RuleOption = Rule.majority
+    annotator: AnnotatorsOption = None
+    unseen: bool = flag(
+        "--judgments, --qrels: only topics that the run has not learned from, see `rank --with-judgments`."
+    )
+    log: LogOption = None
+
+    @property
+    def folding(self) -> Folding:
+        return Folding(self.rule, self.annotator)
+
+    def replace_gold(self, source: GoldSource) -> bool:
+        """Whether runs are scored against judgments or a qrels file.
+
+        Raises:
+            UsageError: other options only go with the organisers' gold, or only without it.
+        """
+        from searchapp.errors import UsageError
+
+        if not self.judgments and self.qrels is None:
+            if self.unseen:
+                raise UsageError(
+                    "--unseen is for --judgments and --qrels: the organisers' gold is scored whole"
+                )
+            return False
+        if source.gold or source.by:
+            raise UsageError(
+                "--gold and --by need the organisers' gold: leave them out with --judgments or --qrels"
+            )
+        return True
 
 
 def judged_grades(settings: Settings, task: str, folding: Folding, log: Path | None) -> Grades:

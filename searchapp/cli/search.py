@@ -6,11 +6,10 @@ import sys
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli import complete
 from searchapp.cli.commands import (
     DataOption,
     JsonOption,
@@ -23,6 +22,7 @@ from searchapp.cli.commands import (
 from searchapp.cli.output import has_screen, print_json, say, stdout_console, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
+from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.text import counted, visible, visible_line, visible_spans
 
 if TYPE_CHECKING:
@@ -119,131 +119,95 @@ def _described_search(search: KeptSearch) -> dict[str, object]:
 SNIPPET_CHARACTERS = 320
 
 
-def register_search(app: typer.Typer) -> None:
-    """Add the command."""
+app = typer.Typer()
 
-    @command(app)
-    def search(
-        settings: Settings,
-        task: TaskArgument,
-        words: Annotated[
-            str | None,
-            typer.Argument(help="What to search for; by default each line of the input.", show_default=False),
-        ] = None,
-        size: Annotated[int, typer.Option("--size", "-n", min=1, max=1000, help="Number of documents.")] = 10,
-        from_: Annotated[
-            int, typer.Option("--from", min=1, metavar="RANK", help="Rank of the first document.")
-        ] = 1,
-        filter_: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--filter",
-                metavar="FIELD=VALUE",
-                help="Only documents with this value; repeat it for others. Any of several of one field will do.",
-                show_default=False,
-            ),
-        ] = None,
-        recipe: Annotated[
-            str | None,
-            typer.Option(
-                help="Recipe to rank with: see `searchapp tasks show TASK`.",
-                show_default=False,
-                autocompletion=complete.recipes,
-            ),
-        ] = None,
-        data: DataOption = None,
-        why: Annotated[
-            str | None,
-            typer.Option(
-                metavar="DOC", help="Say why a document is where it is, or is not.", show_default=False
-            ),
-        ] = None,
-        open_: Annotated[
-            str | None,
-            typer.Option("--open", metavar="DOC", help="Show one document whole.", show_default=False),
-        ] = None,
-        saved: Annotated[
-            str | None,
-            typer.Option(
-                metavar="NAME",
-                help="Search for what the search screen has saved under a name.",
-                show_default=False,
-                autocompletion=complete.saved,
-            ),
-        ] = None,
-        list_saved: Annotated[
-            bool, typer.Option("--list-saved", help="List the searches that are saved.")
-        ] = False,
-        annotator: Annotated[
-            str | None,
-            typer.Option(
-                help="Name of the annotator on the screen; by default SEARCHAPP_ANNOTATOR, or that of the account.",
-                show_default=False,
-                autocompletion=complete.annotators,
-            ),
-        ] = None,
-        explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
-        full: Annotated[bool, typer.Option("--full", help="Show whole documents, not pieces.")] = False,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Search a task's documents and print the best ones, with the words highlighted that carry weight.
 
-        Without words, on a terminal, a screen opens that searches while you type.
+@command(app)
+def search(
+    settings: Settings,
+    task: TaskArgument,
+    words: str | None = argument("What to search for; by default each line of the input.", default=None),
+    size: int = option("Number of documents.", "--size", "-n", default=10, min=1, max=1000),
+    from_: int = option("Rank of the first document.", "--from", default=1, min=1, metavar="RANK"),
+    filter_: list[str] | None = option(
+        "Only documents with this value; repeat it for others. Any of several of one field will do.",
+        "--filter",
+        metavar="FIELD=VALUE",
+    ),
+    recipe: str | None = option("Recipe to rank with: see `searchapp tasks show TASK`.", completes="recipes"),
+    data: DataOption = None,
+    why: str | None = option("Say why a document is where it is, or is not.", metavar="DOC"),
+    open_: str | None = option("Show one document whole.", "--open", metavar="DOC"),
+    saved: str | None = option(
+        "Search for what the search screen has saved under a name.", metavar="NAME", completes="saved"
+    ),
+    list_saved: bool = flag("List the searches that are saved."),
+    annotator: str | None = option(
+        "Name of the annotator on the screen; by default SEARCHAPP_ANNOTATOR, or that of the account.",
+        completes="annotators",
+    ),
+    explain: bool = flag("Show how each score came about."),
+    full: bool = flag("Show whole documents, not pieces."),
+    as_json: JsonOption = False,
+) -> None:
+    """Search a task's documents and print the best ones, with the words highlighted that carry weight.
 
-        Those are words that are rare enough among the documents; a phrase that matches is highlighted as it stands.
+    Without words, on a terminal, a screen opens that searches while you type.
 
-        Signs say more than words: "a phrase", +must, -without, begin*, field:value, +(groups of "these"). A sign with a
-        backslash before it is a part of the word; what begins with a minus stands behind `--`, after all options.
+    Those are words that are rare enough among the documents; a phrase that matches is highlighted as it stands.
 
-        With --recipe the words are ranked exactly as the text of a topic is with that recipe, those that learn from
-        solved topics included. --recipe and --filter take the place of those that a saved search has.
-        """
-        from searchapp.app.search import Searcher, SearchRequest
-        from searchapp.cli.output import for_person
-        from searchapp.engines import open_engine
-        from searchapp.ranking import recipes
-        from searchapp.tasks import load
+    Signs say more than words: "a phrase", +must, -without, begin*, field:value, +(groups of "these"). A sign with a
+    backslash before it is a part of the word; what begins with a minus stands behind `--`, after all options.
 
-        if open_ is not None and why is not None:
-            raise UsageError("--open and --why ask for different things: name one of them")
-        if words is not None and saved is not None:
-            raise UsageError("both words and a saved search are named: leave one of them out")
-        loaded = load(task)
-        if list_saved:
-            print_saved_searches(settings, loaded, as_json=as_json)
+    With --recipe the words are ranked exactly as the text of a topic is with that recipe, those that learn from
+    solved topics included. --recipe and --filter take the place of those that a saved search has.
+    """
+    from searchapp.app.search import Searcher, SearchRequest
+    from searchapp.cli.output import for_person
+    from searchapp.engines import open_engine
+    from searchapp.ranking import recipes
+    from searchapp.tasks import load
+
+    if open_ is not None and why is not None:
+        raise UsageError("--open and --why ask for different things: name one of them")
+    if words is not None and saved is not None:
+        raise UsageError("both words and a saved search are named: leave one of them out")
+    loaded = load(task)
+    if list_saved:
+        print_saved_searches(settings, loaded, as_json=as_json)
+        return
+    filters = tuple(_filter(one) for one in filter_ or ())
+    request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
+    if saved is not None:
+        request = saved_request(settings, loaded, saved, request)
+        words, recipe = request.text, request.recipe
+    on_screen = words is None and why is None and not as_json and has_screen()
+    is_one_search = not on_screen and (words is not None or why is not None or sys.stdin.isatty())
+    if is_one_search and open_ is None and not request.text.strip() and saved is None:
+        raise UsageError("there are no words to search for: put them in quotes after the task")
+    book = loaded.recipe_book()
+    recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
+    with closing(open_engine(settings)) as engine:
+        searcher = Searcher.open(loaded, engine, for_person(settings), settings.home, data)
+        if open_ is not None:
+            _open(searcher, request, open_, as_json=as_json)
             return
-        filters = tuple(_filter(one) for one in filter_ or ())
-        request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
-        if saved is not None:
-            request = saved_request(settings, loaded, saved, request)
-            words, recipe = request.text, request.recipe
-        on_screen = words is None and why is None and not as_json and has_screen()
-        is_one_search = not on_screen and (words is not None or why is not None or sys.stdin.isatty())
-        if is_one_search and open_ is None and not request.text.strip() and saved is None:
-            raise UsageError("there are no words to search for: put them in quotes after the task")
-        book = loaded.recipe_book()
-        recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
-        with closing(open_engine(settings)) as engine:
-            searcher = Searcher.open(loaded, engine, for_person(settings), settings.home, data)
-            if open_ is not None:
-                _open(searcher, request, open_, as_json=as_json)
-                return
-            for warning in searcher.warnings(recipe):
-                warn(warning)
-            if why is not None:
-                _why(searcher, request, why, as_json=as_json)
-            elif on_screen:
-                _screen(searcher, request, engine, settings, data, annotator)
-            elif is_one_search:
-                results = searcher.search(request)
-                if as_json:
-                    print_json({"task": loaded.name, **_searched(request, results)})
-                elif results:
-                    print_results(results, full=full)
-                else:
-                    say(settings, _nothing(searcher, request))
+        for warning in searcher.warnings(recipe):
+            warn(warning)
+        if why is not None:
+            _why(searcher, request, why, as_json=as_json)
+        elif on_screen:
+            _screen(searcher, request, engine, settings, data, annotator)
+        elif is_one_search:
+            results = searcher.search(request)
+            if as_json:
+                print_json({"task": loaded.name, **_searched(request, results)})
+            elif results:
+                print_results(results, full=full)
             else:
-                _each_line(searcher, request, full=full, as_json=as_json)
+                say(settings, _nothing(searcher, request))
+        else:
+            _each_line(searcher, request, full=full, as_json=as_json)
 
 
 def _screen(
@@ -448,145 +412,103 @@ def _described_hit(result: SearchResult) -> dict[str, object]:
     return described
 
 
-def register_explain(app: typer.Typer) -> None:
-    """Add the command."""
+@command(app)
+def explain(
+    settings: Settings,
+    task: TaskArgument,
+    document: str = argument("Id of the document."),
+    topic: str = option("Id of the topic.", default=REQUIRED),
+    data: DataOption = None,
+    split: str | None = option(
+        "Split of the topic; by default the first one that has it.", completes="splits"
+    ),
+    recipe: str | None = option("Recipe that ranks; the task's own by default.", completes="recipes"),
+    set_: SetOption = None,
+    depth: int | None = option(
+        "Documents that are ranked, the task's own depth by default; what is behind is looked for deeper.",
+        min=1,
+    ),
+    as_json: JsonOption = False,
+) -> None:
+    """Say why a document is at its rank for a topic, or why it has none.
 
-    @command(app)
-    def explain(
-        settings: Settings,
-        task: TaskArgument,
-        document: Annotated[str, typer.Argument(help="Id of the document.")],
-        topic: Annotated[str, typer.Option(help="Id of the topic.", show_default=False)],
-        data: DataOption = None,
-        split: Annotated[
-            str | None,
-            typer.Option(
-                help="Split of the topic; by default the first one that has it.",
-                show_default=False,
-                autocompletion=complete.splits,
-            ),
-        ] = None,
-        recipe: Annotated[
-            str | None,
-            typer.Option(
-                help="Recipe that ranks; the task's own by default.",
-                show_default=False,
-                autocompletion=complete.recipes,
-            ),
-        ] = None,
-        set_: SetOption = None,
-        depth: Annotated[
-            int | None,
-            typer.Option(
-                min=1,
-                help="Documents that are ranked, the task's own depth by default; what is behind is looked for deeper.",
-                show_default=False,
-            ),
-        ] = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Say why a document is at its rank for a topic, or why it has none.
+    The topic is ranked as `rank` does, and deeper where the document is behind that. What is said of a score is
+    what it was made of: each signal of the recipe, the terms that matched, the solved topics that voted, the
+    features that a model went by.
+    """
+    from searchapp.app.inspection.explanation import ExplainRequest
+    from searchapp.app.inspection.explanation import explain as explained
+    from searchapp.cli.output import for_person
+    from searchapp.engines import open_engine
+    from searchapp.ranking import recipes
+    from searchapp.tasks import load
 
-        The topic is ranked as `rank` does, and deeper where the document is behind that. What is said of a score is
-        what it was made of: each signal of the recipe, the terms that matched, the solved topics that voted, the
-        features that a model went by.
-        """
-        from searchapp.app.inspection.explanation import ExplainRequest
-        from searchapp.app.inspection.explanation import explain as explained
-        from searchapp.cli.output import for_person
-        from searchapp.engines import open_engine
-        from searchapp.ranking import recipes
-        from searchapp.tasks import load
-
-        loaded = load(task)
-        chosen = recipes.load(
-            loaded.recipe_book(), recipe or loaded.info.default_recipe, parameters_of(set_ or [])
-        )
-        if split is not None:
-            loaded.info.require_split(split)
-        collection = loaded.collection(data_of(settings, loaded, data))
-        request = ExplainRequest(loaded, collection, chosen, topic, document, split, depth)
-        with closing(open_engine(settings)) as engine:
-            found = explained(request, engine, for_person(settings), settings.home)
-        for warning in chosen.raised(found.depth):
-            warn(warning)
-        said = found.explained.said(
-            loaded.name, f" for the topic {found.topic.id} ({loaded.name} {found.split})"
-        )
-        about = {
-            "task": loaded.name,
-            "split": found.split,
-            "topic": found.topic.id,
-            "recipe": chosen.name,
-            "depth": found.depth,
-            "deeper": found.explained.deeper,
-        }
-        print_why(found.explained.why, said, about, as_json=as_json)
+    loaded = load(task)
+    chosen = recipes.load(
+        loaded.recipe_book(), recipe or loaded.info.default_recipe, parameters_of(set_ or [])
+    )
+    if split is not None:
+        loaded.info.require_split(split)
+    collection = loaded.collection(data_of(settings, loaded, data))
+    request = ExplainRequest(loaded, collection, chosen, topic, document, split, depth)
+    with closing(open_engine(settings)) as engine:
+        found = explained(request, engine, for_person(settings), settings.home)
+    for warning in chosen.raised(found.depth):
+        warn(warning)
+    said = found.explained.said(loaded.name, f" for the topic {found.topic.id} ({loaded.name} {found.split})")
+    about = {
+        "task": loaded.name,
+        "split": found.split,
+        "topic": found.topic.id,
+        "recipe": chosen.name,
+        "depth": found.depth,
+        "deeper": found.explained.deeper,
+    }
+    print_why(found.explained.why, said, about, as_json=as_json)
 
 
-def register_analyze(app: typer.Typer) -> None:
-    """Add the command."""
+@command(app)
+def analyze(
+    settings: Settings,
+    task: TaskArgument,
+    text: str = argument("The text to analyze."),
+    field: str | None = option(
+        "Field whose analyzers are used; every text field by default.", completes="fields"
+    ),
+    analyzer: str | None = option("An analyzer of the mapping, by name.", completes="analyzers"),
+    as_json: JsonOption = False,
+) -> None:
+    """Show each step from a text to the terms that are indexed.
 
-    @command(app)
-    def analyze(
-        settings: Settings,
-        task: TaskArgument,
-        text: Annotated[str, typer.Argument(help="The text to analyze.", show_default=False)],
-        field: Annotated[
-            str | None,
-            typer.Option(
-                help="Field whose analyzers are used; every text field by default.",
-                show_default=False,
-                autocompletion=complete.fields,
-            ),
-        ] = None,
-        analyzer: Annotated[
-            str | None,
-            typer.Option(
-                help="An analyzer of the mapping, by name.",
-                show_default=False,
-                autocompletion=complete.analyzers,
-            ),
-        ] = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Show each step from a text to the terms that are indexed.
+    A field whose queries have an analyzer of their own is shown twice, as `field` and as `search`.
+    """
+    from dataclasses import asdict
 
-        A field whose queries have an analyzer of their own is shown twice, as `field` and as `search`.
-        """
-        from dataclasses import asdict
+    from searchapp.app import analyze as use_case
+    from searchapp.app.index import open_index
+    from searchapp.engines import open_engine
+    from searchapp.tasks import load
 
-        from searchapp.app import analyze as use_case
-        from searchapp.app.index import open_index
-        from searchapp.engines import open_engine
-        from searchapp.tasks import load
+    loaded = load(task)
+    use_case.require(loaded, field, analyzer)
+    with closing(open_engine(settings)) as engine:
+        analyses = use_case.analyze(loaded, open_index(loaded, engine), text, field=field, analyzer=analyzer)
+    if as_json:
+        described = [{one.kind: one.name, "steps": [asdict(step) for step in one.steps]} for one in analyses]
+        print_json({"task": loaded.name, "text": text, "analyses": described})
+        return
+    from rich.table import Table
 
-        loaded = load(task)
-        use_case.require(loaded, field, analyzer)
-        with closing(open_engine(settings)) as engine:
-            analyses = use_case.analyze(
-                loaded, open_index(loaded, engine), text, field=field, analyzer=analyzer
-            )
-        if as_json:
-            described = [
-                {one.kind: one.name, "steps": [asdict(step) for step in one.steps]} for one in analyses
-            ]
-            print_json({"task": loaded.name, "text": text, "analyses": described})
-            return
-        from rich.table import Table
-
-        console = stdout_console()
-        for one in analyses:
-            table = Table(title=f"{one.kind} {one.name}", title_justify="left", box=None, pad_edge=False)
-            table.add_column("step", style="cyan", overflow="fold")
-            table.add_column("gives", overflow="fold")
-            for step in one.steps:
-                shown = (
-                    step.text if step.text is not None else " · ".join(token.term for token in step.tokens)
-                )
-                table.add_row(f"{step.kind} {step.name}", _plain(shown))
-            console.print(table)
-            console.print()
+    console = stdout_console()
+    for one in analyses:
+        table = Table(title=f"{one.kind} {one.name}", title_justify="left", box=None, pad_edge=False)
+        table.add_column("step", style="cyan", overflow="fold")
+        table.add_column("gives", overflow="fold")
+        for step in one.steps:
+            shown = step.text if step.text is not None else " · ".join(token.term for token in step.tokens)
+            table.add_row(f"{step.kind} {step.name}", _plain(shown))
+        console.print(table)
+        console.print()
 
 
 def _plain(text: str) -> Text:
@@ -594,10 +516,3 @@ def _plain(text: str) -> Text:
     from rich.text import Text
 
     return Text(visible(text))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    register_search(app)
-    register_explain(app)
-    register_analyze(app)

@@ -6,7 +6,7 @@ import dataclasses
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,6 +16,7 @@ from searchapp.config.resolution import Found, Resolution
 from searchapp.config.settings import Settings
 from searchapp.engines import server_roles
 from searchapp.errors import SearchappError, UsageError
+from searchapp.options import flag
 from searchapp.text import visible_line
 
 if TYPE_CHECKING:
@@ -49,23 +50,23 @@ NEXT = """
 """
 
 
-def register_demo(app: typer.Typer) -> None:
-    """Add the command."""
+app = typer.Typer()
 
-    @command(app)
-    def demo(settings: Settings) -> None:
-        """Index, search, rank, score and judge small sample collections, and say what to type next.
 
-        Everything happens in a temporary folder and in indexes of its own, which are removed at the end.
-        """
-        from searchapp.engines import open_engine
+@command(app)
+def demo(settings: Settings) -> None:
+    """Index, search, rank, score and judge small sample collections, and say what to type next.
 
-        with tempfile.TemporaryDirectory(prefix="searchapp-demo-") as folder:
-            sample = dataclasses.replace(
-                settings, home=Path(folder), index_prefix=f"{settings.index_prefix}-demo"
-            )
-            with closing(open_engine(sample)) as engine:
-                _Story(engine, Path(folder)).tell()
+    Everything happens in a temporary folder and in indexes of its own, which are removed at the end.
+    """
+    from searchapp.engines import open_engine
+
+    with tempfile.TemporaryDirectory(prefix="searchapp-demo-") as folder:
+        sample = dataclasses.replace(
+            settings, home=Path(folder), index_prefix=f"{settings.index_prefix}-demo"
+        )
+        with closing(open_engine(sample)) as engine:
+            _Story(engine, Path(folder)).tell()
 
 
 def _row(task: str, recipe: str, evaluation: Evaluation, solved: str = "") -> tuple[str, ...]:
@@ -162,82 +163,70 @@ class _Story:
         self._console.print(Text(f"\n{text}", style="bold"))
 
 
-def register_doctor(app: typer.Typer) -> None:
-    """Add the command."""
+@command(app)
+def doctor(
+    settings: Settings,
+    roles: bool = flag(
+        "Print the least role for each use of an Elasticsearch instead, as JSON that its "
+        "`POST _security/role` accepts; each value is the body of `PUT _security/role/NAME`."
+    ),
+    as_json: JsonOption = False,
+) -> None:
+    """Check versions, folder, disk, engine, the files of indexes, and that both engines agree where a server is.
 
-    @command(app)
-    def doctor(
-        settings: Settings,
-        roles: Annotated[
-            bool,
-            typer.Option(
-                "--roles",
-                help="Print the least role for each use of an Elasticsearch instead, as JSON that its "
-                "`POST _security/role` accepts; each value is the body of `PUT _security/role/NAME`.",
-            ),
-        ] = False,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Check versions, folder, disk, engine, the files of indexes, and that both engines agree where a server is.
+    On an Elasticsearch it also says what this user may do there, and which rights are missing.
+    """
+    if roles:
+        print_json({"roles": server_roles(settings)})
+        return
+    from rich.text import Text
 
-        On an Elasticsearch it also says what this user may do there, and which rights are missing.
-        """
-        if roles:
-            print_json({"roles": server_roles(settings)})
-            return
-        from rich.text import Text
+    from searchapp.app.doctor import Verdict, examine
+    from searchapp.cli.output import for_person
 
-        from searchapp.app.doctor import Verdict, examine
-        from searchapp.cli.output import for_person
-
-        marks = {
-            Verdict.ok: ("ok", "green"),
-            Verdict.warning: ("!", "yellow"),
-            Verdict.failed: ("FAILED", "red"),
-        }
-        console = stdout_console()
-        checks = []
-        for check in examine(settings, for_person(settings)):
-            checks.append(check)
-            if not as_json:
-                mark, style = marks[check.verdict]
-                line = Text.assemble((f"{mark:>6}  ", style), (f"{check.name}: ", "bold"), check.finding)
-                console.print(line, soft_wrap=True)
-        failed = [check.name for check in checks if check.verdict is Verdict.failed]
-        if as_json:
-            described = [
-                {"name": check.name, "verdict": check.verdict, "finding": check.finding} for check in checks
-            ]
-            print_json({"well": not failed, "checks": described})
-        if failed:
-            raise SearchappError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")
+    marks = {
+        Verdict.ok: ("ok", "green"),
+        Verdict.warning: ("!", "yellow"),
+        Verdict.failed: ("FAILED", "red"),
+    }
+    console = stdout_console()
+    checks = []
+    for check in examine(settings, for_person(settings)):
+        checks.append(check)
+        if not as_json:
+            mark, style = marks[check.verdict]
+            line = Text.assemble((f"{mark:>6}  ", style), (f"{check.name}: ", "bold"), check.finding)
+            console.print(line, soft_wrap=True)
+    failed = [check.name for check in checks if check.verdict is Verdict.failed]
+    if as_json:
+        described = [
+            {"name": check.name, "verdict": check.verdict, "finding": check.finding} for check in checks
+        ]
+        print_json({"well": not failed, "checks": described})
+    if failed:
+        raise SearchappError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")
 
 
-def register_config(app: typer.Typer) -> None:
-    """Add the command."""
+@command(app, with_sources=True)
+def config(
+    resolution: Resolution,
+    screen: bool = flag("Go through the settings on a screen, with what each is for."),
+    as_json: JsonOption = False,
+) -> None:
+    """Show every setting, its value, and the flag, variable, file or default that it comes from.
 
-    @command(app, with_sources=True)
-    def config(
-        resolution: Resolution,
-        screen: Annotated[
-            bool, typer.Option("--screen", help="Go through the settings on a screen, with what each is for.")
-        ] = False,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Show every setting, its value, and the flag, variable, file or default that it comes from.
-
-        The files are checked on the way, as by every other command: an error names file, line and key. Of passwords
-        and keys only that they are set is shown.
-        """
-        if screen and as_json:
-            raise UsageError("--screen shows what --json prints: choose one of them")
-        if screen:
-            _go_through(resolution)
-        elif as_json:
-            settings = [_described(one) for one in resolution.found.values()]
-            print_json({"settings": settings, "files": _files(resolution)})
-        else:
-            _print(resolution)
+    The files are checked on the way, as by every other command: an error names file, line and key. Of passwords
+    and keys only that they are set is shown.
+    """
+    if screen and as_json:
+        raise UsageError("--screen shows what --json prints: choose one of them")
+    if screen:
+        _go_through(resolution)
+    elif as_json:
+        settings = [_described(one) for one in resolution.found.values()]
+        print_json({"settings": settings, "files": _files(resolution)})
+    else:
+        _print(resolution)
 
 
 def _print(resolution: Resolution) -> None:
@@ -281,10 +270,3 @@ def _go_through(resolution: Resolution) -> None:
     app.run()
     if app.return_code:
         raise typer.Exit(app.return_code)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    register_demo(app)
-    register_doctor(app)
-    register_config(app)

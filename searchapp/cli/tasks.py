@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli import complete
 from searchapp.cli.commands import (
     Group,
     JsonOption,
@@ -21,6 +20,7 @@ from searchapp.cli.commands import (
 from searchapp.cli.output import print_json, say, stdout_console, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, EngineError, SearchappError, UsageError
+from searchapp.options import argument, option
 from searchapp.text import counted, visible
 
 if TYPE_CHECKING:
@@ -30,126 +30,107 @@ if TYPE_CHECKING:
     from searchapp.tasks.base import Task
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group; by itself it lists."""
-    group = typer.Typer(cls=Group)
-    app.add_typer(group, name="tasks")
+app = typer.Typer()
 
-    @command(group, of_group=True)
-    def tasks(settings: Settings, as_json: JsonOption = False) -> None:
-        """List the tasks with their splits, recipes and official measures, their data, and what is indexed."""
-        from searchapp.tasks import load, names
+group = typer.Typer(cls=Group)
+app.add_typer(group, name="tasks")
 
-        loaded = [load(name) for name in names()]
-        indexed, own = _indexed(settings, loaded)
-        _warn_of_what_is_remembered(settings)
-        unreadable = []
-        for one in own:
-            try:
-                loaded.append(load(str(one.file)))
-                indexed[loaded[-1].reference] = one.documents
-            except SearchappError as error:
-                unreadable.append({"task": one.name, "file": str(one.file), "indexed": one.documents})
-                warn(f"{one.name}, with {counted(one.documents, 'document')} indexed, can't be read: {error}")
-        if as_json:
-            described = [_described(settings, task, indexed) for task in loaded]
-            print_json({"tasks": described, "unreadable": unreadable})
-            return
-        for task in loaded:
-            _print(task.name, task.info.title, _rows(settings, task, indexed))
 
-    @command(group)
-    def show(
-        settings: Settings,
-        task: TaskArgument,
-        recipe: Annotated[
-            str | None,
-            typer.Option(
-                help="Show what can be set of this recipe with --set, with the values that it has.",
-                show_default=False,
-                autocompletion=complete.recipes,
-            ),
-        ] = None,
-        set_: SetOption = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Show everything about one task: its recipes, grades, measures and breakdowns too."""
-        from searchapp.tasks import load
+@command(group, of_group=True)
+def tasks(settings: Settings, as_json: JsonOption = False) -> None:
+    """List the tasks with their splits, recipes and official measures, their data, and what is indexed."""
+    from searchapp.tasks import load, names
 
-        loaded = load(task)
-        if recipe is not None or set_:
-            _show_recipe(loaded, recipe or loaded.info.default_recipe, set_ or [], as_json=as_json)
-            return
-        indexed, _own = _indexed(settings, [loaded])
-        _warn_of_what_is_remembered(settings)
-        if as_json:
-            described = _described(settings, loaded, indexed)
-            further = {
-                "default_recipe": loaded.info.default_recipe,
-                "search_recipe": loaded.info.search_recipe,
-                "depth": loaded.info.default_depth,
-                "judging_depth": loaded.info.judging_depth,
-                "grades": list(loaded.info.grades),
-                "measures": list(loaded.info.measures),
-                "breakdowns": list(loaded.breakdowns),
-            }
-            print_json({**described, **further})
-            return
-        _print(loaded.name, loaded.info.title, [*_rows(settings, loaded, indexed), *_more_rows(loaded)])
+    loaded = [load(name) for name in names()]
+    indexed, own = _indexed(settings, loaded)
+    _warn_of_what_is_remembered(settings)
+    unreadable = []
+    for one in own:
+        try:
+            loaded.append(load(str(one.file)))
+            indexed[loaded[-1].reference] = one.documents
+        except SearchappError as error:
+            unreadable.append({"task": one.name, "file": str(one.file), "indexed": one.documents})
+            warn(f"{one.name}, with {counted(one.documents, 'document')} indexed, can't be read: {error}")
+    if as_json:
+        described = [_described(settings, task, indexed) for task in loaded]
+        print_json({"tasks": described, "unreadable": unreadable})
+        return
+    for task in loaded:
+        _print(task.name, task.info.title, _rows(settings, task, indexed))
 
-    @command(group)
-    def new(
-        settings: Settings,
-        path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("task.toml"),
-        documents: Annotated[
-            list[Path] | None,
-            typer.Option(
-                help="A file of documents: JSONL, CSV or TSV, also with gzip; may be repeated.",
-                show_default=False,
-            ),
-        ] = None,
-        topics: Annotated[
-            Path | None, typer.Option(help="A file of topics, likewise.", show_default=False)
-        ] = None,
-        gold: Annotated[
-            Path | None,
-            typer.Option(
-                help="Grades of documents for the topics: TREC qrels, or likewise.", show_default=False
-            ),
-        ] = None,
-        header: Annotated[
-            bool | None,
-            typer.Option(
-                "--header/--no-header",
-                help="Whether the first lines of tables name their columns; by default detected, and reported.",
-                show_default=False,
-            ),
-        ] = None,
-        name: Annotated[
-            str | None,
-            typer.Option(help="Name of the task; by default that of the file.", show_default=False),
-        ] = None,
-        overwrite: OverwriteOption = False,
-    ) -> None:
-        """Write a TOML file that describes a task of your own, to start from.
 
-        The given files are read, and their columns filled in: check the result.
-        """
-        from searchapp.files import whole_file
-        from searchapp.tasks.own import starter
+@command(group)
+def show(
+    settings: Settings,
+    task: TaskArgument,
+    recipe: str | None = option(
+        "Show what can be set of this recipe with --set, with the values that it has.",
+        completes="recipes",
+    ),
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show everything about one task: its recipes, grades, measures and breakdowns too."""
+    from searchapp.tasks import load
 
-        if path.suffix.lower() != ".toml":
-            raise UsageError(f"{path}: a task file's name must end in .toml")
-        of_documents = [starter.look_at(file, header=header) for file in documents or ()]
-        of_topics = None if topics is None else starter.look_at(topics, header=header)
-        of_gold = None if gold is None else starter.look_at(gold, gold=True, header=header)
-        text = starter.text_of(path, name or starter.name_for(path), of_documents, of_topics, of_gold)
-        for seen in (*of_documents, of_topics, of_gold):
-            if seen is not None and seen.assumed is not None:
-                say(settings, seen.assumed)
-        with whole_file(path, replace=overwrite) as file:
-            file.write(text.encode())
-        say(settings, f"{path} is written: look through it, and then `searchapp index {path}`")
+    loaded = load(task)
+    if recipe is not None or set_:
+        _show_recipe(loaded, recipe or loaded.info.default_recipe, set_ or [], as_json=as_json)
+        return
+    indexed, _own = _indexed(settings, [loaded])
+    _warn_of_what_is_remembered(settings)
+    if as_json:
+        described = _described(settings, loaded, indexed)
+        further = {
+            "default_recipe": loaded.info.default_recipe,
+            "search_recipe": loaded.info.search_recipe,
+            "depth": loaded.info.default_depth,
+            "judging_depth": loaded.info.judging_depth,
+            "grades": list(loaded.info.grades),
+            "measures": list(loaded.info.measures),
+            "breakdowns": list(loaded.breakdowns),
+        }
+        print_json({**described, **further})
+        return
+    _print(loaded.name, loaded.info.title, [*_rows(settings, loaded, indexed), *_more_rows(loaded)])
+
+
+@command(group)
+def new(
+    settings: Settings,
+    path: Path = argument("The file to write.", default=Path("task.toml")),
+    documents: list[Path] | None = option(
+        "A file of documents: JSONL, CSV or TSV, also with gzip; may be repeated."
+    ),
+    topics: Path | None = option("A file of topics, likewise."),
+    gold: Path | None = option("Grades of documents for the topics: TREC qrels, or likewise."),
+    header: bool | None = option(
+        "Whether the first lines of tables name their columns; by default detected, and reported.",
+        "--header/--no-header",
+    ),
+    name: str | None = option("Name of the task; by default that of the file."),
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Write a TOML file that describes a task of your own, to start from.
+
+    The given files are read, and their columns filled in: check the result.
+    """
+    from searchapp.files import whole_file
+    from searchapp.tasks.own import starter
+
+    if path.suffix.lower() != ".toml":
+        raise UsageError(f"{path}: a task file's name must end in .toml")
+    of_documents = [starter.look_at(file, header=header) for file in documents or ()]
+    of_topics = None if topics is None else starter.look_at(topics, header=header)
+    of_gold = None if gold is None else starter.look_at(gold, gold=True, header=header)
+    text = starter.text_of(path, name or starter.name_for(path), of_documents, of_topics, of_gold)
+    for seen in (*of_documents, of_topics, of_gold):
+        if seen is not None and seen.assumed is not None:
+            say(settings, seen.assumed)
+    with whole_file(path, replace=overwrite) as file:
+        file.write(text.encode())
+    say(settings, f"{path} is written: look through it, and then `searchapp index {path}`")
 
 
 def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from searchapp.app.topic_figures import Order
-from searchapp.cli import complete
 from searchapp.cli.commands import JsonOption, TaskArgument, command
 from searchapp.cli.judgment_options import LogOption, RankNowOption
 from searchapp.cli.output import has_screen, print_json, stdout_console, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError
+from searchapp.options import flag, option
 from searchapp.text import visible_line
 
 if TYPE_CHECKING:
@@ -31,99 +31,68 @@ TEXT_CHARACTERS = 80
 """Of a topic or document, where one stands on a line."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
+app = typer.Typer()
 
-    @command(app)
-    def topics(
-        settings: Settings,
-        task: TaskArgument,
-        run: Annotated[
-            Path | None,
-            typer.Option(
-                help="Run directory, or TREC run; without one, what a recipe ranks now.",
-                show_default=False,
-                autocompletion=complete.runs,
-            ),
-        ] = None,
-        recipe: RankNowOption = None,
-        split: Annotated[
-            str | None,
-            typer.Option(
-                help="Split whose topics are ranked, or those of a TREC run.",
-                show_default="dev, or the first that is there",
-                autocompletion=complete.splits,
-            ),
-        ] = None,
-        depth: Annotated[
-            int | None,
-            typer.Option(
-                min=1,
-                help="Documents of each ranking that count: gold behind them is missed.",
-                show_default="all",
-            ),
-        ] = None,
-        topic: Annotated[
-            str | None,
-            typer.Option(help="Topic to begin with; without a terminal the only one.", show_default=False),
-        ] = None,
-        order: Annotated[
-            Order, typer.Option(help="Order of the topics: as in the run, worst first, or most missed first.")
-        ] = Order.file,
-        failures: Annotated[
-            bool,
-            typer.Option(
-                "--failures",
-                help="Only topics that miss gold, or have other documents before it, the worst first; with --topic "
-                "also its first documents that are not relevant.",
-            ),
-        ] = False,
-        data: Annotated[
-            Path | None,
-            typer.Option(
-                help="Folder with the topics and their gold, if they are not where the run had them.",
-                show_default=False,
-            ),
-        ] = None,
-        annotator: Annotated[
-            str | None,
-            typer.Option(
-                help="Name of who judges on the screen; by default SEARCHAPP_ANNOTATOR, or that of the account.",
-                show_default=False,
-                autocompletion=complete.annotators,
-            ),
-        ] = None,
-        log_file: LogOption = None,
-        plain: Annotated[
-            bool,
-            typer.Option("--plain", help="Print the topics, or one of them, instead of opening the screen."),
-        ] = False,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Walk the topics of a run: the figure of each, its ranking with the gold marked, and the gold that is missed.
 
-        On a terminal a screen opens. Without one, or with --plain or --json, the topics are printed with their figures,
-        or with --topic one of them with its gold: the rank of each relevant document, or why it has none.
-        """
-        from searchapp.app.inspection.topics import TopicsRequest, open_topics
-        from searchapp.cli.output import for_person
-        from searchapp.tasks import load
+@command(app)
+def topics(
+    settings: Settings,
+    task: TaskArgument,
+    run: Path | None = option(
+        "Run directory, or TREC run; without one, what a recipe ranks now.", completes="runs"
+    ),
+    recipe: RankNowOption = None,
+    split: str | None = option(
+        "Split whose topics are ranked, or those of a TREC run.",
+        show_default="dev, or the first that is there",
+        completes="splits",
+    ),
+    depth: int | None = option(
+        "Documents of each ranking that count: gold behind them is missed.", min=1, show_default="all"
+    ),
+    topic: str | None = option("Topic to begin with; without a terminal the only one."),
+    order: Order = option(
+        "Order of the topics: as in the run, worst first, or most missed first.", default=Order.file
+    ),
+    failures: bool = flag(
+        "Only topics that miss gold, or have other documents before it, the worst first; with --topic "
+        "also its first documents that are not relevant."
+    ),
+    data: Path | None = option(
+        "Folder with the topics and their gold, if they are not where the run had them."
+    ),
+    annotator: str | None = option(
+        "Name of who judges on the screen; by default SEARCHAPP_ANNOTATOR, or that of the account.",
+        completes="annotators",
+    ),
+    log_file: LogOption = None,
+    plain: bool = flag("Print the topics, or one of them, instead of opening the screen."),
+    as_json: JsonOption = False,
+) -> None:
+    """Walk the topics of a run: the figure of each, its ranking with the gold marked, and the gold that is missed.
 
-        loaded = load(task)
-        request = TopicsRequest(run, recipe, split, data, depth)
-        on_screen = not plain and not as_json and has_screen()
-        with ExitStack() as opened:
-            found = open_topics(opened, loaded, request, settings, for_person(settings), warn)
-            for note in found.pages.notes:
-                warn(note)
-            if on_screen:
-                start = topic, order, failures
-                _screen(opened, found, request, settings, start, (annotator, log_file))
-            elif topic is not None:
-                found.require(topic)
-                _print_topic(found, topic, failures=failures, as_json=as_json)
-            else:
-                _print_topics(found, order, settings, failures=failures, as_json=as_json)
+    On a terminal a screen opens. Without one, or with --plain or --json, the topics are printed with their figures,
+    or with --topic one of them with its gold: the rank of each relevant document, or why it has none.
+    """
+    from searchapp.app.inspection.topics import TopicsRequest, open_topics
+    from searchapp.cli.output import for_person
+    from searchapp.tasks import load
+
+    loaded = load(task)
+    request = TopicsRequest(run, recipe, split, data, depth)
+    on_screen = not plain and not as_json and has_screen()
+    with ExitStack() as opened:
+        found = open_topics(opened, loaded, request, settings, for_person(settings), warn)
+        for note in found.pages.notes:
+            warn(note)
+        if on_screen:
+            start = topic, order, failures
+            _screen(opened, found, request, settings, start, (annotator, log_file))
+        elif topic is not None:
+            found.require(topic)
+            _print_topic(found, topic, failures=failures, as_json=as_json)
+        else:
+            _print_topics(found, order, settings, failures=failures, as_json=as_json)
 
 
 def _screen(

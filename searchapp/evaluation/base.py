@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from searchapp.errors import UsageError
 from searchapp.model import Run
+from searchapp.options import flag, option
 
 P = TypeVar("P")
 """The predictions of a submission, as a scorer takes them."""
@@ -134,11 +135,20 @@ class ScorerOptions:
     warning.
     """
 
-    nearest: int | None = None
-    hierarchy: Path | None = None
-    knowledge_base: str | None = None
+    nearest: int | None = option("nlps: the scorer's cut-off; 500 by default.", min=1)
+    hierarchy: Path | None = option(
+        "smart-types-dbpedia: the TSV file of the type hierarchy, where it is not in --data."
+    )
+    knowledge_base: str | None = option(
+        "smart-relations: the knowledge base that the organisers' script is given, by default the task's.",
+        "--kb",
+    )
     split: str | None = None
-    lenient: bool = False
+    lenient: bool = flag(
+        "Continue, with a warning, where the official scorer stops. checkthat: leave debates that are "
+        "too short for P@50 out of that figure; smart-types-wikidata: compare whole labels; explanation-2019: read "
+        "questions in the layout of WorldTree 2. No effect on other tasks."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,16 @@ import shlex
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli import complete
 from searchapp.cli.commands import DataOption, JsonOption, OverwriteOption, TaskArgument, command, data_of
 from searchapp.cli.judgment_options import LogOption, of_task, open_log, require_known
 from searchapp.cli.output import for_person, has_screen, print_json, say, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, EngineError, UsageError
+from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -32,25 +32,12 @@ def register_sharing(group: typer.Typer) -> None:
     @command(group)
     def pool(
         settings: Settings,
-        runs: Annotated[
-            list[Path],
-            typer.Argument(
-                help="Run directories, or TREC runs.", show_default=False, autocompletion=complete.runs
-            ),
-        ],
-        out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False)],
-        depth: Annotated[int, typer.Option(min=1, help="Documents that each run gives a topic.")] = 10,
-        task: Annotated[
-            str | None,
-            typer.Option(help="Task of TREC runs, where no run directory says it.", show_default=False),
-        ] = None,
-        split: Annotated[
-            str | None, typer.Option(help="--task: the split of the topics.", show_default=False)
-        ] = None,
-        data: Annotated[
-            Path | None,
-            typer.Option(help="--task: folder with the task's official files.", show_default=False),
-        ] = None,
+        runs: list[Path] = argument("Run directories, or TREC runs.", completes="runs"),
+        out: Path = option("Run directory to write.", default=REQUIRED),
+        depth: int = option("Documents that each run gives a topic.", default=10, min=1),
+        task: str | None = option("Task of TREC runs, where no run directory says it."),
+        split: str | None = option("--task: the split of the topics."),
+        data: Path | None = option("--task: folder with the task's official files."),
         overwrite: OverwriteOption = False,
         as_json: JsonOption = False,
     ) -> None:
@@ -87,33 +74,18 @@ def register_sharing(group: typer.Typer) -> None:
     def assign(
         settings: Settings,
         task: TaskArgument,
-        split: Annotated[
-            str,
-            typer.Option(
-                help="Split whose topics are shared out.", show_default=False, autocompletion=complete.splits
-            ),
-        ],
-        out: Annotated[
-            Path,
-            typer.Option(help="File to write, for `judge --assignment`; - is stdout.", show_default=False),
-        ],
-        quota: Annotated[
-            list[str],
-            typer.Option(
-                "--to",
-                metavar="NAME=TOPICS",
-                help="An annotator and how many topics; can be given several times.",
-                show_default=False,
-            ),
-        ],
+        split: str = option("Split whose topics are shared out.", default=REQUIRED, completes="splits"),
+        out: Path = option("File to write, for `judge --assignment`; - is stdout.", default=REQUIRED),
+        quota: list[str] = option(
+            "An annotator and how many topics; can be given several times.",
+            "--to",
+            default=REQUIRED,
+            metavar="NAME=TOPICS",
+        ),
         data: DataOption = None,
-        overlap: Annotated[
-            float, typer.Option(min=0, max=1, help="Share of each quota that several people judge.")
-        ] = 0.2,
-        per_topic: Annotated[int, typer.Option(min=2, help="How many people judge such a topic.")] = 2,
-        seed: Annotated[
-            int, typer.Option(help="Seed that decides which topics are drawn, and their order.")
-        ] = 0,
+        overlap: float = option("Share of each quota that several people judge.", default=0.2, min=0, max=1),
+        per_topic: int = option("How many people judge such a topic.", default=2, min=2),
+        seed: int = option("Seed that decides which topics are drawn, and their order.", default=0),
         overwrite: OverwriteOption = False,
         as_json: JsonOption = False,
     ) -> None:
@@ -169,50 +141,26 @@ def register_adjudicate(group: typer.Typer) -> None:
     def adjudicate(
         settings: Settings,
         task: TaskArgument,
-        annotator: Annotated[
-            str,
-            typer.Option(
-                help="Name of the annotator who decides.",
-                show_default=False,
-                autocompletion=complete.annotators,
-            ),
-        ],
-        between: Annotated[
-            list[str] | None,
-            typer.Option(
-                help="Only between this annotator and others named, a model too; can be given several times. "
-                "All people by default.",
-                show_default=False,
-                autocompletion=complete.annotators,
-            ),
-        ] = None,
-        run: Annotated[
-            Path | None,
-            typer.Option(
-                help="Run directory, or TREC run: its topics, and what its recipe matches. A document whose text "
-                "has changed since it was ranked is not graded.",
-                show_default=False,
-                autocompletion=complete.runs,
-            ),
-        ] = None,
+        annotator: str = option(
+            "Name of the annotator who decides.", default=REQUIRED, completes="annotators"
+        ),
+        between: list[str] | None = option(
+            "Only between this annotator and others named, a model too; can be given several times. "
+            "All people by default.",
+            completes="annotators",
+        ),
+        run: Path | None = option(
+            "Run directory, or TREC run: its topics, and what its recipe matches. A document whose text "
+            "has changed since it was ranked is not graded.",
+            completes="runs",
+        ),
         data: DataOption = None,
-        topic: Annotated[
-            str | None, typer.Option(help="Decide on this topic only.", show_default=False)
-        ] = None,
-        document: Annotated[
-            str | None, typer.Option(help="Decide on this document only.", show_default=False)
-        ] = None,
-        grade: Annotated[
-            int | None,
-            typer.Option(min=0, help="The deciding grade, without being asked.", show_default=False),
-        ] = None,
-        reason: Annotated[
-            str, typer.Option(help="With --grade: why, for the record.", show_default=False)
-        ] = "",
+        topic: str | None = option("Decide on this topic only."),
+        document: str | None = option("Decide on this document only."),
+        grade: int | None = option("The deciding grade, without being asked.", min=0),
+        reason: str = option("With --grade: why, for the record.", default=""),
         log: LogOption = None,
-        plain: Annotated[
-            bool, typer.Option("--plain", help="Ordinary prompts, for screen readers and simple terminals.")
-        ] = False,
+        plain: bool = flag("Ordinary prompts, for screen readers and simple terminals."),
     ) -> None:
         """Go through the documents that annotators disagree on, and write deciding events.
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli import complete
 from searchapp.cli.commands import JsonOption, OverwriteOption, TaskArgument, command
 from searchapp.cli.judgment_options import (
     AnnotatorsOption,
@@ -29,6 +28,7 @@ from searchapp.config.settings import Settings
 from searchapp.errors import UsageError
 from searchapp.judging.events import Kind
 from searchapp.judging.judgments import Rule
+from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -48,15 +48,8 @@ class Format(StrEnum):
     official = "official"
 
 
-DataOption = Annotated[
-    Path | None, typer.Option(help="official: folder with the task's official files.", show_default=False)
-]
-SplitOption = Annotated[
-    str | None,
-    typer.Option(
-        help="official: the split that the topics are of.", show_default=False, autocompletion=complete.splits
-    ),
-]
+DataOption = Annotated[Path | None, option("official: folder with the task's official files.")]
+SplitOption = Annotated[str | None, option("official: the split that the topics are of.", completes="splits")]
 
 
 def register_export_import(group: typer.Typer) -> None:
@@ -66,23 +59,19 @@ def register_export_import(group: typer.Typer) -> None:
     def export(
         settings: Settings,
         task: TaskArgument,
-        out: Annotated[Path, typer.Option(help="File to write; - is stdout.", show_default=False)],
-        format_: Annotated[
-            Format,
-            typer.Option(
-                "--format",
-                help="jsonl: every event; qrels: the grade that holds; trec: every annotator's grade; "
-                "official: the task's own gold file.",
-            ),
-        ] = Format.jsonl,
+        out: Path = option("File to write; - is stdout.", default=REQUIRED),
+        format_: Format = option(
+            "jsonl: every event; qrels: the grade that holds; trec: every annotator's grade; "
+            "official: the task's own gold file.",
+            "--format",
+            default=Format.jsonl,
+        ),
         data: DataOption = None,
         split: SplitOption = None,
-        rule: Annotated[
-            Rule,
-            typer.Option(
-                help="qrels, official: how several annotators' grades become one, where nobody has decided."
-            ),
-        ] = Rule.majority,
+        rule: Rule = option(
+            "qrels, official: how several annotators' grades become one, where nobody has decided.",
+            default=Rule.majority,
+        ),
         annotator: AnnotatorsOption = None,
         log: LogOption = None,
         overwrite: OverwriteOption = False,
@@ -130,49 +119,19 @@ def register_export_import(group: typer.Typer) -> None:
     def import_(
         settings: Settings,
         task: TaskArgument,
-        file: Annotated[
-            Path,
-            typer.Argument(
-                help="A file with judgments; official: or the folder of gold files that export has written.",
-                show_default=False,
-            ),
-        ],
-        format_: Annotated[
-            Format,
-            typer.Option(
-                "--format",
-                help="jsonl, or one annotator's grades: qrels, or official, the task's own gold file.",
-            ),
-        ] = Format.jsonl,
-        annotator: Annotated[
-            str | None,
-            typer.Option(
-                help="qrels, official: whose grades these are.",
-                show_default=False,
-                autocompletion=complete.annotators,
-            ),
-        ] = None,
-        kind: Annotated[Kind, typer.Option(help="qrels, official: a person's, or a model's.")] = Kind.person,
-        data: Annotated[
-            Path | None,
-            typer.Option(
-                help="Folder with the task's official files: which topics there are.", show_default=False
-            ),
-        ] = None,
-        split: Annotated[
-            str | None,
-            typer.Option(
-                help="The split that the topics are of; any by default. Official needs it.",
-                show_default=False,
-            ),
-        ] = None,
-        lenient: Annotated[
-            bool,
-            typer.Option(
-                "--lenient",
-                help="Import judgments on topics and documents that the task does not have, too.",
-            ),
-        ] = False,
+        file: Path = argument(
+            "A file with judgments; official: or the folder of gold files that export has written."
+        ),
+        format_: Format = option(
+            "jsonl, or one annotator's grades: qrels, or official, the task's own gold file.",
+            "--format",
+            default=Format.jsonl,
+        ),
+        annotator: str | None = option("qrels, official: whose grades these are.", completes="annotators"),
+        kind: Kind = option("qrels, official: a person's, or a model's.", default=Kind.person),
+        data: Path | None = option("Folder with the task's official files: which topics there are."),
+        split: str | None = option("The split that the topics are of; any by default. Official needs it."),
+        lenient: bool = flag("Import judgments on topics and documents that the task does not have, too."),
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -341,12 +300,7 @@ def register_imports(group: typer.Typer) -> None:
     def retract(
         settings: Settings,
         task: TaskArgument,
-        number: Annotated[
-            int,
-            typer.Option(
-                "--import", help="The import's number, see `judgments imports`.", show_default=False
-            ),
-        ],
+        number: int = option("The import's number, see `judgments imports`.", "--import", default=REQUIRED),
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:

@@ -6,11 +6,10 @@ from contextlib import closing
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli import complete
 from searchapp.cli.commands import JsonOption, TaskArgument, command
 from searchapp.cli.judgment_options import (
     AnnotatorsOption,
@@ -25,6 +24,7 @@ from searchapp.cli.output import print_json, say, show, stdout_console
 from searchapp.cli.tables import print_table
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
+from searchapp.options import argument, flag, option
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -52,30 +52,20 @@ def register_listing(group: typer.Typer) -> None:
     def list_(
         settings: Settings,
         task: TaskArgument,
-        annotator: Annotated[
-            list[str] | None,
-            typer.Option(
-                help="Only this annotator, a model too; can be given several times.",
-                show_default="everybody",
-                autocompletion=complete.annotators,
-            ),
-        ] = None,
-        topic: Annotated[
-            list[str] | None,
-            typer.Option(help="Only this topic; can be given several times.", show_default="all"),
-        ] = None,
-        action: Annotated[
-            list[What] | None,
-            typer.Option(
-                help="Only grades, skips, “can't tell”, mere notes, or decisions; can be given several times.",
-                show_default="all",
-            ),
-        ] = None,
-        grade: Annotated[
-            list[int] | None,
-            typer.Option(min=0, help="Only this grade; can be given several times.", show_default="all"),
-        ] = None,
-        noted: Annotated[bool, typer.Option("--noted", help="Only what has a note or a reason.")] = False,
+        annotator: list[str] | None = option(
+            "Only this annotator, a model too; can be given several times.",
+            show_default="everybody",
+            completes="annotators",
+        ),
+        topic: list[str] | None = option("Only this topic; can be given several times.", show_default="all"),
+        action: list[What] | None = option(
+            "Only grades, skips, “can't tell”, mere notes, or decisions; can be given several times.",
+            show_default="all",
+        ),
+        grade: list[int] | None = option(
+            "Only this grade; can be given several times.", min=0, show_default="all"
+        ),
+        noted: bool = flag("Only what has a note or a reason."),
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -155,7 +145,7 @@ def register_agreement(group: typer.Typer) -> None:
         settings: Settings,
         task: TaskArgument,
         annotator: AnnotatorsOption = None,
-        worst: Annotated[int, typer.Option(min=0, help="Disputed documents to show.")] = 10,
+        worst: int = option("Disputed documents to show.", default=10, min=0),
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -315,7 +305,7 @@ def register_safety(group: typer.Typer) -> None:
     @command(group)
     def backup(
         settings: Settings,
-        file: Annotated[Path, typer.Argument(help="New file to write.", show_default=False)],
+        file: Path = argument("New file to write."),
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:
