@@ -1,4 +1,4 @@
-"""Single searches and a batch in a large index: the embedded engine in three ways, and Elasticsearch.
+"""Single searches and a batch in a large index: the embedded engine in two ways, and Elasticsearch.
 
     python -m tests.server --heap 1g -- python benchmarks/single_queries.py --data DIR [--documents 1000000]
 
@@ -6,7 +6,7 @@ Documents and queries are those of growth.py: synthetic texts with the words and
 queries of three to eight words, in one field with the built-in analyzer `english` (k1 1.2, b 0.75). Elasticsearch gets
 the same documents in one index of one shard without replicas, merged into one segment.
 
-The embedded engine is asked as it is, without compiled functions, and so that it scores all documents. In each round
+The embedded engine is asked as it is, and so that it scores all documents, as without compiled functions. In each round
 every query is asked of every system in turn, so that all meet the same load of the machine; a round before the first
 one warms up and is not counted. Printed are medians and 99th percentiles over all rounds, in milliseconds: by the
 clock; of this process's own work, which other work on the machine lengthens less; and of Elasticsearch what it says
@@ -36,7 +36,6 @@ from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
-from searchapp.lucene import native
 from searchapp.model import Hits, float32
 from searchapp.processes import cores
 
@@ -101,20 +100,15 @@ def built(engine: Engine, generator: Generator, count: int) -> Index:
 
 
 def embedded_systems(engine: EmbeddedEngine) -> list[System]:
-    """The embedded engine, as it is, without compiled functions, and without pruning."""
-    by_numpy, whole = engine.open(NAME), engine.open(NAME)
+    """The embedded engine, as it is, and without pruning."""
+    whole = engine.open(NAME)
     whole._searchers[0].pruner = _Never()  # type: ignore[assignment]
 
     def asking(index: EmbeddedIndex) -> Callable[[Body], Answered]:
         return lambda body: (list(*index.search([body])), None)
 
-    def asking_numpy(body: Body) -> Answered:
-        with native.without():
-            return list(*by_numpy.search([body])), None
-
     return [
         System("embedded", asking(engine.open(NAME))),
-        System("embedded, by NumPy", asking_numpy),
         System("embedded, all scored", asking(whole)),
     ]
 

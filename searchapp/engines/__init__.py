@@ -24,22 +24,23 @@ def open_engine(
 ) -> Engine:
     """The engine that the settings select.
 
-    `notify` is called with a sentence when the engine waits longer than a person expects. A server is asked
+    `notify` is called with a sentence when the engine waits or searches longer than a person expects. A server is asked
     `attempts` times, and given `timeout` seconds each time, or as is usual for its engine.
     """
     if settings.uses_server:
         return open_server(settings, notify, attempts=attempts, timeout=timeout)
-    return open_on_disk(settings)
+    return open_on_disk(settings, notify=notify)
 
 
-def open_on_disk(settings: Settings, remembered: int = 0) -> OnDisk:
+def open_on_disk(settings: Settings, remembered: int = 0, notify: Notify = no_notice) -> OnDisk:
     """The engine that needs no server, whichever the settings select.
 
     Each index keeps the answers of what it has searched in so many bytes `remembered`, for who asks the same often.
+    `notify` is called as by `open_engine`.
     """
     from searchapp.engines.embedded import EmbeddedEngine
 
-    return EmbeddedEngine.at(settings, remembered)
+    return EmbeddedEngine.at(settings, remembered, notify)
 
 
 def open_server(

@@ -57,13 +57,12 @@ from searchapp.lucene.queries.parser import Parser
 from searchapp.lucene.queries.query import Query
 from searchapp.lucene.queries.rewrite import settled
 from searchapp.lucene.search.highlight import Emitted, Highlighter
-from searchapp.lucene.search.pruning import Pruned
 from searchapp.lucene.search.request import READERS, BodyReader, Request
 from searchapp.lucene.search.scoring import Answer, Memory, Packed, finite_scores, packed, unpacked
 from searchapp.lucene.search.searcher import Parts, Searcher, counts, shared_out
 from searchapp.lucene.similarity import Float32s
 from searchapp.model import AnalysisStep, Body, Counts, Document, Explanation, Hits, IndexInfo
-from searchapp.progress import Advance, Progress, no_progress
+from searchapp.progress import Advance, Notify, Progress, no_notice, no_progress
 
 _log = logging.getLogger("searchapp.requests")
 
@@ -75,6 +74,9 @@ TOGETHER = 8
 
 LARGE, BATCH_OF_LARGE = 200_000, 8
 """From so many documents on a batch has so many: a topic takes so long that gathering terms gains nothing."""
+
+MANY_TO_SCORE = 200_000
+"""From so many documents on, users are told that there are no compiled functions: all documents are scored then."""
 
 FIRST_OF_LARGE = 64
 """Topics there from which on the start of processes pays; what these have in common is prepared for the processes."""
@@ -94,7 +96,7 @@ class EmbeddedIndex:
         self._bodies = BodyReader(
             Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader.parts[0]))
         )
-        self._searchers = [Searcher(part, analyzers) for part in reader.parts]
+        self._searchers = [Searcher(part) for part in reader.parts]
         self._emitted = Emitted(analyzers)
         self.is_closed = False
 
@@ -326,9 +328,9 @@ class EmbeddedIndex:
         is_new = not self._searchers[0].remembers(words)
         answers = [searcher.best_again(asked, words) for searcher in self._searchers]
         if is_new:
-            first = answers[0]
-            self._tell(1, isinstance(first, Pruned), int(isinstance(first, Pruned) and first.is_compiled))
-        return self._merged(request, [answer[:2] for answer in answers])
+            pruned = int(answers[0][1])
+            self._tell(1, pruned, pruned)
+        return self._merged(request, [answer for answer, _pruned in answers])
 
     def _hits(self, documents: Numbers, scores: Float32s) -> Hits:
         return Hits(self._reader.ids_of(documents), scores.tolist())
@@ -372,18 +374,24 @@ class EmbeddedEngine:
     has_shards = False
 
     def __init__(
-        self, home: Path, prefix: str, analyzers: MakeAnalyzers | None = None, remembered: int = 0
+        self,
+        home: Path,
+        prefix: str,
+        analyzers: MakeAnalyzers | None = None,
+        remembered: int = 0,
+        notify: Notify = no_notice,
     ) -> None:
         self._remembered = remembered
+        self._notify = notify
         self._folder = home / INDEXES
         self._prefix = prefix
         self._analyzers = analyzers or _analyzers
         self._open: list[EmbeddedIndex] = []
 
     @classmethod
-    def at(cls, settings: Settings, remembered: int = 0) -> EmbeddedEngine:
+    def at(cls, settings: Settings, remembered: int = 0, notify: Notify = no_notice) -> EmbeddedEngine:
         """The engine of the settings' home folder; nothing is made before an index is."""
-        return cls(settings.home, settings.index_prefix, remembered=remembered)
+        return cls(settings.home, settings.index_prefix, remembered=remembered, notify=notify)
 
     def info(self) -> EngineInfo:
         return EngineInfo("embedded", __version__, str(self._folder))
@@ -540,11 +548,21 @@ class EmbeddedEngine:
         if reader is None:
             folder = self._versions(name).folder
             raise EngineRefused(f"there is no index in {folder}: make it with `searchapp index {name}`")
+        self._warn_if_slow(reader.count)
         memory = Memory(self._remembered) if self._remembered else None
         index = EmbeddedIndex(reader, self._analyzers(reader.schema.analysis), memory)
         # What is closed is let go, with the descriptors of its mapped files.
         self._open = [*(one for one in self._open if not one.is_closed), index]
         return index
+
+    def _warn_if_slow(self, documents: int) -> None:
+        """Notify once if an index is so large that the lack of compiled functions slows searches down."""
+        lacking = native.lacking() if documents >= MANY_TO_SCORE else ""
+        if lacking:
+            notify, self._notify = self._notify, no_notice
+            notify(
+                f"searching {documents:,} documents takes several times as long without compiled functions: {lacking}"
+            )
 
     def _of_serving(self, name: str, read: Callable[[Path], T]) -> T | None:
         """What is read of the version that serves, None if none does.

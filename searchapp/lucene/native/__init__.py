@@ -1,7 +1,7 @@
 """The library of compiled functions: `kernels.c`, `maxscore.c` and `phrases.c`.
 
 `library()` is None where no C compiler was found when searchapp was built, or where the file belongs to other
-sources; NumPy does the work then.
+sources; all documents are scored by NumPy then.
 """
 
 from __future__ import annotations

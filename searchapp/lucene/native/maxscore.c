@@ -1,8 +1,8 @@
-/* The best documents of one query: what `pruning` and `maxscore` say, for sums and maxima of what terms give.
+/* The best documents of one query, see `pruning`: for sums and maxima of what terms give.
 
    A document is scored only where the bounds of what its terms give reach the threshold, the score of the last one of
-   the best found so far. Bounds are sums in double, scores those of `similarity.scores` and `sums`: float where they are
-   float there, added in the same order. So both ways agree to the last bit.
+   the best found so far. Bounds are sums in double, scores those of `similarity.scores` and `scores.total`: float where
+   they are float there, added in the same order. So both ways agree to the last bit.
 
    What a file says is compared with what there is before anything is read by it: MISFIT. Documents that are not
    ascending are only found in the wrong place. */
@@ -316,22 +316,23 @@ static Kind kind_of(const Search *search, int64_t sum)
     return postings <= query->few ? SHORT : APART;
 }
 
-/* Say in which order scores are added: rare terms first, then common ones, then what is rounded; `sums.total`. */
+/* Say in which order scores are added: rare terms first, then common ones, then what is rounded, and last what is
+   optional; see `scores.total`. */
 static void arrange(Search *search)
 {
-    int64_t end = 0;
+    int64_t end = 0, sums = search->query->sum_count - search->query->has_optional;
     search->group_count = 0;
-    for (int64_t sum = 0; sum < search->query->sum_count; sum++) {
+    for (int64_t sum = 0; sum < sums; sum++) {
         Kind kind = kind_of(search, sum);
         if (kind == APART) continue;
         end = append(search, sum, end, 1, kind == SHORT);
         end_group(search, end, kind == SHORT);
     }
-    for (int64_t sum = 0; sum < search->query->sum_count; sum++)
+    for (int64_t sum = 0; sum < sums; sum++)
         if (kind_of(search, sum) == JOINED) end = append(search, sum, end, 0, 1);
     if (search->query->tie_breaker < 0) end_group(search, end, 0);
     for (int64_t sum = 0; sum < search->query->sum_count; sum++) {
-        if (kind_of(search, sum) != APART) continue;
+        if (sum < sums && kind_of(search, sum) != APART) continue;
         end = append(search, sum, end, 1, 0);
         end = append(search, sum, end, 0, 1);
         end_group(search, end, 1);

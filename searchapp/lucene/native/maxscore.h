@@ -45,16 +45,17 @@ typedef struct {
     const int32_t *ranks; /* the place of each document among the ids in order */
     const uint8_t *live; /* whether each document counts; nothing if all do */
     double slack; /* what a bound is compared with, of the threshold */
-    int64_t few; /* a rounded sum of no more postings is `sums.total_of_few` */
+    int64_t few; /* a rounded sum of no more postings is `scores.total_of_few` */
     int64_t common; /* a term with more postings is common, see `rows` */
     int64_t clause_count;
     const Clause *clauses;
     const Marks *const *marks; /* of each clause, or nothing */
-    int64_t sum_count; /* the query is made of sums of clauses, see `together.Clause` */
+    int64_t sum_count; /* the query is made of sums of clauses, see `kernels.Clause` */
     const int64_t *sum_ends; /* of each sum: where the clauses of the next one begin */
     const int64_t *sum_rounded; /* of each sum: whether it is rounded before it is added */
     /* Of each sum: its terms that only occur in other parts of the index, and in how many documents; or nothing. */
     const int64_t *terms_elsewhere, *postings_elsewhere;
+    int64_t has_optional; /* whether the last sum is added to the score of what matches another one */
     double tie_breaker; /* negative for the sum of these, else for their maximum */
     int64_t excluded_count;
     const int32_t *excluded; /* documents that do not match, ascending */
@@ -147,12 +148,12 @@ static float score_in(const Clause *clause, uint32_t frequency, int32_t document
     return score_of(clause, (float)frequency * clause->inverses[clause->norms[document]]);
 }
 
-/* The score of a document from what the clauses give: groups are added up, or the greatest counts, as in `sums`. */
+/* The score of a document from what the clauses give: groups are added up, or the greatest counts; then what is optional. */
 static float add_up(const Search *search)
 {
     double sum = 0, best = 0, rest = 0;
-    int64_t place = 0;
-    for (int64_t group = 0; group < search->group_count; group++) {
+    int64_t place = 0, groups = search->group_count - search->query->has_optional;
+    for (int64_t group = 0; group < groups; group++) {
         int is_apart = search->rounded[group] != 0;
         double of_group = is_apart ? 0 : sum;
         for (; place < search->group_ends[group]; place++) of_group += search->given[search->order[place]];
@@ -164,9 +165,12 @@ static float add_up(const Search *search)
             sum = is_apart ? sum + (float)of_group : of_group;
         }
     }
-    if (search->query->tie_breaker < 0) return (float)sum;
     double others = rest * search->query->tie_breaker;
-    return (float)(best + others);
+    float score = (float)(search->query->tie_breaker < 0 ? sum : best + others);
+    if (!search->query->has_optional) return score;
+    double optional = 0;
+    for (; place < search->group_ends[groups]; place++) optional += search->given[search->order[place]];
+    return (float)((double)score + (float)optional);
 }
 
 /* The best documents so far: a heap with the worst of them first */
@@ -251,16 +255,21 @@ static int is_excluded(const Search *search, int32_t document)
     return 0;
 }
 
-/* Score a document, unless a clause before `first` stands there: it was taken with that one, or is none of the best. */
+/* Score a document, unless a clause before `first` stands there: it was taken with that one, or is none of the best. What
+   has none of the clauses that must match is left out. */
 static void take(Search *search, int32_t document, int64_t first)
 {
-    for (int64_t number = 0; number < search->query->clause_count; number++) {
+    const Query *query = search->query;
+    int64_t required = query->has_optional ? query->sum_ends[query->sum_count - 2] : query->clause_count;
+    int matches = 0;
+    for (int64_t number = 0; number < query->clause_count; number++) {
         uint32_t frequency = frequency_in(search, number, document);
         if (frequency && number < first) return;
         search->given[number] = frequency ? score_in(&search->clauses[number], frequency, document) : 0;
+        matches |= frequency && search->numbers[number] < required;
     }
-    if (is_excluded(search, document)) return;
-    keep(search, key_by(add_up(search), search->query->ranks[document]), document);
+    if (!matches || is_excluded(search, document)) return;
+    keep(search, key_by(add_up(search), query->ranks[document]), document);
 }
 
 #endif

@@ -1,28 +1,23 @@
-"""The best documents by the C functions: batches of topics (`kernels.c`) and single queries (`maxscore.c`).
+"""The best documents of a batch of topics by the C functions (`kernels.c`), and the queries that they take: `Flat`.
 
-Both answer sums and maxima of the scores of terms and other scored leaves, to the bits of `topk` and `maxscore` in
-NumPy, in a third of the time; other queries are left to `Scorer`. `LaidOut`: the impacts of a term as one number
-for each document of the index, where that pays. The library is `native`; without it nothing here is used.
+They answer sums and maxima of the scores of terms and other scored leaves, to the bits of `scoring`, in a third of the
+time; other queries are left to `Scorer`. The library is `native`; without it nothing here is used.
 """
 
 from __future__ import annotations
 
 import ctypes
-import struct
-import threading
-from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import accumulate, chain
-from typing import Any, Protocol, TypeAlias
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import native
-from searchapp.lucene.index.impacts import Impacts
-from searchapp.lucene.index.reader import BoundedPostings, FieldReader, IndexReader, Numbers
+from searchapp.lucene.index.reader import IndexReader, Numbers
 from searchapp.lucene.queries.match_all import gives_nothing
 from searchapp.lucene.queries.query import (
     Bool,
@@ -34,11 +29,10 @@ from searchapp.lucene.queries.query import (
     without_boosts,
 )
 from searchapp.lucene.queries.term import Term
-from searchapp.lucene.search.maxscore import SLACK, is_bounded
 from searchapp.lucene.search.request import Request
-from searchapp.lucene.search.scoring import FEW, NOTHING, Answer
+from searchapp.lucene.search.scoring import FEW, Answer
 from searchapp.lucene.search.term_scores import Row, Rows, most_of_a_rare_term
-from searchapp.lucene.similarity import Float32s
+from searchapp.lucene.similarity import ONE, Float32s
 
 Longs = NDArray[np.int64]
 
@@ -258,51 +252,59 @@ class Clause:
 class Flat:
     """A query as clauses that are added up, or of which the greatest counts if there is a `tie_breaker`.
 
-    `excluded` are leaves of few documents that must not match.
+    `excluded` are leaves of few documents that must not match. `optional` clauses, if there are any, add to the scores
+    of what one of the others matches: Lucene rounds both sums before it adds them.
     """
 
     clauses: Sequence[Clause]
     excluded: Sequence[Leaf] = ()
     all_match: bool = False
     tie_breaker: float = SUM
+    optional: Sequence[Clause] = ()
 
     @classmethod
-    def of(cls, query: Query) -> Flat | None:
+    def of(cls, query: Query, boost: np.float32 = ONE) -> Flat | None:
         """A rewritten query as clauses, None for what can't be said so. It comes to the scores of `Scorer.scores`."""
-        query, boost = without_boosts(query)
+        query, boost = without_boosts(query, boost)
         if isinstance(query, TermsDisjunction | ScoredLeaf):
             return cls([Clause.of(query, boost, rounded=False)])
         if isinstance(query, DisMax):
             if not query.tie_breaker >= 0:
                 return None
-            clauses = list(_clauses(query.queries, boost, rounded=True))
-            return _unless_other(
-                cls(clauses, tie_breaker=float(np.float32(query.tie_breaker))), query.queries
-            )
+            clauses = _clauses(query.queries, boost, rounded=True)
+            return cls(clauses, tie_breaker=float(np.float32(query.tie_breaker))) if clauses else None
         if not isinstance(query, Bool) or query.filter or query.minimum > 1:
             return None
-        if query.must and (query.minimum or not all(map(gives_nothing, query.must))):
+        excluded = [one for one in query.must_not if isinstance(one, Leaf) and one.has_few_documents]
+        if len(excluded) < len(query.must_not) or (query.must and query.minimum):
             return None
-        if not all(isinstance(one, Leaf) and one.has_few_documents for one in query.must_not):
+        if all(map(gives_nothing, query.must)):
+            clauses = _clauses(query.should, boost, rounded=False)
+            return cls(clauses, excluded, all_match=bool(query.must)) if clauses else None
+        required = cls.of(query.must[0], boost) if len(query.must) == 1 else None
+        optional = _clauses(query.should, boost, rounded=False)
+        if required is None or required.excluded or required.all_match or required.optional or not optional:
             return None
-        clauses = list(_clauses(query.should, boost, rounded=False))
-        excluded = [one for one in query.must_not if isinstance(one, Leaf)]
-        return _unless_other(cls(clauses, excluded, all_match=bool(query.must)), query.should)
+        if any(clause.rounded for clause in optional):
+            return None
+        return replace(required, excluded=excluded, optional=optional)
 
 
-def _unless_other(flat: Flat, queries: Sequence[Query]) -> Flat | None:
-    """The clauses of some queries, None if some of these are none."""
-    return flat if len(flat.clauses) == len(queries) > 0 else None
+def _clauses(queries: Sequence[Query], boost: np.float32, rounded: bool) -> list[Clause]:
+    """Queries as clauses, nothing if some are none.
 
-
-def _clauses(queries: Iterable[Query], boost: np.float32, rounded: bool) -> Iterator[Clause]:
-    """Those that are clauses. The terms of a disjunction without a boost are clauses of a sum, see `disjunctions`."""
+    The terms of a disjunction without a boost are clauses of a sum, see `disjunctions`.
+    """
+    clauses = []
     for query in queries:
         inner, factor = without_boosts(query, boost)
         if isinstance(inner, TermsDisjunction):
-            yield Clause.of(inner, factor, rounded or inner is not query)
+            clauses.append(Clause.of(inner, factor, rounded or inner is not query))
         elif isinstance(inner, ScoredLeaf):
-            yield Clause.of(inner, factor, rounded)
+            clauses.append(Clause.of(inner, factor, rounded))
+        else:
+            return []
+    return clauses
 
 
 def _written(terms: TermsDisjunction | ScoredLeaf) -> tuple[str, ...]:
@@ -410,355 +412,10 @@ class Together:
 
 
 def _flat(request: Request) -> Flat | None:
-    return Flat.of(request.query) if request.frame.after is None else None
+    flat = Flat.of(request.query) if request.frame.after is None else None
+    return None if flat is None or flat.optional else flat
 
 
 def _from(answer: Answer | None, first: int) -> Answer | None:
     """An answer from a place on."""
     return answer if answer is None or not first else (answer[0][first:], answer[1][first:])
-
-
-PostingsKey: TypeAlias = Hashable
-"""A field and a term of it, or a phrase and its boost."""
-
-MAP_BYTES = 192 << 20
-"""Memory for the impacts of terms, one for each document of the index."""
-
-MAP_SHARE = 32
-"""Terms in more than one document in this many may have their impacts kept so."""
-
-MOST = 2048
-"""Terms that are kept so at most: in a small index all memory for them would be asked of the system in vain."""
-
-REPEATED = 4
-"""In so many of the first queries of a batch a term is worth preparing."""
-
-LOOKED_UP = 16
-"""Postings that are laid out in the time of one search for a document among many."""
-
-
-class Postings(Protocol):
-    """The postings of a term: documents, ascending, and their impacts."""
-
-    @property
-    def key(self) -> PostingsKey: ...
-    @property
-    def documents(self) -> Numbers: ...
-    @property
-    def impacts(self) -> Impacts: ...
-
-
-class LaidOut:
-    """The impacts of terms that are looked up again and again, one for each document of the index.
-
-    A term's are laid out once the searches among its postings have taken as long, so that it never takes twice as long
-    as it must.
-    """
-
-    def __init__(self, count: int, limit: int) -> None:
-        self._count = count
-        self._width = self._bytes_of_term(count)
-        self.most = min(MOST, limit // max(1, self._width))
-        """Terms whose impacts may be laid out at the same time."""
-
-        self._maps: OrderedDict[PostingsKey, Impacts] = OrderedDict()
-        self._searched: dict[PostingsKey, int] = {}
-        self._rooms: NDArray[np.uint8] | None = None
-
-    @property
-    def known(self) -> Mapping[PostingsKey, Impacts]:
-        """What is laid out now."""
-        return self._maps
-
-    @staticmethod
-    def _bytes_of_term(count: int) -> int:
-        return count
-
-    def _lay_out(self, clause: Postings, room: Impacts) -> None:
-        """Write what a term has into its room, which is all 0."""
-        room[clause.documents] = clause.impacts
-
-    def of(self, clause: Postings, wanted: int) -> Impacts | None:
-        """The impacts of a clause in all documents, if they are laid out; `wanted` documents are to be looked up."""
-        key = clause.key
-        found = self._maps.get(key)
-        if found is not None:
-            self._maps.move_to_end(key)
-            return found
-        frequency = len(clause.documents)
-        if frequency * MAP_SHARE < self._count or not self.most:
-            return None
-        searched = self._searched.get(key, 0) + wanted
-        if searched * LOOKED_UP < frequency + self._count // MAP_SHARE:
-            self._searched[key] = searched
-            return None
-        self._searched.pop(key, None)
-        found = self._room()
-        found.fill(0)
-        try:
-            self._lay_out(clause, found)
-        except IndexError:
-            self._maps.clear()  # the room is nobody's
-            raise
-        self._maps[key] = found
-        return found
-
-    def prepare(self, wanted: Iterable[Postings]) -> None:
-        """Lay out the impacts of terms that are wanted several times, before processes are forked that would do so."""
-        counts: Counter[PostingsKey] = Counter()
-        clauses: dict[PostingsKey, Postings] = {}
-        for clause in wanted:
-            clauses[clause.key] = clause
-            counts[clause.key] += 1
-        for key, count in counts.most_common(self.most):
-            if count >= REPEATED:
-                self.of(clauses[key], self._count)
-
-    def _room(self) -> Impacts:
-        """Memory for a term: new one, or that of the term that was asked for longest ago."""
-        if self._rooms is None:
-            # One array, which the system may have in large pages: looking up among small ones takes longer.
-            self._rooms = np.empty((self.most, self._width), np.uint8)
-        if len(self._maps) < self.most:
-            return np.asarray(self._rooms[len(self._maps)])
-        _key, found = self._maps.popitem(last=False)
-        return found
-
-
-MOST_TERMS = 1 << 15
-"""Terms whose postings are kept at hand, some 700 bytes each."""
-
-_CLAUSE = struct.Struct("=10qd")
-"""`Clause` of maxscore.c."""
-
-_TYPES: dict[str, type[ctypes._SimpleCData[Any]]] = {
-    "slack": ctypes.c_double,
-    "tie_breaker": ctypes.c_double,
-    **dict.fromkeys(("ranks", "live", "excluded", "room", "documents", "scores", "looks"), ctypes.c_void_p),
-    **dict.fromkeys(("clauses", "marks", "sum_ends", "sum_rounded"), ctypes.c_char_p),
-    **dict.fromkeys(("terms_elsewhere", "postings_elsewhere"), ctypes.c_char_p),
-}
-
-
-class _Query(ctypes.Structure):
-    """`Query` of maxscore.c."""
-
-    _fields_ = [
-        (name, _TYPES.get(name, ctypes.c_int64))
-        for name in (
-            *("count", "ranks", "live", "slack", "few", "common"),
-            *("clause_count", "clauses", "marks", "sum_count", "sum_ends", "sum_rounded"),
-            *("terms_elsewhere", "postings_elsewhere"),
-            *("tie_breaker", "excluded_count", "excluded", "size", "room"),
-            *("found", "documents", "scores", "looks"),
-        )
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """A term that stands in some document, and what maxscore.c knows of it.
-
-    `is_bounded` says whether its scores are numbers that float32 has in full precision.
-    """
-
-    key: Hashable
-    postings: BoundedPostings
-    is_bounded: bool
-    packed: bytes
-
-    @property
-    def documents(self) -> Numbers:
-        return self.postings.documents
-
-    @property
-    def impacts(self) -> Impacts:
-        return self.postings.impacts
-
-
-class Marks(LaidOut):
-    """Which documents have a term, and where its postings stand: 16 bytes for 64 documents, `Marks` of maxscore.c."""
-
-    @staticmethod
-    def _bytes_of_term(count: int) -> int:
-        return 16 * (count // 64 + 1)
-
-    def __init__(self, count: int, limit: int) -> None:
-        super().__init__(count, limit)
-        self._addresses: dict[Hashable, int] = {}
-
-    def address(self, clause: Postings) -> int:
-        """Where those of a term are, 0 if there are none."""
-        return 0 if self.of(clause, 0) is None else self._addresses[clause.key]
-
-    def _lay_out(self, clause: Postings, room: Impacts) -> None:
-        library = native.library()
-        documents = clause.documents
-        assert library is not None
-        if library.searchapp_mark(documents.ctypes.data, len(documents), self._count, room.ctypes.data):
-            raise IndexError("the postings of a term are not those of documents")
-        self._addresses[clause.key] = room.ctypes.data
-
-
-class CompiledSearch:
-    """Finds the best documents of the queries that `Flat` can say."""
-
-    def __init__(self, reader: IndexReader, map_bytes: int) -> None:
-        self._reader = reader
-        self._marks = Marks(reader.count, map_bytes)
-        self._terms: dict[tuple[str, float], dict[str, _Term | None]] = {}
-        self._kept = 0
-        self._room: NDArray[np.int64] = np.empty(0, np.int64)
-        self._lock = threading.Lock()
-        """For the room, and so that nobody marks another term where the marks of one are in use."""
-
-    @cached_property
-    def _query(self) -> _Query:
-        """What all queries have in common; made for the first one, since it reads what orders the ids."""
-        self._ranks = np.ascontiguousarray(self._reader.ranks, np.int32)
-        return _Query(
-            count=self._reader.count,
-            ranks=self._ranks.ctypes.data,
-            live=None if self._reader.live is None else self._reader.live.ctypes.data,
-            slack=SLACK,
-            few=FEW,
-            common=most_of_a_rare_term(self._reader.whole_count),
-        )
-
-    def best(self, library: ctypes.CDLL, flat: Flat, excluded: Numbers, size: int) -> Answer | None:
-        """The first `size` documents but the excluded ones, of what it may find.
-
-        None where scores may leave float32, and where it is at work already.
-
-        Raises:
-            IndexError: a number points where nothing is: files were altered.
-        """
-        if not self._lock.acquire(blocking=False):
-            return None  # another thread is at it, or was when this process was forked, where nobody gives it back
-        try:
-            clauses = [self._of_clause(clause) for clause in flat.clauses]
-            every = [term for terms in clauses for term in terms]
-            if not all(term.is_bounded for term in every):
-                return None
-            if not every:
-                return NOTHING
-            return self._found(library, flat, clauses, every, excluded, size)
-        finally:
-            self._lock.release()
-
-    def _found(
-        self,
-        library: ctypes.CDLL,
-        flat: Flat,
-        clauses: Sequence[Sequence[_Term]],
-        every: Sequence[_Term],
-        excluded: Numbers,
-        size: int,
-    ) -> Answer:
-        count, sums = len(every), len(clauses)
-        room = library.searchapp_room(count, sums, size)
-        if len(self._room) < room:
-            self._room = np.empty(room, np.int64)
-            self._query.room = self._room.ctypes.data
-        of_sums = struct.Struct(f"={sums}q")
-        query = self._query
-        query.clause_count = count
-        query.clauses = b"".join([term.packed for term in every])
-        query.marks = struct.pack(f"={count}q", *map(self._marks.address, every))
-        query.sum_count = sums
-        query.sum_ends = of_sums.pack(*accumulate(map(len, clauses)))
-        query.sum_rounded = of_sums.pack(*[clause.rounded for clause in flat.clauses])
-        if self._reader.is_part:
-            elsewhere = [clause.elsewhere(self._reader) for clause in flat.clauses]
-            query.terms_elsewhere = of_sums.pack(*[terms for terms, _postings in elsewhere])
-            query.postings_elsewhere = of_sums.pack(*[postings for _terms, postings in elsewhere])
-        query.tie_breaker = flat.tie_breaker
-        query.excluded_count = len(excluded)
-        if len(excluded):
-            excluded = np.sort(excluded)
-            query.excluded = excluded.ctypes.data
-        query.size = size
-        if library.searchapp_search(ctypes.byref(query)):
-            raise IndexError("the postings of a term are not those of documents")
-        for term, looks in zip(every, self._answered(query.looks, np.int64, count).tolist(), strict=True):
-            if looks:
-                self._marks.of(term, looks)
-        documents = self._answered(query.documents, np.int32, query.found)
-        scores = self._answered(query.scores, np.float32, query.found)
-        return documents.copy(), scores.copy()
-
-    def _answered(self, address: int, kind: type[np.generic], count: int) -> NDArray[Any]:
-        """Numbers that the search has left in its room."""
-        return np.frombuffer(self._room, kind, count, address - self._query.room)
-
-    def may_find(self, flat: Flat) -> bool:
-        """Whether clauses are terms of text fields whose impacts are in files."""
-        return all(
-            isinstance(clause.terms, TermsDisjunction | Term)
-            and _has_impacts(self._reader.fields[clause.terms.field])
-            for clause in flat.clauses
-        )
-
-    def prepare(self, wanted: Iterable[Flat]) -> None:
-        """Mark the terms that several queries have, before processes are forked that would each do so."""
-        if not self._lock.acquire(blocking=False):
-            return
-        try:
-            terms = (term for flat in wanted for clause in flat.clauses for term in self._of_clause(clause))
-            self._marks.prepare(terms)
-        finally:
-            self._lock.release()
-
-    def _of_clause(self, clause: Clause) -> list[_Term]:
-        """The terms of a clause that stand in some document."""
-        terms = clause.terms
-        assert isinstance(terms, TermsDisjunction | Term)
-        known = self._terms.setdefault((terms.field, float(clause.boost)), {})
-        found = []
-        for name in terms.terms if isinstance(terms, TermsDisjunction) else (terms.term,):
-            try:
-                term = known[name]
-            except KeyError:
-                term = known[name] = self._term(self._reader.fields[terms.field], name, clause.boost)
-                self._kept += 1
-            if term is not None:
-                found.append(term)
-        if self._kept > MOST_TERMS:
-            self._terms.clear()
-            self._kept = 0
-        return found
-
-    def _term(self, field: FieldReader, name: str, boost: np.float32) -> _Term | None:
-        rank = field.rank(name)
-        if rank is None:
-            return None
-        found = field.bounded(rank)
-        size = len(found.documents)
-        if not size or {len(found.frequencies), len(found.impacts)} != {size}:
-            raise IndexError("the postings of a term are not in the files")
-        types = found.documents.dtype.str, found.impacts.dtype.str, field.norms.dtype.str
-        if types != ("<i4", "|u1", "|u1") or found.frequencies.dtype.kind != "u":
-            raise IndexError("the postings of a term are no numbers of postings")
-        if len(field.norms) != self._reader.count:
-            raise IndexError("a field does not have the lengths of all documents")
-        frequency = field.document_frequency(name)
-        weight = field.weight(boost, frequency)
-        packed = _CLAUSE.pack(
-            found.documents.ctypes.data,
-            found.impacts.ctypes.data,
-            found.frequencies.ctypes.data,
-            size,
-            found.frequencies.itemsize,
-            found.greatest,
-            field.norms.ctypes.data,
-            field.norm_inverses.ctypes.data,
-            field.edges_above.ctypes.data,
-            frequency,
-            float(weight),
-        )
-        return _Term((field.field.name, name), found, is_bounded(weight), packed)
-
-
-def _has_impacts(field: FieldReader) -> bool:
-    """Whether a field has impacts, none of which is 0."""
-    return field.field.is_text and field.has_impacts and bool(field.norm_inverses.all())

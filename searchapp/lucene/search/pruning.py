@@ -1,4 +1,4 @@
-"""Dynamic pruning: the best documents of a query without scoring those that cannot be among them.
+"""Dynamic pruning: the best documents of a query without scoring those that cannot be among them (`maxscore.c`).
 
     H. Turtle and J. Flood, Query evaluation: strategies and optimizations, 1995 (MaxScore).
     S. Ding and T. Suel, Faster top-k document retrieval using block-max indexes, SIGIR 2011.
@@ -6,164 +6,45 @@
 Every posting has an impact, which bounds its score (see `index.impacts`), so each term has a greatest score. Terms
 are visited from the greatest of these down, the rare ones first. As soon as the remaining terms can't lift a
 document to the threshold, the score of the last of the best found so far, only documents with one of the terms
-before can be among the best. These are followed term by term: the impacts of the others are only looked up for
-them, and a document is dropped as soon as its bound is under the threshold. The rest is scored exactly.
+before can be among the best. A phrase or a synonym is one more term, once its documents are found.
 
-Where too many documents would have to be followed, and where there are many terms, the bounds of all documents are
-added up instead, as long as that takes less time: `maxscore` decides that by counts. A phrase added to the scores
-of terms is one more term, once its documents are found. Bounds are those of sums of positive numbers, a little
-greater than any rounding could make a score.
-
-`Shape` recognises the queries that can be pruned. Sums and maxima of terms are answered by `kernels` if it was
-compiled.
+`Flat` recognises the queries that can be pruned. Without a compiler every document is scored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import NamedTuple, TypeAlias
+import ctypes
+import struct
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from searchapp.lucene import native
-from searchapp.lucene.index import arrays
-from searchapp.lucene.index.impacts import Impacts
-from searchapp.lucene.index.mapping import Analyzers
-from searchapp.lucene.index.reader import FieldReader, IndexReader, Numbers
-from searchapp.lucene.queries.fulltext import Phrase
-from searchapp.lucene.queries.match_all import MatchNone, gives_nothing
-from searchapp.lucene.queries.query import (
-    Bool,
-    Boost,
-    DisMax,
-    Leaf,
-    Query,
-    ScoredLeaf,
-    TermsDisjunction,
-    without_boosts,
-)
+from searchapp.lucene import native, similarity
+from searchapp.lucene.index.impacts import EDGES
+from searchapp.lucene.index.reader import BoundedPostings, FieldReader, IndexReader, Numbers
+from searchapp.lucene.queries.match_all import MatchNone
+from searchapp.lucene.queries.query import Leaf, Query, ScoredLeaf
 from searchapp.lucene.queries.term import Term
-from searchapp.lucene.search import maxscore
-from searchapp.lucene.search.kernels import LOOKED_UP, MAP_BYTES, CompiledSearch, Flat, LaidOut
-from searchapp.lucene.search.maxscore import ADDED, SCATTERED, BoundedClause, Search
-from searchapp.lucene.search.scoring import NOTHING, Answer, Scorer, Scores
-from searchapp.lucene.search.term_scores import CandidateRows, Rows
-from searchapp.lucene.similarity import ONE, Float32s
+from searchapp.lucene.search.kernels import Clause, Flat
+from searchapp.lucene.search.scoring import FEW, NOTHING, Answer
+from searchapp.lucene.search.term_scores import frequency_in_whole, most_of_a_rare_term
+from searchapp.lucene.similarity import Float32s
 
-Part: TypeAlias = tuple[str, Sequence[str], np.float32]
-"""A field, terms of it, and their boost."""
+SLACK = 1 - 2.0**-20
+"""What a bound is compared with, of the threshold: more than all roundings come to."""
 
-Lifting: TypeAlias = tuple[ScoredLeaf, np.float32]
-"""What adds to the scores of its documents, and its boost."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A query that gives a score to what has one of some terms.
-
-    A score is at most the sum of what the terms of `parts` and the leaves `lifting` give. If `is_sum` is true it is
-    that sum, and what has one of them matches. The documents of the leaves `excluded` are left out, and `scored` is the
-    query without these. `matches_all` says that what has none of the terms matches, with the score 0.
-    """
-
-    parts: Sequence[Part]
-    lifting: Sequence[Lifting]
-    is_sum: bool
-    excluded: Sequence[Leaf]
-    scored: Query
-    matches_all: bool
-
-    @classmethod
-    def of(cls, query: Query) -> Shape | None:
-        """The shape of a rewritten query, None for what has another one."""
-        scored, excluded = _without_excluded(query)
-        leaves = [leaf for leaf in excluded if isinstance(leaf, Leaf) and leaf.has_few_documents]
-        if len(leaves) < len(excluded):
-            return None
-        query, boost = without_boosts(scored)
-        optional: Sequence[Query] = ()
-        inner = boost
-        matches_all = False
-        if isinstance(query, Bool) and query.must:
-            if len(query.must) > 1 or query.filter or query.minimum:
-                return None
-            if matches_all := gives_nothing(query.must[0]):
-                query = replace(query, must=())
-            else:
-                optional = query.should
-                query, inner = without_boosts(query.must[0], boost)
-        clauses = _Clauses([], [])
-        is_sum = not isinstance(query, DisMax)
-        if not all(clauses.add(*one, may_lift=is_sum) for one in _inside(query, inner)):
-            return None
-        known = {(field, term) for field, terms, _boost in clauses.parts for term in terms}
-        for one, factor in (without_boosts(one, boost) for one in optional):
-            if not clauses.add(one, factor):
-                return None
-            needs_known = _needs(one, known)
-            if isinstance(one, Term | TermsDisjunction) and not needs_known:
-                return None  # most of their documents would be looked at in vain
-            is_sum = is_sum and needs_known
-        if not clauses.parts and not any(isinstance(leaf, Phrase) for leaf, _boost in clauses.lifting):
-            return None
-        return cls(clauses.parts, clauses.lifting, is_sum, leaves, scored, matches_all)
-
-
-@dataclass(frozen=True, slots=True)
-class _Clauses:
-    """The clauses of a sum or a maximum, see `Shape`."""
-
-    parts: list[Part]
-    lifting: list[Lifting]
-
-    def add(self, query: Query, boost: np.float32, *, may_lift: bool = True) -> bool:
-        """Add a query; returns False if it is no clause whose scores are bounded."""
-        if isinstance(query, TermsDisjunction):
-            self.parts.append((query.field, query.terms, boost))
-        elif isinstance(query, Term):
-            self.parts.append((query.field, (query.term,), boost))
-        elif isinstance(query, ScoredLeaf) and may_lift:
-            self.lifting.append((query, boost))
-        else:
-            return False
-        return True
-
-
-def _needs(query: Query, known: Container[tuple[str, str]]) -> bool:
-    """Whether what matches a query has one of the known terms of fields."""
-    if isinstance(query, Term):
-        return (query.field, query.term) in known
-    return isinstance(query, Phrase) and any((query.field, term) in known for term in query.terms)
-
-
-def _without_excluded(query: Query) -> tuple[Query, Sequence[Query]]:
-    """A query without what must not match, and that."""
-    if isinstance(query, Boost):
-        inner, excluded = _without_excluded(query.query)
-        return Boost(inner, query.boost), excluded
-    if isinstance(query, Bool) and query.must_not:
-        return replace(query, must_not=()), query.must_not
-    return query, ()
-
-
-def _inside(query: Query, boost: np.float32) -> Iterator[tuple[Query, np.float32]]:
-    """The queries of a sum or a maximum and their boosts."""
-    queries: Sequence[Query] = (query,)
-    if isinstance(query, DisMax) and 0 <= query.tie_breaker <= 1:
-        queries = query.queries
-    elif isinstance(query, Bool) and query.is_pure_disjunction:
-        queries = query.should
-    return (without_boosts(one, boost) for one in queries)
-
-
-FEWEST_DOCUMENTS = 200_000
-"""In a smaller index NumPy scores all documents in no more time."""
+WEIGHTS = (1e-12, 1e12)
+"""Between these weights no score leaves the numbers that float32 has in full precision."""
 
 FEWEST_OF_BATCH = 50_000
-"""In a smaller index the compiled functions score all documents for the queries of a batch together in no more time."""
+"""In a smaller index all documents are scored for the queries of a batch together in no more time."""
 
 MOST_SHARE = 400
 """At most one document in this many may be asked for."""
@@ -171,245 +52,357 @@ MOST_SHARE = 400
 EXCLUDED_SHARE = 64
 """At most one document in this many may be left out by what must not match."""
 
-MOST_CLAUSES = 2048
-"""Clauses of queries that are kept, in some 8 MiB."""
+MARKS_BYTES = 192 << 20
+"""Memory for the marks of terms."""
 
-MOST_COMPUTED = 64 << 20
-"""Bytes that may be kept with them of phrases, and of impacts where the index was written before it had these."""
+MARKED_SHARE = 32
+"""Terms in more than one document in this many may be marked."""
 
-SOUGHT = 4096
-"""A phrase whose terms are together in so many documents is only looked for in those that may be among the best."""
+MOST_MARKED = 2048
+"""Terms that are marked at most: in a small index all memory for them would be asked of the system in vain."""
 
-SEARCH = 8
-"""A search for a document among a term's takes as long as looking up so many impacts that are laid out."""
+REPEATED = 4
+"""In so many of the first queries of a batch a term is worth marking."""
+
+LOOKED_UP = 16
+"""Postings that are marked in the time of one search for a document among many."""
+
+BYTES_OF_TERM = 700
+"""Memory for a term that is kept at hand, besides the arrays that were computed for it."""
+
+TERMS_BYTES = 64 << 20
+"""Memory for the terms, phrases and synonyms that are kept at hand."""
+
+_CLAUSE = struct.Struct("=10qd")
+"""`Clause` of maxscore.c."""
+
+_TYPES: dict[str, type[ctypes._SimpleCData[Any]]] = {
+    "slack": ctypes.c_double,
+    "tie_breaker": ctypes.c_double,
+    **dict.fromkeys(("ranks", "live", "excluded", "room", "documents", "scores", "looks"), ctypes.c_void_p),
+    **dict.fromkeys(("clauses", "marks", "sum_ends", "sum_rounded"), ctypes.c_char_p),
+    **dict.fromkeys(("terms_elsewhere", "postings_elsewhere"), ctypes.c_char_p),
+}
 
 
-class Pruned(NamedTuple):
-    """The best documents, their scores, and whether the compiled functions found them."""
+class _Query(ctypes.Structure):
+    """`Query` of maxscore.c."""
 
+    _fields_ = [
+        (name, _TYPES.get(name, ctypes.c_int64))
+        for name in (
+            *("count", "ranks", "live", "slack", "few", "common"),
+            *("clause_count", "clauses", "marks", "sum_count", "sum_ends", "sum_rounded"),
+            *("terms_elsewhere", "postings_elsewhere"),
+            *("has_optional", "tie_breaker", "excluded_count", "excluded", "size", "room"),
+            *("found", "documents", "scores", "looks"),
+        )
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A term or another scored leaf that stands in some document, and what maxscore.c knows of it.
+
+    `key` is the leaf, or the field and the text of a term. `is_bounded` says whether its scores are numbers that
+    float32 has in full precision. `size` is the memory for it.
+    """
+
+    key: Hashable
     documents: Numbers
-    scores: Float32s
-    is_compiled: bool = False
+    arrays: tuple[NDArray[Any], ...]
+    is_bounded: bool
+    packed: bytes
+    size: int = BYTES_OF_TERM
+
+
+class Marks:
+    """Which documents have a term, and where its postings stand: 16 bytes for 64 documents, `Marks` of maxscore.c.
+
+    A term is marked once the searches among its postings have taken as long, so that it never takes twice as long as it
+    must. The marks that were asked for longest ago make room for new ones.
+    """
+
+    def __init__(self, count: int, limit: int) -> None:
+        self._count = count
+        self._width = 16 * (count // 64 + 1)
+        self._most = min(MOST_MARKED, limit // self._width)
+        self._maps: OrderedDict[Hashable, NDArray[np.uint8]] = OrderedDict()
+        self._searched: dict[Hashable, int] = {}
+        self._rooms: NDArray[np.uint8] | None = None
+
+    @property
+    def known(self) -> Mapping[Hashable, NDArray[np.uint8]]:
+        """What is marked now."""
+        return self._maps
+
+    def address(self, term: _Term) -> int:
+        """Where those of a term are, 0 if there are none."""
+        found = self.of(term, 0)
+        return 0 if found is None else int(found.ctypes.data)
+
+    def of(self, term: _Term, wanted: int) -> NDArray[np.uint8] | None:
+        """The marks of a term, if it is marked; `wanted` documents are to be looked up."""
+        found = self._maps.get(term.key)
+        if found is not None:
+            self._maps.move_to_end(term.key)
+            return found
+        frequency = len(term.documents)
+        if frequency * MARKED_SHARE < self._count or not self._most:
+            return None
+        searched = self._searched.get(term.key, 0) + wanted
+        if searched * LOOKED_UP < frequency + self._count // MARKED_SHARE:
+            self._searched[term.key] = searched
+            return None
+        self._searched.pop(term.key, None)
+        found = self._room()
+        found.fill(0)
+        library = native.library()
+        assert library is not None
+        if library.searchapp_mark(term.documents.ctypes.data, frequency, self._count, found.ctypes.data):
+            self._maps.clear()  # the room is nobody's
+            raise IndexError("the postings of a term are not those of documents")
+        self._maps[term.key] = found
+        return found
+
+    def prepare(self, wanted: Iterable[_Term]) -> None:
+        """Mark terms that are wanted several times, before processes are forked that would do so."""
+        counts: Counter[Hashable] = Counter()
+        terms: dict[Hashable, _Term] = {}
+        for term in wanted:
+            terms[term.key] = term
+            counts[term.key] += 1
+        for key, count in counts.most_common(self._most):
+            if count >= REPEATED:
+                self.of(terms[key], self._count)
+
+    def _room(self) -> NDArray[np.uint8]:
+        """Memory for a term: new one, or that of the term that was asked for longest ago."""
+        if self._rooms is None:
+            # One array, which the system may have in large pages: looking up among small ones takes longer.
+            self._rooms = np.empty((self._most, self._width), np.uint8)
+        if len(self._maps) < self._most:
+            return np.asarray(self._rooms[len(self._maps)])
+        _key, found = self._maps.popitem(last=False)
+        return found
 
 
 class Pruner:
-    """Finds the best documents of an index."""
+    """Finds the best documents of the queries that `Flat` can say, in an index or a part of one."""
 
-    def __init__(
-        self, reader: IndexReader, rows: Rows, analyzers: Analyzers, map_bytes: int = MAP_BYTES
-    ) -> None:
-        """`rows` are those of all documents, for what is no term; `analyzers` those of the index."""
+    def __init__(self, reader: IndexReader, marks_bytes: int = MARKS_BYTES) -> None:
         self._reader = reader
-        self._rows = rows
-        self._analyzers = analyzers
-        self._laid_out = LaidOut(reader.count, map_bytes)
-        self._compiled = CompiledSearch(reader, map_bytes)
-        self._clauses: dict[Hashable, BoundedClause | None] = {}
-        self._computed = 0
-        self._spare: list[Float32s] = []
+        self._marks = Marks(reader.count, marks_bytes)
+        self._terms: dict[tuple[str, float], dict[Hashable, _Term | None]] = {}
+        self._bytes = 0
+        self._room: NDArray[np.int64] = np.empty(0, np.int64)
+        self._lock = threading.Lock()
+        """For the room, and so that nobody marks another term where the marks of one are in use."""
 
-    def best(self, query: Query, size: int, *, alone: bool = True) -> Pruned | None:
-        """The first `size` documents of a rewritten query; None where it is better to score all documents.
+    def best(self, query: Query, size: int, *, alone: bool = True) -> Answer | None:
+        """The first `size` documents of a rewritten query; None where all documents must be scored.
 
         That is so where scores leave float32, too, which is refused when all documents are scored; and, unless the
         query is asked `alone`, in a small index, where it costs less to score those of a batch together.
+
+        Raises:
+            IndexError: a number points where nothing is: files were altered.
         """
-        if not size or self._reader.count < size * MOST_SHARE:
+        library = native.library()
+        if library is None or not size or self._reader.count < size * MOST_SHARE:
             return None
         if isinstance(query, MatchNone):
-            return Pruned(*NOTHING)
-        is_large = self._reader.count >= FEWEST_DOCUMENTS
-        is_compiled = alone or is_large or self._reader.count >= FEWEST_OF_BATCH
-        with np.errstate(over="ignore", invalid="ignore"):
-            answer = self._best_compiled(query, size) if is_compiled else None
-            if answer is not None:
-                return Pruned(*answer, is_compiled=True)
-            shape = Shape.of(query) if is_large else None
-            answer = None if shape is None else self._best(shape, size)
-            return None if answer is None else Pruned(*answer)
-
-    def prepare(self, queries: Iterable[Query]) -> None:
-        """Lay out what several queries look up, before processes are forked that would each do so."""
-        if self._reader.count < FEWEST_DOCUMENTS:
-            return
-        library = native.library()
-        clauses: list[BoundedClause] = []
-        flat: list[Flat] = []
-        with np.errstate(over="ignore", invalid="ignore"):
-            for query in queries:
-                one = None if library is None else self._flat(query)
-                if one is not None:
-                    flat.append(one)
-                    continue
-                shape = Shape.of(query)
-                clauses += self._of_parts(shape.parts) or () if shape is not None else ()
-            self._laid_out.prepare(clauses)
-            self._compiled.prepare(flat)
-
-    def _flat(self, query: Query) -> Flat | None:
-        """A query as the compiled functions may find it, None for any other."""
-        flat = Flat.of(query)
-        return flat if flat is not None and self._compiled.may_find(flat) else None
-
-    def _best_compiled(self, query: Query, size: int) -> Answer | None:
-        library = native.library()
-        flat = None if library is None else self._flat(query)
-        if library is None or flat is None:
+            return NOTHING
+        if not alone and self._reader.count < FEWEST_OF_BATCH:
             return None
-        excluded = self._excluded(flat.excluded)
-        answer = None if excluded is None else self._compiled.best(library, flat, excluded, size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            flat = self._flat(query)
+            excluded = None if flat is None else self._excluded(flat.excluded)
+            if flat is None or excluded is None or not self._lock.acquire(blocking=False):
+                return None  # another thread is at it, or was when this process was forked, where nobody gives it back
+            try:
+                answer = self._best(library, flat, excluded, size)
+            finally:
+                self._lock.release()
         if answer is not None and flat.all_match and (len(answer[0]) < size or not answer[1][-1]):
             return None  # what has no term follows, or has as good a score
         return answer
 
-    def _best(self, shape: Shape, size: int) -> Answer | None:
-        clauses = self._of_parts(shape.parts)
-        if clauses is None or not all(clause.is_bounded for clause in clauses):
-            return None
-        for leaf, boost in shape.lifting:
-            clause = self._of_leaf(leaf, boost)
-            if clause is not None and not clause.is_bounded:
-                return None
-            clauses += [] if clause is None else [clause]
-        excluded = self._excluded(shape.excluded)
-        if excluded is None:
-            return None
-        if clauses:
-            search = Search(
-                self,
-                partial(self._scores, shape.scored, clauses),
-                self._reader.ranks,
-                clauses,
-                size,
-                excluded=excluded,
-                live=self._reader.live,
-                is_sum=shape.is_sum,
-            )
-            answer = search.answer()
-        else:
-            answer = NOTHING
-        # What has no term follows where too few have one.
-        return None if answer is not None and shape.matches_all and len(answer[0]) < size else answer
+    def prepare(self, queries: Iterable[Query]) -> None:
+        """Mark the terms that several queries have, before processes are forked that would each do so."""
+        if native.library() is None or not self._lock.acquire(blocking=False):
+            return
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                wanted = (flat for flat in map(self._flat, queries) if flat is not None)
+                self._marks.prepare(
+                    term
+                    for flat in wanted
+                    for clause in (*flat.clauses, *flat.optional)
+                    for term in self._of_clause(clause)
+                )
+        finally:
+            self._lock.release()
 
-    def _scores(self, query: Query, clauses: Sequence[BoundedClause], documents: Numbers) -> Scores:
-        postings = {clause.key: clause.postings for clause in clauses if clause.postings is not None}
-        sought = [clause.sought for clause in clauses if clause.sought is not None]
-        rows = CandidateRows(self._reader, self._rows, postings, self._laid_out.known, documents, sought)
-        return Scorer(self._reader, rows).scores(query)
+    def _flat(self, query: Query) -> Flat | None:
+        """A query whose clauses are in text fields none of whose impacts is 0; None for any other."""
+        flat = Flat.of(query)
+        if flat is None:
+            return None
+        fields = (self._reader.fields[clause.terms.field] for clause in (*flat.clauses, *flat.optional))
+        return flat if all(field.field.is_text and field.norm_inverses.all() for field in fields) else None
 
     def _excluded(self, leaves: Sequence[Leaf]) -> Numbers | None:
-        """The documents of leaves; None if there are many."""
+        """The documents of leaves, ascending; None if there are many."""
         found = [leaf.documents(self._reader).astype(np.int32) for leaf in leaves]
         if sum(map(len, found)) * EXCLUDED_SHARE > self._reader.count:
             return None
-        return np.concatenate(found) if found else np.empty(0, np.int32)
+        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int32)
 
-    # Clauses
+    @cached_property
+    def _query(self) -> _Query:
+        """What all queries have in common; made for the first one, since it reads what orders the ids."""
+        self._ranks = np.ascontiguousarray(self._reader.ranks, np.int32)
+        return _Query(
+            count=self._reader.count,
+            ranks=self._ranks.ctypes.data,
+            live=None if self._reader.live is None else self._reader.live.ctypes.data,
+            slack=SLACK,
+            few=FEW,
+            common=most_of_a_rare_term(self._reader.whole_count),
+        )
 
-    def _of_parts(self, parts: Iterable[Part]) -> list[BoundedClause] | None:
-        """The clauses of terms that occur; None where some are no words."""
-        clauses: list[BoundedClause] = []
-        for field, terms, boost in parts:
-            if not self._reader.fields[field].field.is_text:
-                return None
-            clauses += self._of_terms(field, terms, boost)
-        return clauses
+    def _best(self, library: ctypes.CDLL, flat: Flat, excluded: Numbers, size: int) -> Answer | None:
+        """The first `size` documents but the excluded ones; None where scores may leave float32."""
+        clauses = [self._of_clause(clause) for clause in flat.clauses]
+        optional = [True] if flat.optional else []
+        if optional:
+            clauses.append([term for clause in flat.optional for term in self._of_clause(clause)])
+        every = [term for terms in clauses for term in terms]
+        if not all(term.is_bounded for term in every):
+            return None
+        if not every:
+            return NOTHING
+        count, sums = len(every), len(clauses)
+        room = library.searchapp_room(count, sums, size)
+        query = self._query
+        if len(self._room) < room:
+            self._room = np.empty(room, np.int64)
+            query.room = self._room.ctypes.data
+        of_sums = struct.Struct(f"={sums}q")
+        query.clause_count = count
+        query.clauses = b"".join([term.packed for term in every])
+        query.marks = struct.pack(f"={count}q", *map(self._marks.address, every))
+        query.sum_count = sums
+        query.sum_ends = of_sums.pack(*accumulate(map(len, clauses)))
+        query.sum_rounded = of_sums.pack(*[clause.rounded for clause in flat.clauses], *optional)
+        if self._reader.is_part:
+            elsewhere = [clause.elsewhere(self._reader) for clause in flat.clauses]
+            elsewhere += [(0, 0)] * len(optional)
+            query.terms_elsewhere = of_sums.pack(*[terms for terms, _postings in elsewhere])
+            query.postings_elsewhere = of_sums.pack(*[postings for _terms, postings in elsewhere])
+        query.has_optional = len(optional)
+        query.tie_breaker = flat.tie_breaker
+        query.excluded_count = len(excluded)
+        query.excluded = excluded.ctypes.data
+        query.size = size
+        if library.searchapp_search(ctypes.byref(query)):
+            raise IndexError("the postings of a term are not those of documents")
+        for term, looks in zip(every, self._answered(query.looks, np.int64, count).tolist(), strict=True):
+            if looks:
+                self._marks.of(term, looks)
+        documents = self._answered(query.documents, np.int32, query.found)
+        scores = self._answered(query.scores, np.float32, query.found)
+        return documents.copy(), scores.copy()
 
-    def _of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[BoundedClause]:
-        """The clauses of the terms of a field, those that occur."""
-        clauses = []
-        field = self._reader.fields[name]
-        for term in terms:
-            key = name, term, float(boost)
+    def _answered(self, address: int, kind: type[np.generic], count: int) -> NDArray[Any]:
+        """Numbers that the search has left in its room."""
+        return np.frombuffer(self._room, kind, count, address - self._query.room)
+
+    def _of_clause(self, clause: Clause) -> list[_Term]:
+        """The terms of a clause that stand in some document."""
+        leaf = clause.terms
+        field = self._reader.fields[leaf.field]
+        known = self._terms.setdefault((leaf.field, float(clause.boost)), {})
+        found = []
+        names: Sequence[str | ScoredLeaf] = (leaf,) if isinstance(leaf, ScoredLeaf) else leaf.terms
+        if isinstance(leaf, Term):
+            names = (leaf.term,)
+        for name in names:
             try:
-                clause = self._clauses[key]
+                term = known[name]
             except KeyError:
-                clause = maxscore.clause_of_term(field, term, boost)
-                self._keep(key, clause, is_computed=not field.has_impacts)
-            if clause is not None:
-                clauses.append(clause)
-        return clauses
+                if isinstance(name, str):
+                    term = self._term(field, name, clause.boost)
+                else:
+                    term = self._leaf(field, name, clause.boost)
+                known[name] = term
+                self._bytes += BYTES_OF_TERM if term is None else term.size
+            if term is not None:
+                found.append(term)
+        if self._bytes > TERMS_BYTES:
+            self._terms.clear()
+            self._bytes = 0
+        return found
 
-    def _of_leaf(self, leaf: ScoredLeaf, boost: np.float32) -> BoundedClause | None:
-        """The clause of what is no term, None if it does not occur."""
-        key = leaf, float(boost)
-        if key not in self._clauses:
-            field = self._reader.fields[leaf.field]
-            clause = self._of_phrase(field, leaf, boost) if isinstance(leaf, Phrase) else None
-            if clause is None:
-                clause = maxscore.clause_of_leaf(field, leaf, boost, self._rows.row(leaf, boost))
-            self._keep(key, clause, is_computed=True)
-        return self._clauses[key]
-
-    def _of_phrase(self, field: FieldReader, phrase: Phrase, boost: np.float32) -> BoundedClause | None:
-        """The clause of a phrase whose terms are together in many documents; None elsewhere."""
-        if self._may_repeat_terms(field):
+    def _term(self, field: FieldReader, name: str, boost: np.float32) -> _Term | None:
+        rank = field.rank(name)
+        if rank is None:
             return None
-        names = list(dict.fromkeys(phrase.terms))
-        clauses = self._of_terms(phrase.field, names, ONE)
-        if len(clauses) < len(names):
+        frequency = field.document_frequency(name)
+        weight = field.weight(boost, frequency)
+        found = field.bounded(rank)
+        computed = 0 if field.has_impacts else found.impacts.nbytes
+        return self._packed(
+            (field.field.name, name), field, found, weight, frequency, field.edges_above, computed
+        )
+
+    def _leaf(self, field: FieldReader, leaf: ScoredLeaf, boost: np.float32) -> _Term | None:
+        """A phrase or a synonym, whose impacts are computed."""
+        found = leaf.postings(field)
+        if not len(found.documents):
             return None
-        first, *others = sorted(clauses, key=lambda clause: len(clause.documents))
-        documents, impacts = first.documents, first.impacts
-        for other in others:
-            if len(documents) < SOUGHT:
-                return None
-            found, _looks = self.impacts(other, documents)
-            there = np.flatnonzero(found)
-            documents = documents.take(there)
-            impacts = np.minimum(impacts.take(there), found.take(there))
-        if len(documents) < SOUGHT:
-            return None
-        return maxscore.clause_of_phrase(field, phrase, boost, documents, impacts)
+        weight = field.similarity.weight(boost, leaf.idf(field))
+        scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
+        upper = similarity.scores(weight, EDGES, np.ones_like(EDGES))
+        impacts = upper.searchsorted(scores).clip(1, 255).astype(np.uint8)
+        postings = BoundedPostings(
+            found.documents, found.frequencies.astype(np.uint32), impacts, int(impacts.max())
+        )
+        frequency = frequency_in_whole(leaf, self._reader, len(found.documents))
+        computed = sum(one.nbytes for one in (postings.documents, postings.frequencies, impacts))
+        return self._packed(leaf, field, postings, weight, frequency, EDGES, computed)
 
-    def _may_repeat_terms(self, field: FieldReader) -> bool:
-        """Whether a term may stand several times on one position, where a phrase that it begins begins as often.
-
-        Then the phrase may stand more often than the rarest of its terms does.
-        """
-        name = field.field.analyzer
-        return name is None or self._analyzers.analyzer(name).bulk is None
-
-    def _keep(self, key: Hashable, clause: BoundedClause | None, *, is_computed: bool) -> None:
-        """Keep a clause for the next query; all are forgotten when they grow too many."""
-        if clause is not None and is_computed:
-            self._computed += clause.impacts.nbytes + (
-                clause.documents.nbytes if clause.postings is None else 0
-            )
-        if len(self._clauses) >= MOST_CLAUSES or self._computed > MOST_COMPUTED:
-            self._clauses.clear()
-            self._computed = 0
-        self._clauses[key] = clause
-
-    # Impacts
-
-    def impacts(self, clause: BoundedClause, documents: Numbers) -> tuple[Impacts, int]:
-        """The impacts of a clause in some documents, 0 where it does not occur; and how many looks that took."""
-        laid_out = self._laid_out.of(clause, len(documents))
-        if laid_out is not None:
-            return laid_out.take(documents), len(documents)
-        at, there = arrays.located(clause.documents, documents)
-        found: Impacts = clause.impacts.take(at) * there
-        return found, len(documents) * SEARCH
-
-    @property
-    def most_in_all(self) -> int:
-        """The impacts of how many clauses in all documents hold at the same time, those asked for last."""
-        return self._laid_out.most
-
-    def in_all(self, clause: BoundedClause) -> Impacts | None:
-        """The impacts of a clause in all documents, if they are laid out."""
-        if len(clause.documents) * ADDED < self._reader.count * SCATTERED:
-            return None  # adding up those of the clause alone takes less time
-        return self._laid_out.of(clause, len(clause.documents) // LOOKED_UP)
-
-    @contextmanager
-    def zeros(self) -> Iterator[Float32s]:
-        """A zero for each document, to be changed meanwhile."""
-        try:
-            found = self._spare.pop()  # there are as many as threads have needed at once
-        except IndexError:
-            found = np.empty(self._reader.count, np.float32)
-        found.fill(0)
-        yield found
-        self._spare.append(found)
+    def _packed(
+        self,
+        key: Hashable,
+        field: FieldReader,
+        found: BoundedPostings,
+        weight: np.float32,
+        frequency: int,
+        edges: Float32s,
+        computed: int,
+    ) -> _Term:
+        """`frequency` is that in the whole index, `computed` the bytes of the postings that are in no file."""
+        size = len(found.documents)
+        if not size or {len(found.frequencies), len(found.impacts)} != {size}:
+            raise IndexError("the postings of a term are not in the files")
+        types = found.documents.dtype.str, found.impacts.dtype.str, field.norms.dtype.str
+        if types != ("<i4", "|u1", "|u1") or found.frequencies.dtype.kind != "u":
+            raise IndexError("the postings of a term are no numbers of postings")
+        if len(field.norms) != self._reader.count:
+            raise IndexError("a field does not have the lengths of all documents")
+        arrays = found.documents, found.impacts, found.frequencies
+        packed = _CLAUSE.pack(
+            *(array.ctypes.data for array in arrays),
+            size,
+            found.frequencies.itemsize,
+            found.greatest,
+            field.norms.ctypes.data,
+            field.norm_inverses.ctypes.data,
+            edges.ctypes.data,
+            frequency,
+            float(weight),
+        )
+        is_bounded = bool(WEIGHTS[0] < weight < WEIGHTS[1])
+        return _Term(key, found.documents, arrays, is_bounded, packed, BYTES_OF_TERM + computed)

@@ -38,7 +38,7 @@ from searchapp.lucene.queries.query import (
 )
 from searchapp.lucene.queries.rewrite import looks_at_scores, looks_at_values, scored
 from searchapp.lucene.queries.term import Term
-from searchapp.lucene.search.term_scores import NO_ROW, CandidateRows, Doubles, Row, Rows
+from searchapp.lucene.search.term_scores import NO_ROW, Doubles, Row, Rows
 from searchapp.lucene.similarity import ONE, Float32s
 from searchapp.model import Body
 
@@ -147,8 +147,7 @@ def finite_scores() -> Iterator[None]:
 class Scorer:
     """Scores the documents of one version of an index."""
 
-    def __init__(self, reader: IndexReader, rows: Rows | CandidateRows | None = None) -> None:
-        """`rows` are of the documents to score, None for all."""
+    def __init__(self, reader: IndexReader, rows: Rows | None = None) -> None:
         self._reader = reader
         self._rows = rows or Rows(reader)
         self._count = self._rows.count
@@ -186,9 +185,6 @@ class Scorer:
 
     def prepare(self, queries: Iterable[Query]) -> None:
         """Compute together what the scores of several queries have in common, before they are asked for."""
-        rows = self._rows
-        if isinstance(rows, CandidateRows):
-            return  # they are asked for once
         wanted: defaultdict[tuple[str, float], list[str]] = defaultdict(list)
         for query in queries:
             for leaf, boost in scored(query):
@@ -197,7 +193,7 @@ class Scorer:
                 elif isinstance(leaf, Term):
                     wanted[leaf.field, boost].append(leaf.term)
         for (field, boost), terms in wanted.items():
-            rows.prepare(field, terms, np.float32(boost))
+            self._rows.prepare(field, terms, np.float32(boost))
 
     def matching(self, query: Query, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
         """The documents that a rewritten query matches, whatever their scores; `among` is as in `scores`.

@@ -20,16 +20,15 @@ from numpy.typing import NDArray
 from searchapp.errors import EngineRefused
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index import impacts
-from searchapp.lucene.index.impacts import Impacts
 from searchapp.lucene.index.layout import refuted
-from searchapp.lucene.index.mapping import Analyzers, Schema
+from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Numbers, Postings, extent
 from searchapp.lucene.index.versions import Stored
 from searchapp.lucene.queries.query import Query
 from searchapp.lucene.search import scoring
 from searchapp.lucene.search.explanation import Explainer
 from searchapp.lucene.search.kernels import Together
-from searchapp.lucene.search.pruning import Pruned, Pruner
+from searchapp.lucene.search.pruning import Pruner
 from searchapp.lucene.search.request import Frame, Request
 from searchapp.lucene.search.scoring import Answer, Scorer, Scores, finite_scores
 from searchapp.lucene.search.term_scores import Rows
@@ -146,7 +145,6 @@ class PartField(FieldReader):
 
     def _scale_edges(self, made_with: Float32s) -> None:
         """Let the impacts in files, which were made with other norms, bound the scores of these."""
-        self._made_with = made_with
         same = made_with == self.norm_inverses
         if same.all():
             return
@@ -157,7 +155,6 @@ class PartField(FieldReader):
             return
         with np.errstate(over="ignore"):
             self.edges_above = (impacts.EDGES * (ratios.max() * (1 + SLACK))).astype(np.float32)
-            self.edges_below = (impacts.EDGES * (ratios.min() * (1 - SLACK))).astype(np.float32)
 
     # Of the whole
 
@@ -229,18 +226,6 @@ class PartField(FieldReader):
             return None
         kept = self._live.take(documents)
         return None if kept.all() else kept
-
-    # Impacts
-
-    @cached_property
-    def frequencies_by_impact(self) -> NDArray[np.uint8] | None:
-        return impacts.frequencies(
-            self._impact_table if self._impacts is None else impacts.table(self._made_with)
-        )
-
-    @cached_property
-    def _impact_table(self) -> Impacts:
-        return impacts.table(self.norm_inverses)
 
 
 class PartReader(IndexReader):
@@ -435,11 +420,11 @@ class Parts:
 class Searcher:
     """Finds and scores the documents of a part, whose numbers are those of the part."""
 
-    def __init__(self, reader: IndexReader, analyzers: Analyzers) -> None:
+    def __init__(self, reader: IndexReader) -> None:
         self.reader = reader
         rows = Rows(reader)
         self.scorer = Scorer(reader, rows)
-        self.pruner = Pruner(reader, rows, analyzers)
+        self.pruner = Pruner(reader)
         self.together = Together(reader, rows)
         self._found: tuple[str, Scores] | None = None
         """The scores of the query that was asked last, whose next hits are often asked for."""
@@ -449,10 +434,8 @@ class Searcher:
 
         Besides, for how many of these not all documents were scored, and how many the compiled functions scored.
         """
-        some = [self.pruned(request, alone=alone) for request in requests]
-        found: list[Answer | None] = [None if one is None else one[:2] for one in some]
-        pruned = sum(one is not None for one in some)
-        compiled = sum(one is not None and one.is_compiled for one in some)
+        found = [self.pruned(request, alone=alone) for request in requests]
+        pruned = sum(one is not None for one in found)
         self._answer_together(requests, found)
         left = found.count(None)
         # The body that is refused is refused again when it is answered, by its place.
@@ -460,7 +443,7 @@ class Searcher:
             self.scorer.prepare(
                 request.query for request, one in zip(requests, found, strict=True) if one is None
             )
-        return found, pruned, compiled + len(requests) - pruned - left
+        return found, pruned, len(requests) - left
 
     def _answer_together(self, requests: Sequence[Request], found: list[Answer | None]) -> None:
         """Put the answers into `found` that can be had together, of the requests that have none."""
@@ -472,15 +455,13 @@ class Searcher:
             for place, answer in zip(places, answers, strict=True):
                 found[place] = answer
 
-    def pruned(self, request: Request, *, alone: bool = True) -> Pruned | None:
+    def pruned(self, request: Request, *, alone: bool = True) -> Answer | None:
         """The best documents of a query where they can be found without scoring all documents, None elsewhere."""
         frame = request.frame
         if frame.after is not None:
             return None
         found = self.pruner.best(request.query, frame.first + frame.size, alone=alone)
-        if found is None or not frame.first:
-            return found
-        return Pruned(found.documents[frame.first :], found.scores[frame.first :], found.is_compiled)
+        return None if found is None else (found[0][frame.first :], found[1][frame.first :])
 
     def best(self, request: Request) -> Answer:
         """The best documents of a query, all of which are scored."""
@@ -490,15 +471,17 @@ class Searcher:
         """Whether all scores of a query in these words are known, see `best_again`."""
         return self._found is not None and self._found[0] == words
 
-    def best_again(self, request: Request, words: str) -> Answer | Pruned:
-        """The best documents of a query in these words; if all are scored, the scores are kept for its next hits."""
-        if self._found is not None and self._found[0] == words:
-            return self.best_of(self._found[1], request.frame)
-        pruned = self.pruned(request)
-        if pruned is not None:
-            return pruned
-        self._found = words, self.scored(request)
-        return self.best_of(self._found[1], request.frame)
+    def best_again(self, request: Request, words: str) -> tuple[Answer, bool]:
+        """The best documents of a query in these words, and whether not all documents were scored.
+
+        If all are scored, the scores are kept for its next hits.
+        """
+        if self._found is None or self._found[0] != words:
+            pruned = self.pruned(request)
+            if pruned is not None:
+                return pruned, True
+            self._found = words, self.scored(request)
+        return self.best_of(self._found[1], request.frame), False
 
     def scored(self, request: Request) -> Scores:
         """The scores of all documents."""

@@ -1,4 +1,4 @@
-"""The scores of a term: in all documents that have it (a *row*), or in a few candidates.
+"""The scores of a term in all documents that have it: a *row*.
 
 The contribution of a term depends on the term, its weight and the document alone, and topics share most of their
 terms. So the float32 scores of a row are computed once, kept, and only added up from then on.
@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import similarity
-from searchapp.lucene.index import arrays
-from searchapp.lucene.index.impacts import Impacts
-from searchapp.lucene.index.reader import BoundedPostings, FieldReader, IndexReader, Mask, Numbers, Postings
+from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Numbers, Postings
 from searchapp.lucene.queries.fulltext import Phrase
 from searchapp.lucene.queries.query import ScoredLeaf
 from searchapp.lucene.queries.term import Term
@@ -260,12 +258,8 @@ class Rows:
         field = self._reader.fields[leaf.field]
         found = leaf.postings(field)
         scores = scores_of(leaf, boost, field, found)
-        if isinstance(leaf, Phrase):  # never counts as common: who looks for it in some documents can't know
-            return Row(found.documents, scores, bool(scores.all()))
-        whole = self._reader.sum_of_parts(
-            len(scores), lambda part: len(leaf.postings(part.fields[leaf.field]).documents)
-        )
-        return self._row(found.documents, scores, bool(scores.all()), whole)
+        frequency = frequency_in_whole(leaf, self._reader, len(scores))
+        return self._row(found.documents, scores, bool(scores.all()), frequency)
 
     def _row(self, documents: Numbers, scores: Float32s, positive: bool, frequency: int) -> Row:
         """A row of what is in so many documents of the whole index."""
@@ -275,6 +269,16 @@ class Rows:
             dense = np.zeros(self._reader.count, np.float64 if self._reader.count < MANY else np.float32)
             dense[documents] = scores
         return Row(documents, scores, positive, common, dense, frequency)
+
+
+def frequency_in_whole(leaf: ScoredLeaf, reader: IndexReader, here: int) -> int:
+    """In how many documents of the whole index a leaf is that is in so many `here`, as far as that makes it common.
+
+    To find the phrases of all parts of an index takes too long: a phrase never counts as common.
+    """
+    if isinstance(leaf, Phrase):
+        return min(here, most_of_a_rare_term(reader.whole_count))
+    return reader.sum_of_parts(here, lambda part: len(leaf.postings(part.fields[leaf.field]).documents))
 
 
 def scores_of(leaf: ScoredLeaf, boost: np.float32, field: FieldReader, found: Postings) -> Float32s:
@@ -299,125 +303,3 @@ def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:
         postings_of_group += frequency
     if group:
         yield group
-
-
-Places = NDArray[np.intp]
-
-PostingsOfTerms = Mapping[Hashable, BoundedPostings]
-"""The postings of terms that occur, by field and term."""
-
-
-class CandidateRows:
-    """Rows in which each candidate counts as a document: the first one is 0, the second one 1, and so on.
-
-    Of terms, those are asked whose postings are given, so that nothing is looked up twice; the rows of other leaves are
-    cut out of those of all documents.
-    """
-
-    def __init__(
-        self,
-        reader: IndexReader,
-        rows: Rows,
-        postings: PostingsOfTerms,
-        laid_out: Mapping[Hashable, Impacts],
-        candidates: Numbers,
-        sought: Container[ScoredLeaf] = (),
-    ) -> None:
-        """`candidates` are documents, ascending.
-
-        `rows` are those of all documents, `laid_out` has the impacts of some terms in all documents. The phrases
-        `sought` are looked for among the candidates instead.
-        """
-        self._reader = reader
-        self._rows = rows
-        self._postings = postings
-        self._laid_out = laid_out
-        self._candidates = candidates
-        self._sought = sought
-
-    @property
-    def count(self) -> int:
-        """The number of documents that the rows are of."""
-        return len(self._candidates)
-
-    def everything(self) -> Mask:
-        """Marks of all of them that count: dead documents are no candidates."""
-        return np.ones(self.count, bool)
-
-    def row(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
-        """The row of a leaf whose boost is given."""
-        if isinstance(leaf, Term):
-            return self.of_terms(leaf.field, [leaf.term], boost)[0]
-        if isinstance(leaf, Phrase) and leaf in self._sought:
-            return self._found_phrase(leaf, boost)
-        row = self._rows.row(leaf, boost)
-        if not len(row.documents):
-            return NO_ROW
-        at, there = self._found(row.documents)
-        scores = row.scores.take(at.take(there))
-        return Row(there.astype(np.int32), scores, row.positive, row.is_common, whole=len(row.documents))
-
-    def _found_phrase(self, phrase: Phrase, boost: np.float32) -> Row:
-        field = self._reader.fields[phrase.field]
-        found = phrase.postings_among(field, self._candidates)
-        scores = scores_of(phrase, boost, field, found)
-        there = self._candidates.searchsorted(found.documents).astype(np.int32)
-        return Row(there, scores, bool(scores.all()))
-
-    def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[Row]:
-        """The rows of terms of a field, in their order."""
-        field = self._reader.fields[name]
-        found = [self._postings.get((name, term)) for term in terms]
-        codes = field.length_codes(self._candidates)
-        places, frequencies, weights = [], [], []
-        for term, postings in zip(terms, found, strict=True):
-            if postings is None:
-                continue
-            known = self._known(field, term, codes)
-            if known is None:
-                at, there = self._found(postings.documents)
-                known = there, postings.frequencies.take(at.take(there))
-            places.append(known[0])
-            frequencies.append(known[1])
-            weights.append(field.weight(boost, field.document_frequency(term)))
-        if not places:
-            return [self._nowhere(field, term) for term in terms]
-        counts = [len(some) for some in places]
-        scores = similarity.scores(
-            np.repeat(np.array(weights, np.float32), counts),
-            np.concatenate(frequencies).astype(np.float32),
-            field.norm_inverses.take(codes.take(np.concatenate(places))),
-        )
-        pieces = iter(zip(places, np.split(scores, np.cumsum(counts)[:-1]), strict=True))
-        rows = []
-        for term, postings in zip(terms, found, strict=True):
-            if postings is None:
-                rows.append(self._nowhere(field, term))
-                continue
-            there, of_term = next(pieces)
-            frequency = field.document_frequency(term)
-            common = is_common(frequency, self._reader.whole_count)
-            rows.append(Row(there.astype(np.int32), of_term, bool(of_term.all()), common, whole=frequency))
-        return rows
-
-    def _nowhere(self, field: FieldReader, term: str) -> Row:
-        """The row of a term that stands in no document here, but perhaps in other parts of the index."""
-        return NO_ROW._replace(whole=field.document_frequency(term)) if self._reader.is_part else NO_ROW
-
-    def _known(
-        self, field: FieldReader, term: str, codes: NDArray[np.uint8]
-    ) -> tuple[Places, NDArray[np.unsignedinteger]] | None:
-        """The candidates where a term stands, and how often, from its impacts; None if these do not tell."""
-        laid_out = self._laid_out.get((field.field.name, term))
-        by_impact = None if laid_out is None else field.frequencies_by_impact
-        if laid_out is None or by_impact is None:
-            return None
-        impacts = laid_out.take(self._candidates)
-        there = np.flatnonzero(impacts)
-        frequencies = by_impact[codes.take(there), impacts.take(there)]
-        return (there, frequencies) if frequencies.all() else None
-
-    def _found(self, documents: Numbers) -> tuple[Places, Places]:
-        """Where each candidate would stand among some documents, and which of the candidates do."""
-        at, there = arrays.located(documents, self._candidates)
-        return at, np.flatnonzero(there)

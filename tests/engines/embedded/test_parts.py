@@ -26,8 +26,7 @@ from searchapp.lucene.queries.match_all import Exists, Ids
 from searchapp.lucene.queries.number_range import NumberRange
 from searchapp.lucene.queries.query import Leaf
 from searchapp.lucene.queries.term import NumberInSet, Prefix, Synonym, Term, TermInSet
-from searchapp.lucene.search import kernels, maxscore, pruning, scoring
-from searchapp.lucene.search import maxscore as accumulated
+from searchapp.lucene.search import kernels, pruning, scoring
 from searchapp.lucene.search.searcher import Parts
 from searchapp.model import BEYOND_FLOAT32, Document, Explanation
 from tests.engines.embedded.conftest import MAPPING, body, compiled_with
@@ -115,7 +114,7 @@ def functions(request: pytest.FixtureRequest, _common: Path) -> Iterator[None]:
 def few() -> Iterator[None]:
     """Let few postings be many, as they are elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (scoring, kernels, kernels):
+        for module in (scoring, kernels, pruning):
             patch.setattr(module, "FEW", 20)
         yield
 
@@ -146,28 +145,12 @@ PATHS: dict[str, dict[tuple[Any, str], Any]] = {
     "as it is": {},
     "each by itself": {(embedded_index, "TOGETHER"): 10**6},
     "together": {(embedded_index, "TOGETHER"): 0},
-    "pruned": {(pruning, "FEWEST_DOCUMENTS"): 0, (pruning, "MOST_SHARE"): 0, (pruning, "EXCLUDED_SHARE"): 0},
-    "followed": {
-        (pruning, "FEWEST_DOCUMENTS"): 0,
+    "pruned": {(pruning, "MOST_SHARE"): 0, (pruning, "EXCLUDED_SHARE"): 0},
+    "pruned by marks": {
         (pruning, "MOST_SHARE"): 0,
         (pruning, "EXCLUDED_SHARE"): 0,
-        (pruning, "SOUGHT"): 1,
-        (maxscore, "SEEDS"): 4,
-        (maxscore, "BEAM"): 4,
-        (maxscore, "AT_ONCE"): 0,
-        (maxscore, "SCORED_SHARE"): 0,
-        (kernels, "LOOKED_UP"): 10**6,
+        (pruning, "MARKED_SHARE"): 10**6,
         (pruning, "LOOKED_UP"): 10**6,
-    },
-    "added up": {
-        (pruning, "FEWEST_DOCUMENTS"): 0,
-        (pruning, "MOST_SHARE"): 0,
-        (pruning, "EXCLUDED_SHARE"): 0,
-        (maxscore, "SEEDS"): 1,
-        (maxscore, "FOLLOWED"): 0,
-        (maxscore, "SCORED_SHARE"): 0,
-        (maxscore, "SPARSE"): 8,
-        (accumulated, "BLOCK"): 64,
     },
 }
 """What lets a small index be searched in the ways of larger ones."""
@@ -203,7 +186,7 @@ def test_the_same_is_found_as_in_an_index_that_was_built_anew(
 @pytest.mark.parametrize(
     "name", ["many are changed", "the new ones are long", "the long ones are gone", "alike"]
 )
-@pytest.mark.parametrize("path", ["together", "pruned", "followed", "added up"])
+@pytest.mark.parametrize("path", ["together", "pruned", "pruned by marks"])
 def test_sums_and_maxima_of_terms_are_found_in_parts_on_all_ways(
     functions: None,
     cases: dict[str, Both],
@@ -347,7 +330,7 @@ def otherwise(few: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[B
             yield index, whole
 
 
-@pytest.mark.parametrize("path", ["as it is", "pruned", "added up"])
+@pytest.mark.parametrize("path", ["as it is", "pruned", "pruned by marks"])
 def test_other_similarities_score_parts_as_they_score_the_whole(
     otherwise: Both, either_way: None, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
@@ -369,12 +352,6 @@ def test_impacts_bound_scores_whatever_the_parts_were_written_with(cases: dict[s
                     found = field.bounded(rank)
                     x = found.frequencies.astype(np.float32) * field.inverses(found.documents)
                     assert (x <= field.edges_above[found.impacts]).all()
-                    if field.frequencies_by_impact is not None:
-                        known = field.frequencies_by_impact[field.norms[found.documents], found.impacts]
-                        assert ((known == 0) | (known == found.frequencies)).all()
-                    # The others have the greatest impact anyway.
-                    counted = found.frequencies < impacts.COUNTED
-                    assert (x > field.edges_below[found.impacts.astype(int) - 1])[counted].all()
     assert changed > len(cases)
 
 
@@ -435,7 +412,6 @@ def test_frequencies_are_those_of_the_whole(cases: dict[str, Both]) -> None:
 
 def test_several_processes_search_the_parts(cases: dict[str, Both], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded_index, "LARGE", 0)
-    monkeypatch.setattr(pruning, "FEWEST_DOCUMENTS", 0)
     monkeypatch.setattr(pruning, "MOST_SHARE", 0)
     parts, whole = cases["many are changed"]
     bodies = [body({"match": {"text": text}}, 20) for text in ("a b", "b c", "d e f", "a g", "absent") * 20]

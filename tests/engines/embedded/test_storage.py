@@ -17,9 +17,13 @@ import hypothesis
 import numpy as np
 import pytest
 
+from searchapp.config.settings import Settings
+from searchapp.engines import embedded as embedded_index
+from searchapp.engines import open_engine
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import DataError, EngineRefused
 from searchapp.files import digest_json
+from searchapp.lucene import native
 from searchapp.lucene.index import arrays, impacts, inverter, reader, writer
 from searchapp.lucene.index import inverter as merger
 from searchapp.lucene.index.layout import MANIFEST, STAMP
@@ -389,3 +393,25 @@ def test_a_version_that_is_removed_while_it_is_opened_is_left_for_the_next(
     monkeypatch.setattr(sqlite3, "connect", too_late)
     with closing(embedded.open("rings")) as index:
         assert hits(index) and removed
+
+
+def test_a_large_index_without_compiled_functions_is_said_to_be_slow_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [Document(str(number), "a") for number in range(3)]
+    monkeypatch.setattr(embedded_index, "MANY_TO_SCORE", 3)
+    told: list[str] = []
+    settings = Settings(home=tmp_path)
+    with closing(open_engine(settings, told.append)) as engine:
+        engine.build("large", spec_of(documents), documents)
+        engine.build("small", spec_of(documents[:2]), documents[:2])
+        monkeypatch.setattr(native, "lacking", lambda: "")
+        engine.open("large")
+        monkeypatch.setattr(native, "lacking", lambda: "they were not compiled")
+        engine.open("small")
+        assert told == []
+        engine.open("large")
+        engine.open("large")
+    assert told == [
+        "searching 3 documents takes several times as long without compiled functions: they were not compiled"
+    ]
