@@ -44,6 +44,7 @@ from searchapp.ranking.templates import (
     RecipeName,
     Table,
     TopicQuery,
+    meanings_of,
     topic_query,
 )
 from searchapp.resources import RecipeBook
@@ -457,7 +458,9 @@ class _Reading:
             )
         for signal, (name, table) in zip(self.recipe.signals, read.items(), strict=True):
             for key, (value, kind) in table.settable.items():
-                about = signal.meanings.get(key, _ABOUT.get(key, f"{key} of the signal {signal.kind}"))
+                about = meanings_of(type(signal)).get(
+                    key, _ABOUT.get(key, f"{key} of the signal {signal.kind}")
+                )
                 if key != WEIGHT:
                     one = _named(f"{name}.{key}", name, key, value, kind, about)
                     add(key, _Place(one, self._tables[name], key))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isfinite
 from operator import itemgetter
 from typing import Any
@@ -335,6 +335,52 @@ class Table:
         known = {*self._read, *beside}
         for key in sorted(self._values.keys() - known):
             raise self.place.wrong(f"has the unknown key {key!r}{meant(key, known)} in {self.name!r}")
+
+
+def setting(
+    meaning: str, read: Callable[..., Any] | None = None, *default: Any, key: str = ""
+) -> Mapping[str, Any]:
+    """Declare, as the metadata of a field of a signal, that a key of a recipe's table sets it.
+
+    Args:
+        meaning: what the key means, in a clause for people; empty where it is no parameter.
+        read: the method of `Table` that reads it; None where the class reads it itself.
+        default: the value where the key is left out; without one it is required.
+        key: the key; by default the name of the field.
+    """
+    return {"meaning": meaning, "read": read, "default": default, "key": key}
+
+
+def settings_in(table: Table, kind: type) -> dict[str, Any]:
+    """Read the values of the fields of a class from a table, by the names of the fields.
+
+    Raises:
+        DataError, UsageError: as the methods of `Table` do.
+    """
+    return {
+        name: read(table, key, *default)
+        for name, key, _meaning, read, default in _declared(kind)
+        if read is not None
+    }
+
+
+def settings_of(described: Any) -> dict[str, Any]:
+    """Return the values of the declared fields of a signal, by their keys; queries are left out."""
+    values = {key: getattr(described, name) for name, key, *_ in _declared(type(described))}
+    return {key: value for key, value in values.items() if not isinstance(value, TopicQuery)}
+
+
+def meanings_of(kind: type) -> dict[str, str]:
+    """Return what each parameter of a signal means, by its key."""
+    return {key: meaning for _name, key, meaning, *_ in _declared(kind) if meaning}
+
+
+def _declared(kind: type) -> Iterator[tuple[str, str, str, Callable[..., Any] | None, tuple[Any, ...]]]:
+    """The name of each declared field of a class, its key, its meaning, and how it is read."""
+    for one in fields(kind):
+        if declared := one.metadata:
+            key = declared["key"] or one.name
+            yield one.name, key, declared["meaning"], declared["read"], declared["default"]
 
 
 def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -> TopicQuery:

@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -23,6 +23,7 @@ from searchapp.model import Document, Example, Explanation, Hits, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking import paging
 from searchapp.ranking.learning.linear import kind_of
+from searchapp.ranking.templates import Table, TopicQuery, setting, settings_in, settings_of
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from searchapp.ranking.learning.linear import Linear
     from searchapp.ranking.learning.model_files import Stored
     from searchapp.ranking.signals.terms import TermSpace
-    from searchapp.ranking.templates import Table, TopicQuery
 
 
 LEADERS = 100
@@ -68,6 +68,13 @@ class Need(StrEnum):
 
     model = "model"
     """A model that was trained on solved topics, see `searchapp.ranking.signals.base`."""
+
+
+QUERY = setting("", Table.query, key="template")
+"""Of signals that ask a query."""
+
+BOOSTS = setting("", Table.weights)
+"""Of signals that weigh the terms of a topic by the fields that have them."""
 
 
 class Scale(StrEnum):
@@ -247,8 +254,8 @@ class Signal(ABC):
 
     needs: ClassVar[frozenset[Need]] = frozenset()
 
-    meanings: ClassVar[Mapping[str, str]] = {}
-    """What the keys of its table mean that can be set, in a clause for people."""
+    has_window: ClassVar[bool] = False
+    """Whether its table may have a `window`."""
 
     name: str
     weight: float
@@ -257,23 +264,25 @@ class Signal(ABC):
     that is alone, or has no end of its own."""
 
     @classmethod
-    @abstractmethod
     def read(cls, table: Table) -> Self:
-        """The signal that a table of a recipe describes.
+        """Read the signal that a table of a recipe describes.
 
         Raises:
             DataError: a key is missing or not what it should be.
             UsageError: a number is not what it should be.
         """
+        signal = cls(table.name, table.weight(), **settings_in(table, cls))
+        return replace(signal, window=table.window()) if cls.has_window else signal
 
     @property
-    @abstractmethod
     def queries(self) -> tuple[TopicQuery, ...]:
-        """The queries that the signal asks."""
+        """The queries that the signal asks; none where it asks no engine."""
+        values = (getattr(self, one.name) for one in fields(self))
+        return tuple(value for value in values if isinstance(value, TopicQuery))
 
-    @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """What a run records of the signal beside kind, weight and queries."""
+        return settings_of(self)
 
     @abstractmethod
     def prepare(self, inputs: Inputs) -> Scorer:
@@ -394,36 +403,21 @@ class Voting(Signal):
     s is the score of one of them, s1 that of the first.
     """
 
-    meanings: ClassVar[Mapping[str, str]] = {
-        "k": "how many of the nearest vote",
-        "power": "how steeply a vote falls with the score: (s / s1) ** power, s1 being that of the nearest",
-    }
-
-    query: TopicQuery
-    k: int
-    power: float
-
-    @classmethod
-    def read(cls, table: Table) -> Self:
-        """The signal of a table with `template`, `k` and `power`."""
-        query = table.query("template")
-        return cls(table.name, table.weight(), query, table.whole("k"), table.number("power"))
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """The one that finds who votes."""
-        return (self.query,)
-
-    def parameters(self) -> dict[str, Any]:
-        """How many vote, and how steeply."""
-        return {"k": self.k, "power": self.power}
+    query: TopicQuery = field(metadata=QUERY)
+    k: int = field(metadata=setting("how many of the nearest vote", Table.whole))
+    power: float = field(
+        metadata=setting(
+            "how steeply a vote falls with the score: (s / s1) ** power, s1 being that of the nearest",
+            Table.number,
+        )
+    )
 
 
 SEED = 2021
 """The seed where a recipe names none: that of the folds."""
 
-STEEPNESS: Mapping[str, str] = {"steepness": "how steeply probabilities follow margins"}
-"""What the key means of signals whose models give probabilities."""
+STEEPNESS = setting("how steeply probabilities follow margins", Table.number)
+"""Of signals whose models give probabilities."""
 
 SHOWN = 8
 """How many features an explanation names: those that weigh most."""
@@ -443,27 +437,21 @@ class Trained(Signal):
     """The kinds of features of its model, as far as each can be left out."""
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
-    meanings: ClassVar[Mapping[str, str]] = {
-        "cost": "C of the linear model: what a mistake costs, the greater the less it is regularised",
-        "fewest": "how many solved topics a label must have",
-        "seed": "the seed of the training",
-    }
-
     leaves_out: ClassVar[bool] = False
     """Whether a solved topic may be ranked too, by a model of the others."""
 
     most_kept: ClassVar[int] = 16
     """How many models of a task are kept: those that were trained last."""
 
-    cost: float
-    fewest: int
-    seed: int
+    cost: float = field(
+        metadata=setting(
+            "C of the linear model: what a mistake costs, the greater the less it is regularised",
+            Table.number,
+        )
+    )
+    fewest: int = field(metadata=setting("how many solved topics a label must have", Table.whole))
+    seed: int = field(metadata=setting("the seed of the training", Table.whole, SEED))
     without: tuple[str, ...] = field(default=(), kw_only=True)
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """None: no engine is asked."""
-        return ()
 
     def training(self) -> dict[str, Any]:
         """What its model depends on beside the solved topics; parameters that only ranking depends on are left out."""

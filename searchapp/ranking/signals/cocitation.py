@@ -16,16 +16,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from searchapp.model import Explanation, Hits
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, Vote
+from searchapp.ranking.templates import Table, setting
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
     from searchapp.progress import Advance
-    from searchapp.ranking.templates import Table, TopicQuery
 
 Gold = Mapping[str, Mapping[str, float]]
 """The graded answers of each solved topic."""
@@ -38,27 +38,10 @@ class Cocitation(Signal):
     kind: ClassVar[str] = "cocitation"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples, Need.candidates})
 
-    meanings: ClassVar[Mapping[str, str]] = {
-        "top": "beside how many of the first candidates documents count",
-        "damping": "how much less candidates count that few solved topics have",
-    }
-
-    top: int
-    damping: float
-
-    @classmethod
-    def read(cls, table: Table) -> Cocitation:
-        """The signal of a table with `top` and `damping`."""
-        return cls(table.name, table.weight(), table.whole("top"), table.number("damping"))
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """None: the gold of solved topics is all that is looked at."""
-        return ()
-
-    def parameters(self) -> dict[str, Any]:
-        """How many candidates count, and how much those that are rarely cited are trusted."""
-        return {"top": self.top, "damping": self.damping}
+    top: int = field(metadata=setting("beside how many of the first candidates documents count", Table.whole))
+    damping: float = field(
+        metadata=setting("how much less candidates count that few solved topics have", Table.number)
+    )
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read which solved topics have which documents."""

@@ -20,17 +20,17 @@ near to the gain that the measure NDCG gives to ratings.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Explanation, Hits
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.signals.base import BOOSTS, Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.templates import Table, setting
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
     from searchapp.progress import Advance
     from searchapp.ranking.signals.terms import Floats, TermSpace
-    from searchapp.ranking.templates import Table, TopicQuery
 
 
 SMOOTHED = 5
@@ -43,16 +43,15 @@ class Cosine(Signal):
 
     kind: ClassVar[str] = "cosine"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
-    meanings: ClassVar[Mapping[str, str]] = {
-        "length": "how much the length of a document counts against it, 1 for a cosine",
-        "kind": "the field that says of what kind a document is",
-        "lean": "how far kinds are preferred that often are answers",
-    }
 
-    length: float
-    boosts: Mapping[str, float]
-    kind_field: str | None = None
-    lean: float = 0.0
+    length: float = field(
+        metadata=setting("how much the length of a document counts against it, 1 for a cosine")
+    )
+    boosts: Mapping[str, float] = field(metadata=BOOSTS)
+    kind_field: str | None = field(
+        default=None, metadata=setting("the field that says of what kind a document is", key="kind")
+    )
+    lean: float = field(default=0.0, metadata=setting("how far kinds are preferred that often are answers"))
 
     @classmethod
     def read(cls, table: Table) -> Cosine:
@@ -60,11 +59,6 @@ class Cosine(Signal):
         length, boosts, kind = table.number("length", 1.0), table.weights("boosts"), table.text("kind")
         lean = table.number("lean") if kind is not None else 0.0
         return cls(table.name, table.weight(), length, boosts, kind, lean, window=table.window())
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """None: no engine is asked."""
-        return ()
 
     def parameters(self) -> dict[str, Any]:
         """How lengths count, and fields, and kinds of documents."""

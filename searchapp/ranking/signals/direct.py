@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
-from searchapp.ranking.signals.base import Asked, Inputs, Retriever, Scorer, Signal, one_document
+from searchapp.ranking.signals.base import QUERY, Asked, Inputs, Retriever, Scorer, Signal, one_document
+from searchapp.ranking.templates import TopicQuery
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.model import Body, Explanation, Hits, Topic
-    from searchapp.ranking.templates import Table, TopicQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,22 +18,9 @@ class Direct(Signal):
     """The hits of `query`."""
 
     kind: ClassVar[str] = "direct"
+    has_window: ClassVar[bool] = True
 
-    query: TopicQuery
-
-    @classmethod
-    def read(cls, table: Table) -> Direct:
-        """The signal of a table with `template` and, if need be, `window`."""
-        return cls(table.name, table.weight(), table.query("template"), window=table.window())
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """The one that retrieves."""
-        return (self.query,)
-
-    def parameters(self) -> dict[str, Any]:
-        """Nothing else."""
-        return {}
+    query: TopicQuery = field(metadata=QUERY)
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Nothing but the index is needed."""

@@ -20,17 +20,17 @@ A document's score is the product of its vector, of length 1, and the vector tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Explanation, Hits, Topic
-from searchapp.ranking.signals.base import LEADERS, Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.signals.base import BOOSTS, LEADERS, Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.templates import Table, setting
 from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.progress import Advance
     from searchapp.ranking.signals.terms import Floats, TermSpace
-    from searchapp.ranking.templates import Table, TopicQuery
 
 GREEDY, RM3 = "greedy", "rm3"
 
@@ -44,18 +44,12 @@ class Expansion(Signal):
 
     kind: ClassVar[str] = "expansion"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms, Need.leaders})
-    meanings: ClassVar[Mapping[str, str]] = {
-        "by": "how the topic grows",
-        "documents": "how many of the documents that lead it grows by",
-        "terms": "how many terms a relevance model keeps",
-        "share": "what they weigh beside the topic",
-    }
 
-    by: str
-    documents: int
-    terms: int
-    share: float
-    boosts: Mapping[str, float]
+    by: str = field(metadata=setting("how the topic grows"))
+    documents: int = field(metadata=setting("how many of the documents that lead it grows by"))
+    terms: int = field(metadata=setting("how many terms a relevance model keeps"))
+    share: float = field(metadata=setting("what they weigh beside the topic"))
+    boosts: Mapping[str, float] = field(metadata=BOOSTS)
 
     @classmethod
     def read(cls, table: Table) -> Expansion:
@@ -67,11 +61,6 @@ class Expansion(Signal):
         # Only the relevance model has these: a table that sets one for the other is told so.
         terms, share = (table.whole("terms", 20), table.number("share", 0.5)) if by == RM3 else (0, 0.0)
         return cls(table.name, table.weight(), by, documents, terms, share, table.weights("boosts"))
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """None: no engine is asked."""
-        return ()
 
     def parameters(self) -> dict[str, Any]:
         """How the topic grows."""

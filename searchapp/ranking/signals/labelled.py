@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.errors import QueryRefused
@@ -30,12 +30,12 @@ from searchapp.ranking.signals.base import (
     Voting,
     number_in,
 )
+from searchapp.ranking.templates import Table, setting, settings_of
 from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.progress import Advance
-    from searchapp.ranking.templates import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +44,17 @@ class Labelled(Voting):
 
     kind: ClassVar[str] = "labelled"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.labels, Need.candidates})
-    meanings: ClassVar[Mapping[str, str]] = {
-        **Voting.meanings,
-        "candidates": "how many of the first signal's documents ask; left out: all",
-        "position": "how steeply a vote falls with the distance of positions",
-        "within": "the field with what a document is a part of, for its position",
-        "place": "the field with a document's number, for its position",
-    }
 
-    candidates: int | None = None
-    position: float = 0.0
-    within: str = ""
-    place: str = ""
+    candidates: int | None = field(
+        default=None, metadata=setting("how many of the first signal's documents ask; left out: all")
+    )
+    position: float = field(
+        default=0.0, metadata=setting("how steeply a vote falls with the distance of positions")
+    )
+    within: str = field(
+        default="", metadata=setting("the field with what a document is a part of, for its position")
+    )
+    place: str = field(default="", metadata=setting("the field with a document's number, for its position"))
 
     @classmethod
     def read(cls, table: Table) -> Labelled:
@@ -69,11 +68,9 @@ class Labelled(Voting):
 
     def parameters(self) -> dict[str, Any]:
         """How many vote, how steeply, and by which positions."""
-        # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
-        described = Voting.parameters(self)
-        by = {"position": self.position, "within": self.within, "place": self.place}
-        described |= {} if self.candidates is None else {"candidates": self.candidates}
-        return described | (by if self.position else {})
+        unused = () if self.position else ("position", "within", "place")
+        found = settings_of(self)
+        return {key: value for key, value in found.items() if value is not None and key not in unused}
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read the documents and their grades."""

@@ -11,18 +11,17 @@ does not know the signs, and is rounded to `DECIMALS`: more are not equal on all
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.ranking.learning.linear import require_learn
 from searchapp.ranking.signals.base import SEED, Inputs, Scorer, ranked
 from searchapp.ranking.signals.power import Alike, Power
+from searchapp.ranking.templates import Table, setting
 
 if TYPE_CHECKING:
     from searchapp.model import Hits, Topic
     from searchapp.ranking.signals.terms import Floats, TermSpace
-    from searchapp.ranking.templates import Table
 
 DECIMALS = 5
 
@@ -32,32 +31,9 @@ class Latent(Power):
     """The votes of the `k` solved topics that are nearest in a space of so many `dimensions`."""
 
     kind: ClassVar[str] = "latent"
-    meanings: ClassVar[Mapping[str, str]] = {
-        **Power.meanings,
-        "dimensions": "how many dimensions the latent space has",
-        "seed": "where the search for the space begins",
-    }
 
-    dimensions: int
-    seed: int
-
-    @classmethod
-    def read(cls, table: Table) -> Latent:
-        """The signal of a table with `dimensions`, `k`, `power` and, if need be, `boosts` and `seed`."""
-        return cls(
-            table.name,
-            table.weight(),
-            table.whole("k"),
-            table.number("power"),
-            table.weights("boosts"),
-            table.whole("dimensions"),
-            table.whole("seed", SEED),
-        )
-
-    def parameters(self) -> dict[str, Any]:
-        """What space it is, how many vote there, how steeply, and how fields count."""
-        own: Mapping[str, Any] = {"dimensions": self.dimensions, "seed": self.seed}
-        return {**Power.parameters(self), **own}
+    dimensions: int = field(metadata=setting("how many dimensions the latent space has", Table.whole))
+    seed: int = field(metadata=setting("where the search for the space begins", Table.whole, SEED))
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all documents and solved topics, and make the space."""

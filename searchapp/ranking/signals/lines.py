@@ -33,7 +33,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -43,7 +43,6 @@ from searchapp.model import Document, Example, Explanation, Topic
 from searchapp.ranking.learning import linear
 from searchapp.ranking.learning.linear import Arrays, Part, broken, numbers, texts
 from searchapp.ranking.signals.base import (
-    SEED,
     SHOWN,
     Answer,
     Asked,
@@ -57,6 +56,7 @@ from searchapp.ranking.signals.base import (
     require_unseen,
 )
 from searchapp.ranking.signals.multilabel import logistic
+from searchapp.ranking.templates import Table, setting
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
 
     from searchapp.progress import Advance
     from searchapp.ranking.learning.model_files import Stored
-    from searchapp.ranking.templates import Table
 
 
 if TYPE_CHECKING:
@@ -357,45 +356,31 @@ class Lines(Trained):
 
     kind: ClassVar[str] = "lines"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model, Need.texts})
-    meanings: ClassVar[Mapping[str, str]] = {
-        **Trained.meanings,
-        "fewest": "how many lines must have a word",
-        "measures": "what a measure's deviation from its mean weighs beside the words",
-        "even": "lines of a solved topic weigh by its number of relevant ones to the power of minus this",
-        "around": "what the lines before and after count",
-        "within": "the field with the transcript that a line is in, which topics have too",
-        "place": "the field with a line's number",
-        "speaker": "the field with who speaks",
-        "reactions": "the speaker of reactions, which are ranked last and not learned from",
-    }
     leaves_out: ClassVar[bool] = True
     most_kept: ClassVar[int] = 256
 
-    measures: float
-    even: float
-    around: float
-    within: str
-    place: str
-    speaker: str
-    reactions: str | None = None
-
-    @classmethod
-    def read(cls, table: Table) -> Lines:
-        """The signal of a table with a key for each parameter; `seed` and `reactions` may be left out."""
-        return cls(
-            table.name,
-            table.weight(),
-            cost=table.number("cost"),
-            fewest=table.whole("fewest"),
-            seed=table.whole("seed", SEED),
-            measures=table.number("measures"),
-            even=table.number("even"),
-            around=table.number("around"),
-            within=table.required_text("within"),
-            place=table.required_text("place"),
-            speaker=table.required_text("speaker"),
-            reactions=table.text("reactions"),
+    fewest: int = field(metadata=setting("how many lines must have a word", Table.whole))
+    measures: float = field(
+        metadata=setting("what a measure's deviation from its mean weighs beside the words", Table.number)
+    )
+    even: float = field(
+        metadata=setting(
+            "lines of a solved topic weigh by its number of relevant ones to the power of minus this",
+            Table.number,
         )
+    )
+    around: float = field(metadata=setting("what the lines before and after count", Table.number))
+    within: str = field(
+        metadata=setting(
+            "the field with the transcript that a line is in, which topics have too", Table.required_text
+        )
+    )
+    place: str = field(metadata=setting("the field with a line's number", Table.required_text))
+    speaker: str = field(metadata=setting("the field with who speaks", Table.required_text))
+    reactions: str | None = field(
+        default=None,
+        metadata=setting("the speaker of reactions, which are ranked last and not learned from", Table.text),
+    )
 
     def parameters(self) -> dict[str, Any]:
         """How it is trained, and which fields say what is a transcript."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.errors import DataError
@@ -38,6 +38,7 @@ from searchapp.ranking.signals.base import (
     by_features,
     enough,
 )
+from searchapp.ranking.templates import Table, setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
     from searchapp.progress import Advance
     from searchapp.ranking.learning.model_files import Stored
-    from searchapp.ranking.templates import Table
 
     Floats = NDArray[np.float64]
 
@@ -71,22 +71,15 @@ class MultiClass(Trained):
 
     kind: ClassVar[str] = "multiclass"
     features: ClassVar[tuple[str, ...]] = KINDS
-    meanings: ClassVar[Mapping[str, str]] = {
-        **Trained.meanings,
-        **STEEPNESS,
-        "cutoff": "how many ranks count in the gain that is expected; left out: all",
-        "power": "the power of a grade in the gain that is expected",
-        "by": "the field of documents that is predicted first; left out: none",
-        "by_cost": "as cost, of the model that predicts the field",
-        "by_steepness": "as steepness, of the model that predicts the field",
-    }
 
-    steepness: float
-    cutoff: int | None
-    power: float
-    by: str | None
-    by_cost: float
-    by_steepness: float
+    steepness: float = field(metadata=STEEPNESS)
+    cutoff: int | None = field(
+        metadata=setting("how many ranks count in the gain that is expected; left out: all")
+    )
+    power: float = field(metadata=setting("the power of a grade in the gain that is expected"))
+    by: str | None = field(metadata=setting("the field of documents that is predicted first; left out: none"))
+    by_cost: float = field(metadata=setting("as cost, of the model that predicts the field"))
+    by_steepness: float = field(metadata=setting("as steepness, of the model that predicts the field"))
 
     @classmethod
     def read(cls, table: Table) -> MultiClass:

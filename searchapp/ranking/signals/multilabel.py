@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Document, Example, Explanation
 from searchapp.ranking.learning import linear as fitting
 from searchapp.ranking.learning.linear import KINDS, Linear, Vocabulary
 from searchapp.ranking.signals.base import (
-    SEED,
     STEEPNESS,
     Answer,
     Asked,
@@ -29,7 +28,6 @@ from searchapp.ranking.signals.base import (
 if TYPE_CHECKING:
     from searchapp.progress import Advance
     from searchapp.ranking.learning.model_files import Stored
-    from searchapp.ranking.templates import Table
 
 AT_ONCE = 256
 """How many topics are ranked together."""
@@ -41,25 +39,8 @@ class MultiLabel(Trained):
 
     kind: ClassVar[str] = "multilabel"
     features: ClassVar[tuple[str, ...]] = KINDS
-    meanings: ClassVar[Mapping[str, str]] = {**Trained.meanings, **STEEPNESS}
 
-    steepness: float
-
-    @classmethod
-    def read(cls, table: Table) -> MultiLabel:
-        """The signal of a table with `cost`, `fewest`, `steepness` and, if need be, `seed`."""
-        return cls(
-            table.name,
-            table.weight(),
-            cost=table.number("cost"),
-            fewest=table.whole("fewest"),
-            seed=table.whole("seed", SEED),
-            steepness=table.number("steepness"),
-        )
-
-    def parameters(self) -> dict[str, Any]:
-        """How it is trained, and how steeply probabilities follow margins."""
-        return {"cost": self.cost, "fewest": self.fewest, "seed": self.seed, "steepness": self.steepness}
+    steepness: float = field(metadata=STEEPNESS)
 
     def train(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.model import Explanation
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, shares_of
@@ -16,7 +16,6 @@ from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, S
 if TYPE_CHECKING:
     from searchapp.model import Topic
     from searchapp.progress import Advance
-    from searchapp.ranking.templates import Table, TopicQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +24,6 @@ class Popular(Signal):
 
     kind: ClassVar[str] = "popular"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples})
-
-    @classmethod
-    def read(cls, table: Table) -> Popular:
-        """The signal of a table that says nothing else."""
-        return cls(table.name, table.weight())
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """None: the gold of solved topics is all that is looked at."""
-        return ()
-
-    def parameters(self) -> dict[str, Any]:
-        """There are none."""
-        return {}
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Count the answers of solved topics."""

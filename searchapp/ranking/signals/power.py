@@ -12,19 +12,30 @@ as the scores of the signal `neighbours` do not. A topic is not among those that
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.model import Explanation
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, Vote, ranked
+from searchapp.ranking.signals.base import (
+    BOOSTS,
+    Answer,
+    Asked,
+    Inputs,
+    Need,
+    Scale,
+    Scorer,
+    Signal,
+    Vote,
+    ranked,
+)
 from searchapp.ranking.signals.neighbours import votes, weighing
+from searchapp.ranking.templates import Table, setting
 from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.model import Hits, Topic
     from searchapp.progress import Advance
     from searchapp.ranking.signals.terms import TermSpace
-    from searchapp.ranking.templates import Table, TopicQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,30 +44,15 @@ class Power(Signal):
 
     kind: ClassVar[str] = "power"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
-    meanings: ClassVar[Mapping[str, str]] = {
-        "k": "how many of the nearest solved topics vote",
-        "power": "how steeply a vote falls with the cosine: (s / s1) ** power, s1 being that of the nearest",
-    }
 
-    k: int
-    power: float
-    boosts: Mapping[str, float]
-
-    @classmethod
-    def read(cls, table: Table) -> Power:
-        """The signal of a table with `k`, `power` and, if need be, the `boosts` of fields of topics."""
-        return cls(
-            table.name, table.weight(), table.whole("k"), table.number("power"), table.weights("boosts")
+    k: int = field(metadata=setting("how many of the nearest solved topics vote", Table.whole))
+    power: float = field(
+        metadata=setting(
+            "how steeply a vote falls with the cosine: (s / s1) ** power, s1 being that of the nearest",
+            Table.number,
         )
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """None: no engine is asked."""
-        return ()
-
-    def parameters(self) -> dict[str, Any]:
-        """How many vote, how steeply, and how fields count."""
-        return {"k": self.k, "power": self.power, "boosts": dict(self.boosts)}
+    )
+    boosts: Mapping[str, float] = field(metadata=BOOSTS)
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all documents and solved topics."""

@@ -6,14 +6,15 @@ It is asked once for all topics. Alone it ranks nothing; beside others it says w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.errors import DataError
 from searchapp.model import Explanation, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (
+    QUERY,
     Answer,
     Asked,
     Inputs,
@@ -24,11 +25,11 @@ from searchapp.ranking.signals.base import (
     searched,
     shares_of,
 )
+from searchapp.ranking.templates import TopicQuery
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.progress import Advance
-    from searchapp.ranking.templates import Table, TopicQuery
 
 NO_TOPIC = Topic("", "")
 _TOPIC = "topic."
@@ -40,28 +41,15 @@ class Prior(Signal):
 
     kind: ClassVar[str] = "prior"
 
-    query: TopicQuery
+    query: TopicQuery = field(metadata=QUERY)
 
-    @classmethod
-    def read(cls, table: Table) -> Prior:
-        """The signal of a table with `template`."""
-        query = table.query("template")
-        used = sorted(name for name in query.template.variables if name.startswith(_TOPIC))
+    def __post_init__(self) -> None:
+        used = sorted(name for name in self.query.template.variables if name.startswith(_TOPIC))
         if used:
             raise DataError(
-                f"{query.template.name} asks for {used[0]}, and the signal {table.name!r} is the same for all topics: "
-                "use the signal direct, or another template"
+                f"{self.query.template.name} asks for {used[0]}, and the signal {self.name!r} is the same for all "
+                "topics: use the signal direct, or another template"
             )
-        return cls(table.name, table.weight(), query)
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """The one that is asked."""
-        return (self.query,)
-
-    def parameters(self) -> dict[str, Any]:
-        """Nothing else."""
-        return {}
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Nothing but the index is needed."""

@@ -12,18 +12,18 @@ of its own answers before they are compared with it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Explanation
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.signals.base import BOOSTS, Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.templates import Table, setting
 from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
     from searchapp.progress import Advance
     from searchapp.ranking.signals.terms import Floats, TermSpace
-    from searchapp.ranking.templates import Table, TopicQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +32,11 @@ class Profiles(Signal):
 
     kind: ClassVar[str] = "profiles"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
-    meanings: ClassVar[Mapping[str, str]] = {
-        "growth": "how much the words of topics count that a document answered",
-    }
 
-    growth: float
-    boosts: Mapping[str, float]
-
-    @classmethod
-    def read(cls, table: Table) -> Profiles:
-        """The signal of a table with, if need be, `growth` and the `boosts` of fields of topics."""
-        return cls(table.name, table.weight(), table.number("growth", 1.0), table.weights("boosts"))
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """None: no engine is asked."""
-        return ()
-
-    def parameters(self) -> dict[str, Any]:
-        """How much documents grow, and how fields count."""
-        return {"growth": self.growth, "boosts": dict(self.boosts)}
+    growth: float = field(
+        metadata=setting("how much the words of topics count that a document answered", Table.number, 1.0)
+    )
+    boosts: Mapping[str, float] = field(metadata=BOOSTS)
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all documents and solved topics, and make the profiles."""

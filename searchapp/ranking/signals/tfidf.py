@@ -12,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.model import Document, Explanation, Hits
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from searchapp.progress import Advance
-    from searchapp.ranking.templates import Table, TopicQuery
 
     Weights = NDArray[np.float64]
     """Weights of documents, or their cosines: float64, without unit."""
@@ -36,20 +35,7 @@ class TfIdf(Signal):
 
     kind: ClassVar[str] = "tfidf"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.texts})
-
-    @classmethod
-    def read(cls, table: Table) -> TfIdf:
-        """The signal of a table with, if need be, `window`."""
-        return cls(table.name, table.weight(), window=table.window())
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """None: no engine is asked."""
-        return ()
-
-    def parameters(self) -> dict[str, Any]:
-        """There are none."""
-        return {}
+    has_window: ClassVar[bool] = True
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all texts."""
