@@ -85,8 +85,7 @@ def with_server(steps: Steps, heap: str, stack: contextlib.ExitStack) -> Steps:
     """
     if steps.url:
         return steps
-    from tests.server.distribution import wanted_version
-    from tests.server.errors import ServerError
+    from tests.server.distribution import ServerError
     from tests.server.node import Node, free_port
 
     kept = kept_indexes(steps.work)
@@ -95,7 +94,6 @@ def with_server(steps: Steps, heap: str, stack: contextlib.ExitStack) -> Steps:
     try:
         # On the disk that the other indexes are on, where tests would have it in memory.
         node = Node(
-            version=wanted_version(),
             heap=heap,
             port=free_port(),
             settings={"path.repo": [str(kept)]},
@@ -122,7 +120,7 @@ def compile_lucene(work: Path) -> None:
 
 def _compiled(folder: Path) -> Sequence[Path]:
     """Java's home, the jars of Lucene and the compiled program."""
-    from tests.server.java import find_java
+    from tests.server.distribution import find_java
 
     home = find_java()
     if home is None or not (home / "bin" / "javac").exists():

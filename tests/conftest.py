@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
@@ -26,12 +27,11 @@ from tests.real import RealRuns, real_data
 from tests.scheduling import OLDER, SECURED
 from tests.scheduling import pytest_xdist_make_scheduler as pytest_xdist_make_scheduler  # a hook, by its name
 from tests.server import distribution
-from tests.server.choice import given_server
-from tests.server.errors import ServerFailed, ServerUnavailable
+from tests.server.distribution import Distribution, ServerFailed, ServerUnavailable
 from tests.server.faults import FaultProxy
 from tests.server.node import BRIEF_LIFE, Node
 from tests.server.rest import Server
-from tests.server.shared import SharedServer
+from tests.server.shared import given_server, shared_server
 from tests.workers import fork_workers
 
 SERVER_FIXTURES = {
@@ -49,8 +49,6 @@ JAVA = () if FULL else BRIEF_LIFE
 
 MEMORY = None if FULL else in_memory()
 """Where servers and tests have their folders; where such are made on this machine if None."""
-
-SHARED: pytest.StashKey[SharedServer] = pytest.StashKey()
 
 TEST_SECONDS = 1800 if FULL else 300
 """The time limit of a test. Where it is on a server its fixtures don't count, which may have to download that."""
@@ -164,27 +162,25 @@ def _common(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="session")
-def _elasticsearch(pytestconfig: pytest.Config, _common: Path) -> Server:
+def _elasticsearch(_common: Path) -> Iterator[Server]:
     """The server of all test processes: the one that SEARCHAPP_TEST_URL names, or a node of our own."""
-    try:
-        if server := given_server():
-            return server
-        # From the heap follows how many clauses a query may have; for the same number 8.19 needs half of it.
-        heap = "1g" if distribution.wanted_version() == distribution.VERSION else "512m"
-        shared = SharedServer(_common / "elasticsearch", lambda: Node(heap=heap, java=JAVA, within=MEMORY))
-        pytestconfig.stash[SHARED] = shared
-        return shared.open()
-    except ServerUnavailable as error:
-        no_server(error)
-    except ServerFailed as error:
-        pytest.fail(str(error), pytrace=False)
+    with ExitStack() as stack:
+        try:
+            server = given_server() or stack.enter_context(
+                shared_server(_common / "elasticsearch", make_node)
+            )
+        except ServerUnavailable as error:
+            no_server(error)
+        except ServerFailed as error:
+            pytest.fail(str(error), pytrace=False)
+        yield server
 
 
-@pytest.hookimpl(trylast=True)  # after pytest has torn down what an interruption left
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Be done with the shared server. Waiting for the others is no part of any test, so that no time limit ends it."""
-    if shared := session.config.stash.get(SHARED, None):
-        shared.close()
+def make_node(line: Path) -> Node:
+    """The node that all test processes share."""
+    # From the heap follows how many clauses a query may have; for the same number 8.19 needs half of it.
+    heap = "1g" if distribution.wanted_version() == distribution.VERSION else "512m"
+    return Node(heap=heap, java=JAVA, within=MEMORY, line=line)
 
 
 @pytest.fixture(scope="session")
@@ -205,7 +201,7 @@ def compared_url(request: pytest.FixtureRequest) -> Iterator[str]:
     if "SEARCHAPP_TEST_URL" not in os.environ and distribution.wanted_version() == distribution.OLDER:
         pytest.skip("the session's server is of this version")
     try:
-        node = Node(version=distribution.OLDER, java=JAVA, within=MEMORY)
+        node = Node(Distribution.find(distribution.OLDER), java=JAVA, within=MEMORY)
     except ServerUnavailable as error:
         no_server(error)
     with node:

@@ -22,8 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from tests.conftest import no_server
 from tests.profile import FULL
 from tests.server import distribution
-from tests.server.errors import ServerUnavailable
-from tests.server.unpacked import LAUNCHER_OPTIONS, Unpacked
+from tests.server.distribution import Distribution, ServerUnavailable
 
 ROOT = Path(__file__).parents[1]
 NODES = ("es01", "es02", "es03")
@@ -138,7 +137,7 @@ def test_the_example_names_what_is_asked_for() -> None:
 class Step:
     """The certificate step on folders of this machine, with the tool of a distribution that has no script for it."""
 
-    def __init__(self, service: Mapping[str, Any], folder: Path, host: Unpacked) -> None:
+    def __init__(self, service: Mapping[str, Any], folder: Path, host: Distribution) -> None:
         self.authority, self.certificates = folder / "authority", folder / "certificates"
         for one in (self.authority, *(self.certificates / name for name in NODES), folder / "bin"):
             one.mkdir(parents=True)
@@ -152,11 +151,7 @@ class Step:
             script = script.replace(f" {inside}", f" {here}").replace(f'"{inside}', f'"{here}')
         self._script = script.replace("$$", "$")
         libraries = "modules/x-pack-core,modules/x-pack-security,lib/tools/security-cli"
-        tool = [str(host.java / "bin" / "java"), *LAUNCHER_OPTIONS, "-Dcli.name=certutil"]
-        tool += [f"-Dcli.libs={libraries}", f"-Des.path.home={host.home}"]
-        tool += [f"-Des.path.conf={host.home}/config", "-Des.distribution.type=docker"]
-        tool += ["-cp", f"{host.home}/lib/*:{host.home}/lib/cli-launcher/*"]
-        command = shlex.join([*tool, "org.elasticsearch.launcher.CliToolLauncher"])
+        command = shlex.join(host.tool("certutil", host.home / "config", libraries, "docker"))
         shim = folder / "bin" / "elasticsearch-certutil"
         shim.write_text(f'#!/bin/sh\necho "$1" >> {folder}/calls\ncd {host.home} && exec {command} "$@"\n')
         shim.chmod(0o755)
@@ -182,7 +177,7 @@ class Step:
 @pytest.fixture
 def step(compose: dict[str, Any], tmp_path: Path) -> Iterator[Step]:
     try:
-        host = Unpacked.find(distribution.VERSION)
+        host = Distribution.find(distribution.VERSION)
     except ServerUnavailable as error:
         no_server(error)
     yield Step(compose["services"]["certificates"], tmp_path, host)

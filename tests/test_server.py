@@ -13,24 +13,27 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.profile import FULL
-from tests.server import choice, distribution
-from tests.server.docker import Docker
-from tests.server.errors import ADVICE, ServerFailed, ServerUnavailable
-from tests.server.faults import (
-    LoopbackServer,
-    NotElasticsearch,
-    Request,
-    Response,
+from tests.programs import Program
+from tests.server import distribution
+from tests.server.distribution import (
+    ADVICE,
+    Distribution,
+    ServerFailed,
+    ServerUnavailable,
+    closed_to_others,
+    find_java,
 )
-from tests.server.java import find_java
-from tests.server.node import Node, Plan
+from tests.server.faults import NotElasticsearch, StrangeElasticsearch
+from tests.server.node import BRIEF_LIFE, Node, names
 from tests.server.rest import Server
-from tests.server.unpacked import Unpacked, closed_to_others
+from tests.server.shared import given_server, shared_server
 
 ROOT = Path(__file__).parents[1]
 
@@ -47,79 +50,32 @@ def java_of_version(home: Path, version: str) -> Path:
     return home
 
 
-def none_found(*_: object) -> None:
-    raise ServerUnavailable("none")
-
-
 # --- where the server comes from ---
 
 
-class AnswersLikeElasticsearch(LoopbackServer):
-    def respond(self, request: Request) -> Response:
-        return Response.of_json(200, {"version": {"number": "9.4.3"}})
-
-
 def test_the_named_server_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    with AnswersLikeElasticsearch() as fake:
+    with StrangeElasticsearch({"version": {"number": "9.4.3"}}) as fake:
         monkeypatch.setenv("SEARCHAPP_TEST_URL", fake.url + "/")
-        assert choice.given_server() == Server(fake.url)
-
-
-def test_no_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SEARCHAPP_TEST_URL", raising=False)
-    assert choice.given_server() is None
-
-
-def test_a_named_server_that_does_not_answer_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEARCHAPP_TEST_URL", "http://127.0.0.1:9")
+        assert given_server() == Server(fake.url)
     with pytest.raises(ServerFailed, match="which does not answer"):
-        choice.given_server()
-
-
-def test_a_named_server_that_is_something_else_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+        given_server()
     with NotElasticsearch() as fake:
         monkeypatch.setenv("SEARCHAPP_TEST_URL", fake.url)
         with pytest.raises(ServerFailed, match="not as Elasticsearch does"):
-            choice.given_server()
-
-
-def test_docker_comes_before_the_distribution(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    docker, unpacked = Docker("docker"), Unpacked(tmp_path, tmp_path)
-    monkeypatch.setattr(Docker, "find", lambda _: docker)
-    monkeypatch.setattr(Unpacked, "find", lambda _: unpacked)
-    assert choice.find_host() is docker
-    monkeypatch.setattr(Docker, "find", none_found)
-    assert choice.find_host() is unpacked
+            given_server()
+    monkeypatch.delenv("SEARCHAPP_TEST_URL")
+    assert given_server() is None
 
 
 def test_without_any_the_message_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("tests.server.unpacked.find_java", lambda: None)
-    with pytest.raises(ServerUnavailable) as caught:
-        choice.find_host()
-    assert "install Docker, or Maven and Java 21 or newer, or set SEARCHAPP_TEST_URL" in str(caught.value)
-    assert "Docker is not installed; no Java 21 or newer was found" in str(caught.value)
-
-
-def test_a_docker_without_engine_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    script(tmp_path / "docker", "echo 'Cannot connect to the Docker daemon' >&2; exit 1")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ServerUnavailable, match="docker info failed: Cannot connect to the Docker daemon"):
-        Docker.find(distribution.VERSION)
-
-
-def test_a_container_listens_on_the_loopback_address_only(tmp_path: Path) -> None:
-    script(tmp_path / "docker", f'printf "%s\\n" "$@" >> {tmp_path}/calls')
-    plan = Plan("searchapp-test-1", tmp_path, 45678, "512m")
-    docker = Docker(str(tmp_path / "docker"))
-    docker.prepare(plan)
-    calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
-    assert calls[:5] == ["create", "--name", "searchapp-test-1", "--publish", "127.0.0.1:45678:9200"]
-    assert "xpack.security.enabled=false" in calls
-    assert calls[-1] == docker.image == f"elasticsearch:{distribution.VERSION}"
-    assert docker.command(plan)[1:] == ["start", "--attach", "searchapp-test-1"]
+    monkeypatch.setattr(distribution, "find_java", lambda: None)
+    sentence = (
+        r"install Maven and Java 21 or newer, or set SEARCHAPP_TEST_URL \(no Java 21 or newer was found\)"
+    )
+    with pytest.raises(ServerUnavailable, match=sentence):
+        Distribution.find()
 
 
 # --- Java ---
@@ -197,25 +153,23 @@ def test_only_the_folder_of_elasticsearch_is_kept(tmp_path: Path, monkeypatch: p
     assert (tmp_path / "bin" / "calls").read_text(encoding="utf-8") == "called\n"
 
 
-def test_a_failed_download_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    maven_that_delivers(tmp_path / "bin", None)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    with pytest.raises(ServerUnavailable, match=r"Maven could not fetch .*offline"):
-        distribution.fetch(tmp_path / "cache", distribution.VERSION)
-    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
-
-
 @pytest.mark.parametrize(
     ("content", "complaint"),
-    [(b"half a zip", "is damaged"), (None, "holds no Elasticsearch 9.4.3")],
+    [
+        (None, r"Maven could not fetch .*offline"),
+        (b"half a zip", "is damaged"),
+        ("sonar/elasticsearch/lib/other.jar", "holds no Elasticsearch 9.4.3"),
+    ],
 )
-def test_an_archive_that_is_not_right_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, complaint: str
+def test_a_failed_download_and_an_archive_that_is_not_right_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | str | None, complaint: str
 ) -> None:
-    product = archive(tmp_path / "product.zip", "sonar/elasticsearch/lib/other.jar")
-    if content is not None:
+    product = tmp_path / "product.zip"
+    if isinstance(content, bytes):
         product.write_bytes(content)
-    maven_that_delivers(tmp_path / "bin", product)
+    elif content:
+        archive(product, content)
+    maven_that_delivers(tmp_path / "bin", product if content else None)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(ServerUnavailable, match=complaint):
         distribution.fetch(tmp_path / "cache", distribution.VERSION)
@@ -248,7 +202,7 @@ def test_without_a_server_tests_are_skipped_and_under_ci_they_fail(
 ) -> None:
     (tmp_path / "test_one.py").write_text("def test_one(elasticsearch_url): pass\n", encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = elasticsearch\n", encoding="utf-8")
-    # Neither Docker nor Maven on the PATH, and an empty cache.
+    # No Maven on the PATH, and an empty cache.
     environment = {"PATH": str(tmp_path), "SEARCHAPP_TEST_CACHE": str(tmp_path / "cache")}
     environment |= {"PYTHONPATH": str(ROOT), "CI": ci, "HOME": str(tmp_path)}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.conftest"]
@@ -263,10 +217,9 @@ def test_without_a_server_tests_are_skipped_and_under_ci_they_fail(
 # --- a node ---
 
 
-def processes_of(folder: Path) -> list[str]:
-    """The command lines of running processes that name a folder."""
-    listed = subprocess.run(["ps", "axww", "-o", "args="], capture_output=True, text=True, check=True)
-    return [line for line in listed.stdout.splitlines() if str(folder) in line]
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """Running processes whose commands name a folder."""
+    return [one for one in psutil.process_iter() if names(one, folder)]
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 30) -> bool:
@@ -325,38 +278,25 @@ def test_a_node_that_is_paused_keeps_its_connections_and_answers_later(secured_n
     assert secured_node.server.request("GET", "/").status == 200
 
 
-class DiesAtOnce:
-    """A host whose server writes to its log and ends."""
+class DiesAtOnce(Node):
+    """A node whose server writes to its log and ends."""
 
-    def prepare(self, plan: Plan) -> None:
+    user = None
+
+    def __init__(self, line: Path | None = None) -> None:
+        super().__init__(Distribution(Path(), Path()), line=line)
+
+    def prepare(self) -> None:
         pass
 
-    def command(self, plan: Plan) -> list[str]:
+    def command(self) -> list[str]:
         return ["/bin/sh", "-c", "echo the heap is too small; exit 78"]
-
-    def environment(self, plan: Plan) -> None:
-        return None
-
-    def supervision(self, plan: Plan) -> list[str]:
-        return []
-
-    def kill(self, plan: Plan) -> None:
-        pass
-
-    def pause(self, plan: Plan) -> None:
-        pass
-
-    def resume(self, plan: Plan) -> None:
-        pass
-
-    def discard(self, plan: Plan) -> None:
-        pass
 
 
 class AnswersAtOnce(DiesAtOnce):
-    """A host whose server answers as Elasticsearch does, and is there in no time."""
+    """A node whose server answers as Elasticsearch does, and is there in no time."""
 
-    def command(self, plan: Plan) -> list[str]:
+    def command(self) -> list[str]:
         program = (
             "import http.server, json, sys\n"
             "class Answers(http.server.BaseHTTPRequestHandler):\n"
@@ -366,21 +306,20 @@ class AnswersAtOnce(DiesAtOnce):
             "        self.wfile.write(json.dumps(about).encode())\n"
             "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Answers).serve_forever()"
         )
-        return [sys.executable, "-c", program, str(plan.port), str(plan.folder)]
+        return [sys.executable, "-c", program, str(self.port), str(self.folder)]
 
 
 class Sleeps(DiesAtOnce):
-    """A host whose server ignores SIGTERM, has a child, and never answers."""
+    """A node whose server ignores SIGTERM, has a child, and never answers."""
 
-    def command(self, plan: Plan) -> list[str]:
-        return ["/bin/sh", "-c", f"trap '' TERM; sleep 600 & sleep 600 # {plan.folder}"]
+    patience = 1.0
 
-    def supervision(self, plan: Plan) -> list[str]:
-        return ["--patience=1"]
+    def command(self) -> list[str]:
+        return ["/bin/sh", "-c", f"trap '' TERM; sleep 600 & sleep 600 # {self.folder}"]
 
 
 def test_a_node_that_dies_while_it_starts_shows_its_log() -> None:
-    node = Node(DiesAtOnce())
+    node = DiesAtOnce()
     with (
         pytest.raises(ServerFailed, match="ended while it started; its log ends:\nthe heap is too small"),
         node,
@@ -391,7 +330,7 @@ def test_a_node_that_dies_while_it_starts_shows_its_log() -> None:
 
 def test_a_node_that_never_answers_is_given_up_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.server.node.START_SECONDS", 1.0)
-    node = Node(Sleeps())
+    node = Sleeps()
     begin = time.monotonic()
     with pytest.raises(ServerFailed, match="did not answer within 1 s"), node:
         pass
@@ -400,20 +339,87 @@ def test_a_node_that_never_answers_is_given_up_and_ended(monkeypatch: pytest.Mon
     assert not node.folder.exists()
 
 
-def test_nothing_outlives_a_parent_that_was_killed(tmp_path: Path) -> None:
-    program = (
-        "from tests.test_server import *\n"
-        "class Waits(Sleeps):\n"
-        "    def command(self, plan): return ['/bin/sh', '-c', f'sleep 600 & sleep 600 # {plan.folder}']\n"
-        "node = Node(Waits())\nprint(node.folder, flush=True)\nnode.start()\n"
-    )
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        folder = Path(parent.stdout.readline().strip())
+def test_nothing_outlives_a_parent_that_was_killed() -> None:
+    text = "from tests.test_server import Sleeps; node = Sleeps(); print(node.folder, flush=True); node.start()"
+    with Program(text) as parent:
+        folder = Path(parent.heard())
         assert eventually(lambda: len(processes_of(folder)) >= 2)
-        parent.kill()
-    assert eventually(lambda: processes_of(folder) == [] and not folder.exists())
+    assert eventually(lambda: not processes_of(folder) and not folder.exists())
+
+
+def test_the_options_of_a_nodes_java_reach_it() -> None:
+    node = Node(Distribution(Path(), Path()), java=BRIEF_LIFE)
+    assert node.environment()["ES_JAVA_OPTS"] == f"-Xms512m -Xmx512m {' '.join(BRIEF_LIFE)}"
+    node.close()
+
+
+# --- a node that several processes share ---
+
+
+MEMBER = """
+import sys
+from pathlib import Path
+from tests.server.shared import shared_server
+from tests.test_server import AnswersAtOnce
+
+def make(line):
+    print("starts", end=" ")
+    return AnswersAtOnce(line)
+
+with shared_server(Path(sys.argv[1]), make) as server:
+    print(server.url, flush=True)
+    sys.stdin.readline()
+"""
+
+
+@contextmanager
+def members(folder: Path) -> Iterator[tuple[list[Program], str]]:
+    """Three processes that come at the same time, the one that starts the node first; and its address."""
+    started = [Program(MEMBER, folder) for _ in range(3)]
+    try:
+        heard = {member: member.heard().split() for member in started}
+        assert sorted(map(len, heard.values())) == [1, 1, 2], "one starts it, and says so"
+        (url,) = {words[-1] for words in heard.values()}
+        yield sorted(started, key=lambda member: -len(heard[member])), url
+    finally:
+        for member in started:
+            member.close()
+
+
+def answers(url: str) -> bool:
+    try:
+        return Server(url).request("GET", "/").status == 200
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("last", [0, 2], ids=["starter", "another"])
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_shared_server_is_there_until_the_last_one_is_done_or_killed(
+    tmp_path: Path, killed: bool, last: int
+) -> None:
+    with members(tmp_path / "shared") as (started, url):
+        *others, waits = started[last + 1 :] + started[: last + 1]
+        for member in others:
+            if not killed:
+                member.tell("leave")
+                assert member.wait() == 0
+            member.close()
+        time.sleep(0.5)
+        assert answers(url)
+        waits.close()
+        assert eventually(lambda: not answers(url))
+    # Whoever comes then starts another one.
+    with members(tmp_path / "shared") as (_started, another):
+        assert answers(another)
+
+
+def test_a_server_that_does_not_start_is_tried_by_the_next(tmp_path: Path) -> None:
+    with pytest.raises(ServerFailed, match="the heap is too small"), shared_server(tmp_path, DiesAtOnce):
+        pass
+    with shared_server(tmp_path, AnswersAtOnce) as server:
+        assert answers(server.url)
+    assert eventually(lambda: not answers(server.url))
 
 
 # --- the command ---
@@ -428,8 +434,8 @@ def open_folder() -> Iterator[Path]:
 
 
 STAND_IN = (
-    "import sys; from tests.server import __main__, choice; from tests.test_server import AnswersAtOnce\n"
-    "choice.find_host = lambda version: AnswersAtOnce(); sys.exit(__main__.main())"
+    "import sys; from tests.server import __main__; from tests.test_server import AnswersAtOnce\n"
+    "__main__.Node = lambda *_, **__: AnswersAtOnce(); sys.exit(__main__.main())"
 )
 STARTER = ["-m", "tests.server"] if FULL else ["-c", STAND_IN]
 

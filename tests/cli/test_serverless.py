@@ -15,8 +15,8 @@ from searchapp.engines.elasticsearch.judgments import JudgmentIndex
 from searchapp.errors import EngineRefused
 from tests.cli.conftest import SAMPLE, Cli
 from tests.engines.conftest import GROUPS, match, spec_of
+from tests.server.faults import Serverless
 from tests.server.rest import Server
-from tests.server.serverless import Serverless
 
 MakeSettings = Callable[..., Settings]
 

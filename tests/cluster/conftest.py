@@ -18,7 +18,7 @@ from tests.conftest import MEMORY, no_server
 from tests.profile import FULL
 from tests.scheduling import CLUSTER
 from tests.server.cluster import QUICK_DETECTION, Cluster
-from tests.server.errors import ServerUnavailable
+from tests.server.distribution import ServerUnavailable
 from tests.server.node import BRIEF_LIFE, Setting
 
 PREFIX = "test-cluster"

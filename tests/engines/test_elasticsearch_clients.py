@@ -27,6 +27,7 @@ from searchapp.errors import EngineRefused, EngineUnreachable, SearchappError, U
 from tests.engines.conftest import GROUPS, match, spec_of
 from tests.server.faults import (
     FaultProxy,
+    HttpProxy,
     LoopbackServer,
     OldElasticsearch,
     OpenSearch,
@@ -35,7 +36,6 @@ from tests.server.faults import (
     StrangeElasticsearch,
 )
 from tests.server.node import Node, free_port
-from tests.server.proxy import HttpProxy
 from tests.server.rest import Server
 
 MakeSettings = Callable[..., Settings]

@@ -7,14 +7,12 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 from tests.analysis.parity import InlineOracle
 from tests.search import analyzers, queries
 from tests.search.reducing import smallest
-from tests.server.choice import given_server
-from tests.server.node import Node
 from tests.server.rest import Server
+from tests.server.shared import any_server
 
 REPORT_SECONDS = 30.0
 
@@ -23,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Search; answers 1 if there is a difference."""
     options = _options(arguments)
     found = 0
-    with _server() as server:
+    with any_server() as server:
         for kind, search, count in (
             ("analyzers", _of_analyzers, options.analyzers),
             ("queries", _of_queries, options.queries),
@@ -52,16 +50,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="leave out this many cases of the seed")
     parser.add_argument("--most", type=int, default=20, help="stop after this many differences")
     return parser.parse_args(arguments)
-
-
-@contextmanager
-def _server() -> Iterator[Server]:
-    """The server that is named, or a node for the time of the search."""
-    if server := given_server():
-        yield server
-        return
-    with Node() as node:
-        yield node.server
 
 
 def _of_analyzers(server: Server, seed: int, count: int, first: int) -> Iterator[tuple[int, list[str]]]:

@@ -27,9 +27,8 @@ from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.files import digest_json
 from tests.search import chosen, comparing, queries
 from tests.search.comparing import REFUSED, Json, Outcome
-from tests.server.choice import given_server
-from tests.server.node import Node
 from tests.server.rest import Server
+from tests.server.shared import any_server
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "search"
 
@@ -163,10 +162,8 @@ def _kept(outcome: Outcome) -> Outcome:
 
 def main(arguments: Sequence[str]) -> int:
     """Record everything anew, or the indexes that are named."""
-    if given := given_server():
-        return _main(given, arguments)
-    with Node() as node:
-        return _main(node.server, arguments)
+    with any_server() as server:
+        return _main(server, arguments)
 
 
 def _main(server: Server, chosen_names: Sequence[str]) -> int:

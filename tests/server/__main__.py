@@ -19,8 +19,7 @@ import time
 from collections.abc import Sequence
 from types import FrameType
 
-from .distribution import RELEASES, version_named, wanted_version
-from .errors import ServerError
+from .distribution import RELEASES, Distribution, ServerError, version_named
 from .node import BRIEF_LIFE, Node, free_port
 
 COMMAND_SECONDS = 10.0  # for the command to end after SIGTERM
@@ -40,9 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"Port {options.port} is taken, so this node uses port {port}.")
     try:
         _say("Starting Elasticsearch; the first time it is downloaded, which takes a while.")
-        wanted = version_named(options.version) if options.version else wanted_version()
+        wanted = Distribution.find(version_named(options.version) if options.version else None)
         java = BRIEF_LIFE if options.brief else ()
-        with Node(version=wanted, heap=options.heap, port=port, java=java) as node:
+        with Node(wanted, heap=options.heap, port=port, java=java) as node:
             version = node.server.request("GET", "/").json()["version"]["number"]
             ready = f"Elasticsearch {version} is ready at {node.url}"
             print(ready, file=sys.stderr if options.command else sys.stdout, flush=True)

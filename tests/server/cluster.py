@@ -7,14 +7,11 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from .distribution import wanted_version
-from .errors import ServerFailed
-from .node import START_SECONDS, Membership, Node, Setting, free_port
+from .distribution import Distribution, ServerFailed
+from .node import START_SECONDS, Node, Setting, free_port
 from .rest import Server
-from .unpacked import Unpacked
 
 WHOLE_SECONDS = 120.0
 
@@ -29,7 +26,6 @@ QUICK_DETECTION: Mapping[str, Setting] = {
 class Cluster:
     """A cluster: `with Cluster(nodes=3) as cluster: ... cluster.nodes[0].url ... cluster.nodes[2].kill()`.
 
-    Its nodes run from the unpacked distribution: containers would need a network of their own to find each other.
     They are of equal rank, so that the cluster goes on while more than half of them are there.
 
     Args:
@@ -54,14 +50,25 @@ class Cluster:
         version: str | None = None,
         within: Path | None = None,
     ) -> None:
-        host = Unpacked.find(version or wanted_version())
+        distribution = Distribution.find(version)
         name = f"searchapp-test-{secrets.token_hex(4)}"
-        membership = Membership(name, {f"{name}-{number}": free_port() for number in range(nodes)})
+        ports = {f"{name}-{number}": free_port() for number in range(nodes)}
+        together: dict[str, Setting] = {
+            "cluster.name": name,
+            "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in ports.values()],
+            "cluster.initial_master_nodes": list(ports),
+            **(settings or {}),
+        }
         self.nodes = [
             Node(
-                host, heap=heap, name=node, membership=membership, java=java, settings=settings, within=within
+                distribution,
+                heap=heap,
+                name=node,
+                java=java,
+                settings={**together, "transport.port": str(port)},
+                within=within,
             )
-            for node in membership.ports
+            for node, port in ports.items()
         ]
 
     def start(self) -> Self:
@@ -142,8 +149,7 @@ class Cluster:
         Raises:
             ServerFailed: it died, or the cluster did not become whole in time
         """
-        node.stop()
-        node.become(Unpacked.find(version))
+        node.upgrade(version)
         node.start()
         self.await_whole(status="yellow")
 
@@ -177,7 +183,5 @@ class Cluster:
             self.close()
             raise
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

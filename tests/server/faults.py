@@ -1,4 +1,4 @@
-"""What goes wrong between a client and Elasticsearch, on demand.
+"""What stands between a client and Elasticsearch, or in its place: faults on demand, proxies, stand-ins.
 
 `FaultProxy` stands in front of a real server and passes everything on, except for the requests that a test
 picked:
@@ -20,7 +20,8 @@ picked:
         ... proxy.url ... proxy.count(path="/_bulk")
 
 `path` is a regular expression that is searched in the path without its query; the first rule that fits a
-request decides. `NotElasticsearch`, `OpenSearch` and `OldElasticsearch` stand in for servers that can't be had here.
+request decides. `Serverless` makes a serverless project of a real server. `NotElasticsearch`, `OpenSearch` and
+`OldElasticsearch` stand in for servers that can't be had here. `HttpProxy` is a proxy as companies have it.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ import http.client
 import json
 import random
 import re
+import socket
 import ssl
 import threading
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -116,9 +118,7 @@ class LoopbackServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _receive(self, request: Request) -> Response | None:
@@ -153,6 +153,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         if response is None:
             return
+        if self.command == "CONNECT" and response.status == 200:
+            self._tunnel()
+            return
         self.send_response_only(response.status)
         for name, value in response.headers.items():
             self.send_header(name, value)
@@ -164,10 +167,40 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(response.body)
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _handle  # noqa: N815
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_CONNECT = _handle  # noqa: N815
+
+    def _tunnel(self) -> None:
+        """Hand on what comes from either side until both are done."""
+        host, _, port = self.path.rpartition(":")
+        with socket.create_connection((host, int(port))) as there:
+            self.send_response_only(200)
+            self.end_headers()
+            self.connection.settimeout(None)
+            back = threading.Thread(target=_pour, args=(there, self.connection), daemon=True)
+            back.start()
+            _pour(self.connection, there)
+            back.join()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Nothing on the terminal."""
+
+
+def forwarded(request: Request, target: Server) -> Response | None:
+    """What a server answers to a request, None if it is gone."""
+    headers = {name: value for name, value in request.headers.items() if name not in HOP_HEADERS}
+    connection = target.connect(FORWARD_SECONDS)
+    try:
+        connection.request(request.method, request.target, request.body or None, headers)
+        answer = connection.getresponse()
+        body = answer.read()
+        passed = {name: value for name, value in answer.getheaders() if name.lower() not in HOP_HEADERS}
+        announced = answer.getheader("Content-Length")
+        length = int(announced) if request.method == "HEAD" and announced else None
+        return Response(answer.status, passed, body, length)
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
 
 
 @dataclass(slots=True)
@@ -332,20 +365,7 @@ class FaultProxy(LoopbackServer):
             self._rules.append(_Rule(act, method, path, times, skip))
 
     def _forward(self, request: Request) -> Response | None:
-        headers = {name: value for name, value in request.headers.items() if name not in HOP_HEADERS}
-        connection = self._target.connect(FORWARD_SECONDS)
-        try:
-            connection.request(request.method, request.target, request.body or None, headers)
-            answer = connection.getresponse()
-            body = answer.read()
-            passed = {name: value for name, value in answer.getheaders() if name.lower() not in HOP_HEADERS}
-            announced = answer.getheader("Content-Length")
-            length = int(announced) if request.method == "HEAD" and announced else None
-            return Response(answer.status, passed, body, length)
-        except (OSError, http.client.HTTPException):
-            return None  # the server is gone, and so are we
-        finally:
-            connection.close()
+        return forwarded(request, self._target)
 
     def _lost(self, request: Request, status: int | None) -> Response | None:
         self._forward(request)
@@ -355,9 +375,7 @@ class FaultProxy(LoopbackServer):
 
     def _short(self, request: Request) -> Response | None:
         whole = self._forward(request)
-        if whole is None:
-            return None
-        return Response(whole.status, whole.headers, whole.body[: len(whole.body) // 2], whole.length)
+        return whole and replace(whole, body=whole.body[: len(whole.body) // 2])
 
     def _twice(self, request: Request) -> Response | None:
         self._forward(request)
@@ -368,9 +386,7 @@ class FaultProxy(LoopbackServer):
 
     def _half(self, request: Request) -> Response | None:
         whole = self._forward(request)
-        if whole is None:
-            return None
-        return Response(whole.status, whole.headers, whole.body[: len(whole.body) // 2], len(whole.body))
+        return whole and replace(whole, body=whole.body[: len(whole.body) // 2], length=len(whole.body))
 
     def _without(self, request: Request, ids: frozenset[str]) -> Response | None:
         """Pass a bulk request on without some documents, and weave their rejections into the answer."""
@@ -403,6 +419,124 @@ class FaultProxy(LoopbackServer):
             items.insert(position, item)
         errors = any(entry.get("error") for item in items for entry in item.values())
         return Response(200, headers, json.dumps({"took": 1, "errors": errors, "items": items}).encode())
+
+
+INTERNAL = re.compile(
+    r"^/(_cluster|_nodes|_tasks|_snapshot|_ilm|_slm|_ccr|_remote|_dangling)(/|$)"
+    r"|/_(stats|flush|segments|recovery|shard_stores|forcemerge|open|close|shrink|split|clone|cache|mount)(/|$)"
+    r"|^/_cat/(shards|nodes|allocation|health|master|segments|recovery|thread_pool|plugins|pending_tasks)(/|$)"
+)
+"""Paths that only those who run the projects may ask."""
+
+PUBLIC_SETTINGS = re.compile(
+    r"index\.(analysis|similarity|sort|blocks\.(write|read|read_only|metadata)|mapping|query\.default_field|hidden"
+    r"|default_pipeline|final_pipeline|refresh_interval)(\.|$)"
+)
+"""Settings of indexes that users may choose."""
+
+
+class Serverless(FaultProxy):
+    """A proxy in front of a real server that makes a serverless project of it; `refused` has what it refused.
+
+    What that is, and in which words, is taken from the open source of Elasticsearch: the scope of each REST action,
+    which settings of indexes are public, `ApiNotAvailableException`, and the validator of settings.
+    """
+
+    def __init__(self, target: str) -> None:
+        super().__init__(target)
+        self.refused: list[str] = []
+
+    def respond(self, request: Request) -> Response | None:
+        if INTERNAL.search(request.path):
+            self.refused.append(f"{request.method} {request.path}")
+            reason = (
+                f"Request for uri [{request.target}] with method [{request.method}] exists but is not available when "
+                "running in serverless mode"
+            )
+            return Response.error(410, "api_not_available_exception", reason)
+        private = [name for name in _settings_of(request) if not PUBLIC_SETTINGS.match(name)]
+        if private:
+            self.refused.append(f"{request.method} {request.path} {private}")
+            reason = (
+                f"Settings [{','.join(sorted(private))}] are not available when running in serverless mode"
+            )
+            return Response.error(400, "illegal_argument_exception", reason)
+        answer = super().respond(_without_replicas(request))
+        if request.path == "/" and answer is not None and answer.status == 200:
+            about = json.loads(answer.body)
+            about |= {"name": "serverless"}
+            about["version"] |= {"number": "8.11.0", "build_flavor": "serverless", "build_hash": "00000000"}
+            return Response.of_json(200, about)
+        return answer
+
+
+def _without_replicas(request: Request) -> Request:
+    """A request as the project hands it on: it chooses replicas, and one node has no place for any."""
+    if not _makes_index(request) or not request.body:
+        return request
+    body = json.loads(request.body)
+    body["settings"] = {**body.get("settings", {}), "number_of_replicas": 0}
+    return replace(request, body=json.dumps(body).encode())
+
+
+def _makes_index(request: Request) -> bool:
+    return request.method == "PUT" and re.fullmatch(r"/[^_/][^/]*", request.path) is not None
+
+
+def _settings_of(request: Request) -> Iterator[str]:
+    """The names of the index settings that a request would set, in full."""
+    changes = request.method == "PUT" and request.path.endswith("/_settings")
+    if not request.body or not (_makes_index(request) or changes):
+        return
+    body = json.loads(request.body)
+    for name in _flat(body if changes else body.get("settings", {})):
+        name = name.removeprefix("settings.")
+        yield name if name.startswith("index.") else f"index.{name}"
+
+
+def _flat(held: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for name, value in held.items():
+        path = f"{above}.{name}" if above else name
+        if isinstance(value, Mapping):
+            yield from _flat(value, path)
+        else:
+            yield path
+
+
+class HttpProxy(LoopbackServer):
+    """A proxy as companies have it between their machines and a server: it hands requests and tunnels on.
+
+    Args:
+        authorization: the `Proxy-Authorization` that it wants, none if not given
+    """
+
+    def __init__(self, authorization: str | None = None) -> None:
+        super().__init__()
+        self.authorization = authorization
+        self._server.daemon_threads = True  # a tunnel lives as long as the client keeps it
+
+    @property
+    def asked(self) -> list[str]:
+        """The first line of each request, without its version: `CONNECT host:port`, `GET http://host:port/path`."""
+        return [f"{request.method} {request.target}" for request in self.requests]
+
+    def respond(self, request: Request) -> Response | None:
+        given = request.headers.pop("proxy-authorization", None)
+        if self.authorization not in (None, given):
+            return Response(407)
+        if request.method == "CONNECT":
+            return Response(200)
+        parts = urlsplit(request.target)
+        path = parts._replace(scheme="", netloc="").geturl()
+        return forwarded(replace(request, target=path), Server(f"http://{parts.netloc}"))
+
+
+def _pour(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while piece := source.recv(1 << 16):
+            sink.sendall(piece)
+    with suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
 
 
 class StrangeElasticsearch(LoopbackServer):

@@ -1,110 +1,83 @@
-"""One server for all the processes that run the tests.
-
-The process that first needs the server starts it and leaves its address in a folder that all of them know. It is also
-the one to stop it: the node's line to its parent is a pipe, which nobody else can hold. Each process that uses the
-server holds a shared lock, which the system takes back from one that dies; the starter stops the server once it holds
-that lock alone.
-"""
+"""Which server is used: one that is given, or a node of our own, which several processes may share."""
 
 from __future__ import annotations
 
 import fcntl
 import http.client
-import time
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
 
+from .distribution import ServerFailed
 from .node import Node
 from .rest import Server
 
-PAUSE_SECONDS = 0.2
-PATIENCE_SECONDS = (
-    1800.0  # with others that use the server: then something is wrong, and the starter stops it
-)
+VARIABLE = "SEARCHAPP_TEST_URL"
 
 
-class SharedServer:
-    """A process's part in the server that it shares with others.
+def given_server() -> Server | None:
+    """The server that SEARCHAPP_TEST_URL names, or None when it is unset.
+
+    Raises:
+        ServerFailed: it does not answer as Elasticsearch does. Whoever names a server means it, so that
+            this is never a reason to look for another one.
+    """
+    url = os.environ.get(VARIABLE, "").rstrip("/")
+    if not url:
+        return None
+    server = Server(url)
+    try:
+        answer = server.request("GET", "/")
+    except (OSError, http.client.HTTPException) as error:
+        raise ServerFailed(f"{VARIABLE} names {url}, which does not answer: {error}") from error
+    if answer.status != 200 or answer.headers.get("x-elastic-product") != "Elasticsearch":
+        raise ServerFailed(
+            f"{VARIABLE} names {url}, which answers {answer.status} and not as Elasticsearch does"
+        )
+    return server
+
+
+@contextmanager
+def any_server() -> Iterator[Server]:
+    """The server that is given, or a node for the length of the block."""
+    if server := given_server():
+        yield server
+        return
+    with Node() as node:
+        yield node.server
+
+
+@contextmanager
+def shared_server(folder: Path, make: Callable[[Path], Node]) -> Iterator[Server]:
+    """One server for all processes that name the same folder.
+
+    The first process starts it, while the others wait, and leaves its address in the folder. Each process holds the
+    line on which the node takes orders. When the last process has closed it, or has ended, the node ends.
 
     Args:
         folder: where the processes find each other; made if it is not there
-        start: starts a node, for the process that comes first
+        make: a node that takes orders on the named pipe it is given
+
+    Raises:
+        ServerFailed: the server died while it started, or did not answer in time
     """
-
-    def __init__(self, folder: Path, start: Callable[[], Node]) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
-        self._start = start
-        self._node: Node | None = None
-        self._use: TextIO | None = None
-
-    @property
-    def started_here(self) -> bool:
-        """Whether this process started the server, and is the one to stop it."""
-        return self._node is not None
-
-    def open(self) -> Server:
-        """The server that serves already, or else one that is started now; others wait for it meanwhile.
-
-        Raises:
-            ServerFailed: the server died while it started, or did not answer in time
-        """
-        with self._alone():
-            server = self._serving()
-            if server is None:
-                self._node = self._start().start()
-                server = self._node.server
-                self._address.write_text(server.url, encoding="utf-8")
-            self._use = (self._folder / "in-use").open("w")
-            fcntl.flock(self._use, fcntl.LOCK_SH)
-            return server
-
-    def close(self) -> None:
-        """Leave the server to the others; the process that started it waits until they are done, and stops it."""
-        if self._use is None:
-            return
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not self._left(at_all_costs=time.monotonic() > deadline):
-            time.sleep(PAUSE_SECONDS)
-        self._use = None
-
-    def _left(self, *, at_all_costs: bool) -> bool:
-        """Whether this process is done with the server; its starter is not while others use it, if it can wait."""
-        assert self._use is not None
-        # pytest may have removed the folder: then all others are done.
-        with self._alone() if self._folder.is_dir() else nullcontext():
-            if self._node is not None:
-                try:
-                    fcntl.flock(self._use, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    if not at_all_costs:
-                        return False
-                self._address.unlink(missing_ok=True)  # whoever comes now starts another one
-                self._node.close()
-                self._node = None
-            fcntl.flock(self._use, fcntl.LOCK_UN)  # closing is not enough where a process was forked off
-            self._use.close()
-            return True
-
-    def _serving(self) -> Server | None:
-        """The server whose address is there; None also if its starter died, and the server with it."""
-        if not self._address.exists():
-            return None
-        server = Server(self._address.read_text(encoding="utf-8"))
-        try:
-            return server if server.request("GET", "/").status == 200 else None
-        except (OSError, http.client.HTTPException):
-            return None
-
-    @property
-    def _address(self) -> Path:
-        return self._folder / "address"
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Be the only process that looks for the server, starts it or leaves it."""
-        with (self._folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield  # closing the file gives the lock back, as does the end of the process
+    folder.mkdir(parents=True, exist_ok=True)
+    line, address = folder / "line", folder / "address"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # given back with the file, as at the end of the process
+        held = None
+        with suppress(OSError):  # there is none, or nobody takes orders there any more
+            held = os.open(line, os.O_WRONLY | os.O_NONBLOCK)
+        if held is None:
+            line.unlink(missing_ok=True)
+            os.mkfifo(line)
+            node = make(line).start()
+            held = os.open(line, os.O_WRONLY)
+            address.write_text(node.url, encoding="utf-8")
+            node.leave()
+        server = Server(address.read_text(encoding="utf-8"))
+    try:
+        yield server
+    finally:
+        os.close(held)

@@ -1,16 +1,16 @@
-"""Run a server and end it, also when whoever started this process is gone.
+"""Run a server and end it, also when all processes that use it are gone.
 
-    python supervisor.py [--patience S] [--user NAME] [--remove FOLDER] [--finally COMMAND] -- COMMAND...
+    python supervisor.py --patience S --remove FOLDER [--user NAME] -- COMMAND...
 
-Standard input is the line to the parent, one order a line:
+Standard input is the line to whoever uses the server, one order a line:
 
     stop    SIGTERM, then SIGKILL after the patience is over
     kill    SIGKILL, as `kill -9` does
     pause   SIGSTOP to all that the command started
     resume  SIGCONT
-    (end)   the parent died, even if by SIGKILL: stop the server, remove the folder, run `--finally`
+    (end)   nobody holds the other end any more, as who holds it may be killed: stop the server, remove the folder
 
-A pipe that closes is the one sign of a parent's death that works on every system, and that survives the
+A pipe that closes is the one sign of a process's death that works on every system, and that survives the
 change of user that Elasticsearch needs. This file uses the standard library only and is run by its path.
 """
 
@@ -21,7 +21,6 @@ import contextlib
 import os
 import pwd
 import select
-import shlex
 import shutil
 import signal
 import subprocess
@@ -29,7 +28,6 @@ import sys
 import time
 from types import FrameType
 
-PATIENCE = 20.0
 GONE_SECONDS = 5.0
 SIGNALS = {"pause": signal.SIGSTOP, "resume": signal.SIGCONT}
 
@@ -37,10 +35,9 @@ SIGNALS = {"pause": signal.SIGSTOP, "resume": signal.SIGCONT}
 def main() -> int:
     """Run the command until it ends or an order comes; answers with its exit code."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--patience", type=float, default=PATIENCE)
-    parser.add_argument("--user")
+    parser.add_argument("--patience", type=float)
     parser.add_argument("--remove")
-    parser.add_argument("--finally", dest="afterwards")
+    parser.add_argument("--user")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
 
@@ -61,15 +58,12 @@ def main() -> int:
     finally:
         _end(child, 0 if order == "kill" else options.patience)
         if order == "":
-            if options.remove:
-                shutil.rmtree(options.remove, ignore_errors=True)
-            if options.afterwards:
-                subprocess.run(shlex.split(options.afterwards), timeout=60, check=False)
+            shutil.rmtree(options.remove, ignore_errors=True)
     return child.returncode
 
 
 def _wait(child: subprocess.Popen[bytes]) -> str:
-    """The order: `stop` or `kill`; `gone` when the child ended by itself, empty when the parent did."""
+    """The order: `stop` or `kill`; `gone` when the child ended by itself, empty when nobody can order any more."""
     while child.poll() is None:
         readable, _, _ = select.select([sys.stdin], [], [], 0.2)
         if not readable:
@@ -77,6 +71,7 @@ def _wait(child: subprocess.Popen[bytes]) -> str:
         orders = os.read(sys.stdin.fileno(), 64).decode().split()
         for order in orders or [""]:
             if order not in SIGNALS:
+                sys.stdin.close()  # from here on nobody can open a named pipe as its writer
                 return order
             os.killpg(child.pid, SIGNALS[order])
     return "gone"
