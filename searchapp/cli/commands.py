@@ -30,7 +30,7 @@ from searchapp.cli import complete
 from searchapp.cli.output import complain, report_requests, report_traceback, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, SearchappError, UsageError, is_lack_of_memory
-from searchapp.files import STDOUT, reason
+from searchapp.files import STDOUT, parse_json, reason
 from searchapp.options import argument, flag, option
 from searchapp.tasks import catalogue
 
@@ -517,8 +517,6 @@ DepthOption = Annotated[int | None, option("Documents per topic; the task's own 
 
 def parameters_of(settings: list[str]) -> dict[str, object]:
     """Values by name from `name=value`; a value that is JSON keeps its type, any other is text."""
-    from searchapp.files import parse_json
-
     values: dict[str, object] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")

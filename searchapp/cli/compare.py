@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,10 +28,11 @@ from searchapp.cli.judgment_options import (
     of_task,
     open_log,
 )
-from searchapp.cli.output import has_screen, print_json, say, show, stdout_console, warn
+from searchapp.cli.output import for_person, has_screen, print_json, say, show, stdout_console, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import UsageError
 from searchapp.evaluation.base import ScorerOptions
+from searchapp.files import require_place, whole_file
 from searchapp.options import REQUIRED, argument, flag, option
 
 if TYPE_CHECKING:
@@ -170,7 +172,6 @@ def compare(
     from searchapp.app.compare import compare as compared
     from searchapp.cli import experiment_tables
     from searchapp.cli.experiment_tables import print_comparison
-    from searchapp.cli.output import for_person
 
     printed = sum((as_json, as_csv, as_latex, as_markdown))
     if printed > 1:
@@ -209,11 +210,9 @@ def _screen(
     judged: JudgedOptions,
 ) -> None:
     """Open the screen."""
-    from contextlib import ExitStack
 
     from searchapp.app.inspection.topic_comparison import open_comparing
     from searchapp.app.sessions import grading_session, judged_by_now
-    from searchapp.cli.output import for_person
     from searchapp.runs.directory import read_manifest
     from searchapp.tui.compare import screen as actions
     from searchapp.tui.compare.screen import CompareApp, compare_screen
@@ -273,7 +272,6 @@ def report(
     from searchapp.app.experiments.bench_result import is_bench
     from searchapp.app.report import JudgedIn, ReportRequest
     from searchapp.app.report import report as reported
-    from searchapp.files import require_place, whole_file
     from searchapp.report.pages import page
     from searchapp.runs.directory import read_manifest
 
@@ -303,7 +301,6 @@ def report(
 def _report_bench(settings: Settings, folder: Path, out: Path, *, overwrite: bool, as_json: bool) -> None:
     """Write the report of a bench."""
     from searchapp.app.experiments.bench_result import read_bench
-    from searchapp.files import whole_file
     from searchapp.report.pages import bench_page
 
     found = read_bench(folder)

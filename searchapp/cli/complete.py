@@ -15,6 +15,7 @@ import typer
 
 from searchapp.cli.output import show
 from searchapp.config.settings import ENGINES, INDEXES, Settings
+from searchapp.files import parse_toml, read_text
 
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
@@ -287,8 +288,6 @@ def _task_of(run: Path) -> str:
 
 def _is_task_file(path: Path) -> bool:
     """Whether a TOML file looks like that of a task, and not like somebody's project file."""
-    from searchapp.files import parse_toml, read_text
-
     try:
         if path.stat().st_size > LARGEST_TASK_FILE:
             return False

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from searchapp.cli.commands import Group, JsonOption, command
-from searchapp.cli.output import ask, print_json, say, stderr_console, stdout_console, warn
+from searchapp.cli.output import ask, for_person, print_json, say, stderr_console, stdout_console, warn
 from searchapp.config.settings import Settings, without_passwords
 from searchapp.errors import DataError, InvalidFiles, Problem, SearchappError, UsageError
 from searchapp.options import argument, flag, option
@@ -157,7 +157,6 @@ def _require_somebody(task: str, accept_terms: bool) -> None:
 def _fetch(
     settings: Settings, plan: Plan, *, accepted: bool, overwrite: bool
 ) -> Mapping[str, Mapping[str, Any]]:
-    from searchapp.cli.output import for_person
     from searchapp.fetching.download import Downloader
     from searchapp.fetching.fetch import fetch
 

@@ -22,6 +22,7 @@ from searchapp.config.settings import Settings
 from searchapp.errors import GateMissed, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.options import REQUIRED, argument, flag, option
+from searchapp.tasks import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -159,7 +160,6 @@ def validate(
     """
     from searchapp.app.evaluate import ValidateRequest
     from searchapp.app.evaluate import validate as validated
-    from searchapp.tasks import load
     from searchapp.tasks.base import Part
 
     loaded = load(task)

@@ -14,6 +14,7 @@ import typer
 from searchapp.cli.commands import Group, JsonOption, TaskArgument, command, data_of
 from searchapp.cli.output import (
     ask,
+    for_person,
     print_json,
     say,
     show,
@@ -26,6 +27,7 @@ from searchapp.config.settings import Settings
 from searchapp.errors import EngineRefused, SearchappError, UsageError
 from searchapp.files import data_name
 from searchapp.options import argument, flag, option
+from searchapp.tasks import folders, load
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -75,9 +77,7 @@ def index(
     judgments name documents by their ids.
     """
     from searchapp.app.index import index_task, outcome_sentences
-    from searchapp.cli.output import for_person
     from searchapp.engines import open_engine
-    from searchapp.tasks import load
 
     loaded = load(task)
     collection = loaded.collection(data_of(settings, loaded, data))
@@ -132,8 +132,6 @@ def _described_index(index: ServingIndex) -> dict[str, object]:
 
 def _remember(settings: Settings, task: Task, data: Path) -> None:
     """Let the other commands find the files; that it is not possible is no reason to call the index a failure."""
-    from searchapp.tasks import folders
-
     try:
         if folders.remember(task, settings.home, data):
             say(settings, f"{task.name}: its files are looked for in {data.resolve()} from now on")

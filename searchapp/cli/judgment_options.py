@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from searchapp.cli.output import say, warn
 from searchapp.config.settings import Settings
+from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging.judgments import Folding, Rule, Unjudged
 from searchapp.options import flag, option
+from searchapp.tasks import load
 from searchapp.text import meant
 
 if TYPE_CHECKING:
@@ -102,8 +104,6 @@ def require_log(settings: Settings, path: Path | None) -> Path:
     Raises:
         DataError: it is not there.
     """
-    from searchapp.errors import DataError
-
     path = path or settings.judgments
     if not path.exists():
         raise DataError(f"{path}: there are no judgments yet: `searchapp judge` makes the first")
@@ -146,7 +146,6 @@ def of_task(log: JudgmentLog, task: str) -> tuple[Compact, View]:
     Raises:
         DataError: there is none.
     """
-    from searchapp.errors import DataError
     from searchapp.judging.judgments import View
     from searchapp.judging.snapshot import compact
 
@@ -167,8 +166,6 @@ def name_of(task: str) -> str:
     Raises:
         UsageError: there is no such task.
     """
-    from searchapp.tasks import load
-
     return load(task).name
 
 
@@ -178,8 +175,6 @@ def require_known(annotators: Collection[str] | None, view: View, task: str) -> 
     Raises:
         UsageError: with the names that there are.
     """
-    from searchapp.errors import UsageError
-
     known = view.annotators()
     for name in annotators or ():
         if name not in known:
@@ -247,8 +242,6 @@ class JudgedOptions:
         Raises:
             UsageError: other options only go with the organisers' gold, or only without it.
         """
-        from searchapp.errors import UsageError
-
         if not self.judgments and self.qrels is None:
             if self.unseen:
                 raise UsageError(

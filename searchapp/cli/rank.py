@@ -21,12 +21,13 @@ from searchapp.cli.commands import (
     parameters_of,
 )
 from searchapp.cli.judgment_options import AnnotatorsOption, LogOption, of_task, open_log, require_known
-from searchapp.cli.output import print_json, say, warn, warn_of_skipped
+from searchapp.cli.output import for_person, print_json, say, warn, warn_of_skipped
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError
 from searchapp.formats.problems import some
 from searchapp.judging.judgments import Folding, Rule
 from searchapp.options import REQUIRED, flag, option
+from searchapp.tasks import load
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -70,11 +71,9 @@ def rank(
     """Rank the documents for every topic of a split and write a run directory."""
     from searchapp.app import runs
     from searchapp.app.rank import RunRequest, make_run
-    from searchapp.cli.output import for_person
     from searchapp.engines import open_engine
     from searchapp.ranking import recipes
     from searchapp.runs import directory
-    from searchapp.tasks import load
 
     loaded = load(task)
     directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
@@ -173,7 +172,6 @@ def rerun(
     """
     from searchapp.app import rank as again
     from searchapp.app import runs
-    from searchapp.cli.output import for_person
     from searchapp.engines import open_engine
     from searchapp.runs import directory
 
@@ -236,11 +234,9 @@ def train(
     from searchapp.app import models
     from searchapp.app.index import open_index, require_documents
     from searchapp.app.models import last_solved, signal_inputs
-    from searchapp.cli.output import for_person
     from searchapp.engines import open_engine
     from searchapp.formats.problems import Problems
     from searchapp.ranking import recipes
-    from searchapp.tasks import load
 
     loaded = load(task)
     chosen = recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or []))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,10 +18,21 @@ from searchapp.cli.commands import (
     command,
     data_of,
 )
-from searchapp.cli.output import print_json, say, show, stdout_console, warn, warn_of_notes, warn_of_skipped
+from searchapp.cli.output import (
+    for_person,
+    print_json,
+    say,
+    show,
+    stdout_console,
+    warn,
+    warn_of_notes,
+    warn_of_skipped,
+)
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
+from searchapp.files import write_files
 from searchapp.options import REQUIRED, argument, flag, option
+from searchapp.tasks import load
 from searchapp.text import counted, visible_line
 
 if TYPE_CHECKING:
@@ -79,9 +91,7 @@ def import_(
     """
     from searchapp.app import runs
     from searchapp.app.import_run import ImportRequest, import_run
-    from searchapp.cli.output import for_person
     from searchapp.runs import directory
-    from searchapp.tasks import load
 
     loaded = load(task)
     directory.require_writable(out, overwrite=overwrite)
@@ -132,7 +142,6 @@ def list_(
     """
     from searchapp.app.runs import list_runs
     from searchapp.cli.tables import Column, print_columns
-    from searchapp.tasks import load
 
     named = None if task is None else load(task).name
     found = list_runs(settings.home, Path.cwd(), named, tuple(tag or ()))
@@ -163,7 +172,6 @@ def list_(
 @command(group, name="show")
 def show_(settings: Settings, run: RunArgument, as_json: JsonOption = False) -> None:  # noqa: ARG001
     """Show what the manifest of a run says, and its tags."""
-    from dataclasses import asdict
 
     from searchapp.runs import directory
     from searchapp.runs import directory as tags
@@ -293,7 +301,6 @@ def export(
     """
     from searchapp.app.evaluate import task_of
     from searchapp.evaluation.base import ScorerOptions
-    from searchapp.files import write_files
     from searchapp.formats import run_files, trec
     from searchapp.runs import directory
     from searchapp.tasks.base import NoOfficialFile, Part, Submission

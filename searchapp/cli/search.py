@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -19,10 +21,11 @@ from searchapp.cli.commands import (
     data_of,
     parameters_of,
 )
-from searchapp.cli.output import has_screen, print_json, say, stdout_console, warn
+from searchapp.cli.output import for_person, has_screen, print_json, say, stdout_console, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
 from searchapp.options import REQUIRED, argument, flag, option
+from searchapp.tasks import load
 from searchapp.text import counted, visible, visible_line, visible_spans
 
 if TYPE_CHECKING:
@@ -163,10 +166,8 @@ def search(
     solved topics included. --recipe and --filter take the place of those that a saved search has.
     """
     from searchapp.app.search import Searcher, SearchRequest
-    from searchapp.cli.output import for_person
     from searchapp.engines import open_engine
     from searchapp.ranking import recipes
-    from searchapp.tasks import load
 
     if open_ is not None and why is not None:
         raise UsageError("--open and --why ask for different things: name one of them")
@@ -219,9 +220,6 @@ def _screen(
     annotator: str | None,
 ) -> None:
     """Open the screen, on what the request asks for."""
-    from contextlib import ExitStack
-    from functools import cache
-    from pathlib import Path
 
     from searchapp.tui.search import actions
     from searchapp.tui.search.requests import Sought
@@ -438,10 +436,8 @@ def explain(
     """
     from searchapp.app.inspection.explanation import ExplainRequest
     from searchapp.app.inspection.explanation import explain as explained
-    from searchapp.cli.output import for_person
     from searchapp.engines import open_engine
     from searchapp.ranking import recipes
-    from searchapp.tasks import load
 
     loaded = load(task)
     chosen = recipes.load(
@@ -482,12 +478,10 @@ def analyze(
 
     A field whose queries have an analyzer of their own is shown twice, as `field` and as `search`.
     """
-    from dataclasses import asdict
 
     from searchapp.app import analyze as use_case
     from searchapp.app.index import open_index
     from searchapp.engines import open_engine
-    from searchapp.tasks import load
 
     loaded = load(task)
     use_case.require(loaded, field, analyzer)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from searchapp.cli.commands import JsonOption, command
-from searchapp.cli.output import has_screen, print_json, show, stdout_console
+from searchapp.cli.output import for_person, has_screen, print_json, show, stdout_console
 from searchapp.config.resolution import Found, Resolution
 from searchapp.config.settings import Settings
 from searchapp.engines import server_roles
@@ -182,7 +182,6 @@ def doctor(
     from rich.text import Text
 
     from searchapp.app.doctor import Verdict, examine
-    from searchapp.cli.output import for_person
 
     marks = {
         Verdict.ok: ("ok", "green"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,9 @@ from searchapp.cli.commands import (
 from searchapp.cli.output import print_json, say, stdout_console, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, EngineError, SearchappError, UsageError
+from searchapp.files import whole_file
 from searchapp.options import argument, option
+from searchapp.tasks import folders, load, names
 from searchapp.text import counted, visible
 
 if TYPE_CHECKING:
@@ -39,8 +42,6 @@ app.add_typer(group, name="tasks")
 @command(group, of_group=True)
 def tasks(settings: Settings, as_json: JsonOption = False) -> None:
     """List the tasks with their splits, recipes and official measures, their data, and what is indexed."""
-    from searchapp.tasks import load, names
-
     loaded = [load(name) for name in names()]
     indexed, own = _indexed(settings, loaded)
     _warn_of_what_is_remembered(settings)
@@ -72,8 +73,6 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show everything about one task: its recipes, grades, measures and breakdowns too."""
-    from searchapp.tasks import load
-
     loaded = load(task)
     if recipe is not None or set_:
         _show_recipe(loaded, recipe or loaded.info.default_recipe, set_ or [], as_json=as_json)
@@ -116,7 +115,6 @@ def new(
 
     The given files are read, and their columns filled in: check the result.
     """
-    from searchapp.files import whole_file
     from searchapp.tasks.own import starter
 
     if path.suffix.lower() != ".toml":
@@ -135,7 +133,6 @@ def new(
 
 def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> None:
     """Show what can be set of a recipe, and the values that it has, of which some may have been set already."""
-    from dataclasses import asdict
 
     from searchapp.ranking import recipes
 
@@ -180,8 +177,6 @@ def _described(settings: Settings, task: Task, indexed: Mapping[str, int]) -> di
 
 def _folder(settings: Settings, task: Task) -> tuple[Path, bool]:
     """Where the files of a task are looked for, and whether that is remembered from `index --data`."""
-    from searchapp.tasks import folders
-
     with suppress(DataError):
         found = folders.find(task, settings.home)
         return found.path, found.is_remembered
@@ -190,10 +185,8 @@ def _folder(settings: Settings, task: Task) -> tuple[Path, bool]:
 
 def _warn_of_what_is_remembered(settings: Settings) -> None:
     """Say once that it can't be read; where the files are that were fetched is known all the same."""
-    from searchapp.tasks import folders as remembered
-
     try:
-        remembered.remembered_folders(settings.home)
+        folders.remembered_folders(settings.home)
     except DataError as error:
         warn(str(error))
 

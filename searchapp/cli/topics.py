@@ -11,10 +11,12 @@ import typer
 from searchapp.app.topic_figures import Order
 from searchapp.cli.commands import JsonOption, TaskArgument, command
 from searchapp.cli.judgment_options import LogOption, RankNowOption
-from searchapp.cli.output import has_screen, print_json, stdout_console, warn
+from searchapp.cli.output import for_person, has_screen, print_json, stdout_console, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError
+from searchapp.model import Run
 from searchapp.options import flag, option
+from searchapp.tasks import load
 from searchapp.text import visible_line
 
 if TYPE_CHECKING:
@@ -75,8 +77,6 @@ def topics(
     or with --topic one of them with its gold: the rank of each relevant document, or why it has none.
     """
     from searchapp.app.inspection.topics import TopicsRequest, open_topics
-    from searchapp.cli.output import for_person
-    from searchapp.tasks import load
 
     loaded = load(task)
     request = TopicsRequest(run, recipe, split, data, depth)
@@ -129,9 +129,6 @@ def _print_topics(
     found: RunTopics, order: Order, settings: Settings, *, failures: bool, as_json: bool
 ) -> None:
     """Print the figures of all topics."""
-    from searchapp.cli.output import for_person
-    from searchapp.model import Run
-
     with for_person(settings).stage("reading rankings", len(found.topics)) as advance:
         rankings = []
         for ranking in found.rankings():

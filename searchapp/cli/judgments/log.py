@@ -25,6 +25,7 @@ from searchapp.cli.tables import print_table
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
 from searchapp.options import argument, flag, option
+from searchapp.tasks import load
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from searchapp.judging.log import LogVerification
 
 
+app, safety = typer.Typer(), typer.Typer()
+
+
 class What(StrEnum):
     """What can be said of a document, as it is named on the command line."""
 
@@ -43,56 +47,6 @@ class What(StrEnum):
     cant_tell = "cant_tell"
     note = "note"
     adjudicate = "adjudicate"
-
-
-def register_listing(group: typer.Typer) -> None:
-    """Add the command."""
-
-    @command(group, "list")
-    def list_(
-        settings: Settings,
-        task: TaskArgument,
-        annotator: list[str] | None = option(
-            "Only this annotator, a model too; can be given several times.",
-            show_default="everybody",
-            completes="annotators",
-        ),
-        topic: list[str] | None = option("Only this topic; can be given several times.", show_default="all"),
-        action: list[What] | None = option(
-            "Only grades, skips, “can't tell”, mere notes, or decisions; can be given several times.",
-            show_default="all",
-        ),
-        grade: list[int] | None = option(
-            "Only this grade; can be given several times.", min=0, show_default="all"
-        ),
-        noted: bool = flag("Only what has a note or a reason."),
-        log: LogOption = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """List the judgments that hold: annotator, topic, document, grade, reason and time.
-
-        Judgments that were undone or replaced are not listed; `judgments export` has every event.
-        """
-        from searchapp.judging.events import Action
-        from searchapp.judging.judgments import Filter, listed
-        from searchapp.tasks import load
-
-        loaded = load(task)
-        for one in grade or ():
-            if one >= len(loaded.info.grades):
-                raise UsageError(
-                    f"{loaded.name} has the grades 0 to {len(loaded.info.grades) - 1}, not {one}"
-                )
-        with open_log(settings, log, loaded.name) as opened:
-            _, view = of_task(opened, loaded.name)
-            require_known(annotator, view, loaded.name)
-            actions = None if action is None else [Action(one.value) for one in action]
-            found = listed(view, Filter(annotator, topic, actions, grade, noted))
-        if as_json:
-            print_json({"task": loaded.name, "judgments": [asdict(one) for one in found]})
-        elif found:
-            _print(found, loaded.info.grades)
-        say(settings, f"{len(found):,} listed")
 
 
 def _print(found: Sequence[ListedJudgment], labels: Sequence[str]) -> None:
@@ -121,51 +75,91 @@ def _print(found: Sequence[ListedJudgment], labels: Sequence[str]) -> None:
     )
 
 
-def register_agreement(group: typer.Typer) -> None:
-    """Add the commands."""
+@command(app)
+def stats(settings: Settings, task: TaskArgument, log: LogOption = None, as_json: JsonOption = False) -> None:
+    """Show how much each annotator has judged, with which grades, and how fast."""
+    from searchapp.judging.agreement import progress
 
-    @command(group)
-    def stats(
-        settings: Settings, task: TaskArgument, log: LogOption = None, as_json: JsonOption = False
-    ) -> None:
-        """Show how much each annotator has judged, with which grades, and how fast."""
-        from searchapp.judging.agreement import progress
+    task = name_of(task)
+    with open_log(settings, log, task) as opened:
+        folded, view = of_task(opened, task)
+        found = progress(folded, view)
+    if as_json:
+        print_json({"task": task, "events": folded.count, "annotators": [asdict(one) for one in found]})
+    else:
+        _print_progress(found)
 
-        task = name_of(task)
-        with open_log(settings, log, task) as opened:
-            folded, view = of_task(opened, task)
-            found = progress(folded, view)
-        if as_json:
-            print_json({"task": task, "events": folded.count, "annotators": [asdict(one) for one in found]})
-        else:
-            _print_progress(found)
 
-    @command(group)
-    def agreement(
-        settings: Settings,
-        task: TaskArgument,
-        annotator: AnnotatorsOption = None,
-        worst: int = option("Disputed documents to show.", default=10, min=0),
-        log: LogOption = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Show how far annotators agree beyond chance, and where they disagree most.
+@command(app)
+def agreement(
+    settings: Settings,
+    task: TaskArgument,
+    annotator: AnnotatorsOption = None,
+    worst: int = option("Disputed documents to show.", default=10, min=0),
+    log: LogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how far annotators agree beyond chance, and where they disagree most.
 
-        Kappa is Cohen's, plain and with linear and quadratic weights; alpha is Krippendorff's, ordinal. 1 is
-        perfect agreement, 0 agreement by chance. Models are annotators like others here. A grade that was given in
-        view of others' judgments, or changed after these could be seen, is not independent: the output counts these.
-        """
-        from searchapp.judging.agreement import agreement as measured
+    Kappa is Cohen's, plain and with linear and quadratic weights; alpha is Krippendorff's, ordinal. 1 is
+    perfect agreement, 0 agreement by chance. Models are annotators like others here. A grade that was given in
+    view of others' judgments, or changed after these could be seen, is not independent: the output counts these.
+    """
+    from searchapp.judging.agreement import agreement as measured
 
-        task = name_of(task)
-        with open_log(settings, log, task) as opened:
-            _, view = of_task(opened, task)
-            require_known(annotator, view, task)
-            found = measured(view, annotator)
-        if as_json:
-            print_json(_described(task, found))
-        else:
-            _print_agreement(found, worst)
+    task = name_of(task)
+    with open_log(settings, log, task) as opened:
+        _, view = of_task(opened, task)
+        require_known(annotator, view, task)
+        found = measured(view, annotator)
+    if as_json:
+        print_json(_described(task, found))
+    else:
+        _print_agreement(found, worst)
+
+
+@command(app, "list")
+def list_(
+    settings: Settings,
+    task: TaskArgument,
+    annotator: list[str] | None = option(
+        "Only this annotator, a model too; can be given several times.",
+        show_default="everybody",
+        completes="annotators",
+    ),
+    topic: list[str] | None = option("Only this topic; can be given several times.", show_default="all"),
+    action: list[What] | None = option(
+        "Only grades, skips, “can't tell”, mere notes, or decisions; can be given several times.",
+        show_default="all",
+    ),
+    grade: list[int] | None = option(
+        "Only this grade; can be given several times.", min=0, show_default="all"
+    ),
+    noted: bool = flag("Only what has a note or a reason."),
+    log: LogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the judgments that hold: annotator, topic, document, grade, reason and time.
+
+    Judgments that were undone or replaced are not listed; `judgments export` has every event.
+    """
+    from searchapp.judging.events import Action
+    from searchapp.judging.judgments import Filter, listed
+
+    loaded = load(task)
+    for one in grade or ():
+        if one >= len(loaded.info.grades):
+            raise UsageError(f"{loaded.name} has the grades 0 to {len(loaded.info.grades) - 1}, not {one}")
+    with open_log(settings, log, loaded.name) as opened:
+        _, view = of_task(opened, loaded.name)
+        require_known(annotator, view, loaded.name)
+        actions = None if action is None else [Action(one.value) for one in action]
+        found = listed(view, Filter(annotator, topic, actions, grade, noted))
+    if as_json:
+        print_json({"task": loaded.name, "judgments": [asdict(one) for one in found]})
+    elif found:
+        _print(found, loaded.info.grades)
+    say(settings, f"{len(found):,} listed")
 
 
 def _print_progress(found: Sequence[AnnotatorProgress]) -> None:
@@ -280,49 +274,45 @@ SHOWN = 20
 """How many problems are listed without --json."""
 
 
-def register_safety(group: typer.Typer) -> None:
-    """Add the commands."""
+@command(safety)
+def verify(settings: Settings, log: LogOption = None, as_json: JsonOption = False) -> None:
+    """Check the whole log for damage: every event, its checksum, and the file's structure.
 
-    @command(group)
-    def verify(settings: Settings, log: LogOption = None, as_json: JsonOption = False) -> None:
-        """Check the whole log for damage: every event, its checksum, and the file's structure.
+    Exits with 4 if anything is wrong, and says which events are damaged or gone.
+    """
+    from searchapp.judging.log import JudgmentLog
+    from searchapp.judging.log import verify as verified
 
-        Exits with 4 if anything is wrong, and says which events are damaged or gone.
-        """
-        from searchapp.judging.log import JudgmentLog
-        from searchapp.judging.log import verify as verified
+    path = require_log(settings, log)
+    with closing(JudgmentLog(path)) as opened:
+        verdict = verified(opened)
+    _report(settings, path, verdict, as_json)
+    if not verdict.is_sound:
+        raise DataError(
+            f"{path} is damaged: damaged events are left out of everything; restore a backup, or keep the "
+            "others, with `searchapp judgments export` and `import --log` into a new log"
+        )
 
-        path = require_log(settings, log)
-        with closing(JudgmentLog(path)) as opened:
-            verdict = verified(opened)
-        _report(settings, path, verdict, as_json)
-        if not verdict.is_sound:
-            raise DataError(
-                f"{path} is damaged: damaged events are left out of everything; restore a backup, or keep the "
-                "others, with `searchapp judgments export` and `import --log` into a new log"
-            )
 
-    @command(group)
-    def backup(
-        settings: Settings,
-        file: Path = argument("New file to write."),
-        log: LogOption = None,
-        as_json: JsonOption = False,
-    ) -> None:
-        """Copy the log to a new file while people judge, and verify the copy.
+@command(safety)
+def backup(
+    settings: Settings,
+    file: Path = argument("New file to write."),
+    log: LogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy the log to a new file while people judge, and verify the copy.
 
-        The copy is one file that opens with --log. An existing file is never replaced.
-        """
-        from searchapp.judging.log import JudgmentLog, back_up
+    The copy is one file that opens with --log. An existing file is never replaced.
+    """
+    from searchapp.judging.log import JudgmentLog, back_up
 
-        path = require_log(settings, log)
-        with closing(JudgmentLog(path)) as opened:
-            verdict = back_up(opened, file)
-        _report(settings, file, verdict, as_json)
-        if not verdict.is_sound:
-            raise DataError(
-                f"{file} is written, but {path} is damaged, and so is its copy: keep earlier backups"
-            )
+    path = require_log(settings, log)
+    with closing(JudgmentLog(path)) as opened:
+        verdict = back_up(opened, file)
+    _report(settings, file, verdict, as_json)
+    if not verdict.is_sound:
+        raise DataError(f"{file} is written, but {path} is damaged, and so is its copy: keep earlier backups")
 
 
 def _report(settings: Settings, path: Path, verdict: LogVerification, as_json: bool) -> None:
