@@ -189,9 +189,9 @@ def test_the_help_says_task_and_no_type_of_a_flag(offline: Cli) -> None:
 def test_interrupting_ends_with_130_and_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     code = (
-        "import sys, time; import searchapp.tasks as tasks\n"
+        "import sys, time; import searchapp.cli.indexes as indexes\n"
         "def load(name): print('working', flush=True); time.sleep(60)\n"
-        "tasks.load = load\n"
+        "indexes.load = load\n"
         "from searchapp.cli import main\n"
         f"sys.argv = ['searchapp', 'index', 'nlps', '--data', {str(SAMPLE)!r}]; main()"
     )
