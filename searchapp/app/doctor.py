@@ -74,7 +74,7 @@ def privilege_findings(settings: Settings) -> Iterator[PrivilegeFinding]:
 
 SILENT = Silent()
 LEAST_FREE_BYTES = 1 << 30
-LIBRARIES = ("elasticsearch", "ijson", "ir-measures", "numpy", "regex", "rich", "typer")
+LIBRARIES = ("elasticsearch", "ir-measures", "numpy", "regex", "rich", "typer")
 
 
 class Verdict(StrEnum):

@@ -1,69 +1,118 @@
-"""JSON files: stream the members of one object, read the entries of one list with their lines, load as a scorer does.
+"""JSON files: read the members of one object, read the entries of one list with their lines, load as a scorer does.
 
-`read_members` streams a large object with ijson, whose C parser is fast but has two gaps:
-
-- it replaces lone surrogate escapes by question marks (or reports them as bad UTF-8), and crashes on integers longer
-  than Python converts. A first pass looks for both, and the standard library reads such a file as a whole;
-- its messages have no line and column. After an error the standard library is asked for the place.
-
-`read_entries` reads a list of a few megabytes (the files of SMART) entry by entry with the line that each begins in.
-`load` reads a file as the organisers' scripts do, and reports what they would report where they stop.
+`read_members` and `read_entries` decode one member or entry after the other, so that a problem in the middle of a file
+has its place, and what precedes it is read. `load` reads a file as the organisers' scripts do, and reports what they
+would report where they stop.
 """
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeGuard
-
-import ijson
+from typing import Any, NamedTuple, NoReturn, TypeGuard, TypeVar
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.files import open_file, read_bytes, read_text, unreadable
-from searchapp.formats.encoding import add_undecodable, remedy, undecodable
+from searchapp.files import read_bytes, unreadable
+from searchapp.formats.encoding import add_undecodable, undecodable
 from searchapp.formats.problems import Problems, shown
 
-_BOM_BYTES = b"\xef\xbb\xbf"
-_CHUNK = 1 << 20
+T = TypeVar("T")
+
 _LONGEST_INTEGER = 4000
 """Digits of the longest integer that is read as one; Python's own limit is 4300."""
 
-_NOT_FOR_IJSON = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"  # the first half of a pair without the second
-    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"  # the second half without the first
-    r"|[0-9]{4000}"
-)
-_STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]++|\\.)*+"|(NaN|-?Infinity)', re.DOTALL)
+_BOM = "\ufeff"
+_BLANK = re.compile(r"[ \t\r\n]*")
+_NO_NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|(NaN|-?Infinity)', re.DOTALL)
 
 
-class _NoObjectError(Exception):
-    """The file as a whole is not one JSON object; the arguments are a problem's kind, where and detail."""
+class _Unreadable(Exception):
+    """The file as a whole is not what is expected; the arguments are a problem's kind, where and detail."""
 
 
 def read_members(path: Path, problems: Problems) -> Iterator[tuple[str, Any]]:
     """Key and value of each member of the file's object, in order; a repeated key comes again each time.
 
-    Integers are exact, other numbers come as Decimal or float. A byte-order mark is accepted. What is wrong
-    with the file as a whole goes to `problems` as one problem, after the members that precede the place.
+    Integers are exact, other numbers come as Decimal. A byte-order mark is accepted. What is wrong with the file as a
+    whole goes to `problems` as one problem, after the members that precede the place.
     """
+    return _read(path, problems, _members, bom=True)
+
+
+def _read(path: Path, problems: Problems, parse: Callable[[str], Iterator[T]], *, bom: bool) -> Iterator[T]:
+    """What is made of a file's text; what is wrong with the file as a whole goes to `problems` as one problem."""
     try:
-        scan = _scan(path)
-        if not scan.opens_object:
-            _explain(path)
-        if scan.for_ijson:
-            yield from _streamed(path, scan.start)
-        else:
-            yield from _loaded(path)
+        text = read_bytes(path).decode()
+        if text.startswith(_BOM):
+            if not bom:
+                raise _Unreadable("byte-order mark", "line 1", "save the file as UTF-8 without one")
+            text = text[1:]
+        yield from parse(text)
     except OSError as error:
         problems.add_unopened(path, error)
-    except _NoObjectError as error:
+    except UnicodeDecodeError as error:
+        add_undecodable(path, error, problems)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        problems.add(path, "not JSON", where, error.msg[:1].lower() + error.msg[1:], skippable=False)
+    except _Unreadable as error:
         kind, where, detail = error.args
         problems.add(path, kind, where, detail, skippable=False)
+
+
+def _members(text: str) -> Iterator[tuple[str, Any]]:
+    decoder = json.JSONDecoder(parse_int=_integer, parse_float=_fraction, parse_constant=_no_constant)
+    at = _begin(text, "a JSON object is expected")
+    if text[at] != "{":
+        value, _end = _decoded(decoder, text, at)
+        raise _Unreadable("wrong shape", "", f"the file holds {type_name(value)}, not an object")
+    at = _blank(text, at + 1)
+    is_next = text[at : at + 1] != "}"
+    while is_next:
+        if text[at : at + 1] != '"':
+            _misplaced(text)
+        key, at = decoder.raw_decode(text, at)
+        at = _blank(text, at)
+        if text[at : at + 1] != ":":
+            _misplaced(text)
+        value, at = _decoded(decoder, text, _blank(text, at + 1))
+        at = _blank(text, at)
+        is_next = text[at : at + 1] == ","
+        if not is_next and text[at : at + 1] != "}":
+            _misplaced(text)
+        yield key, value
+        if is_next:
+            at = _blank(text, at + 1)
+    if text[_blank(text, at + 1) :]:
+        _misplaced(text)
+
+
+def _misplaced(text: str) -> NoReturn:
+    """Report what stands between members and should not, as the standard library does.
+
+    Raises:
+        json.JSONDecodeError: with the place.
+    """
+    json.loads(text, parse_int=_integer)
+    raise AssertionError("the standard library reads what this module does not")
+
+
+class _TooLong:
+    """Stands for an integer that is too long to be read."""
+
+
+def _integer(digits: str) -> int | _TooLong:
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else _TooLong()
+
+
+def _fraction(digits: str) -> Decimal:
+    try:
+        return Decimal(digits)
+    except ArithmeticError as error:
+        raise _Unreadable("not JSON", "", "it has a number that is out of range") from error
 
 
 def type_name(value: object) -> str:
@@ -76,128 +125,6 @@ def type_name(value: object) -> str:
         return "a number of too many digits"
     names = {str: "a string", int: "an integer", float: "a fraction", Decimal: "a fraction", list: "a list"}
     return names.get(type(value), "an object")
-
-
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    """What the first pass has seen: where the text starts, behind a byte-order mark, and how to read it."""
-
-    start: int
-    opens_object: bool
-    for_ijson: bool
-
-
-def _scan(path: Path) -> _Scan:
-    """Pass once over the file's bytes.
-
-    Raises:
-        _NoObjectError: the file is not UTF-8, or blank.
-    """
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    first, for_ijson, tail, lines, offset = "", True, "", 1, 0
-    with open_file(path) as file:
-        start = len(_BOM_BYTES) if file.read(len(_BOM_BYTES)) == _BOM_BYTES else 0
-        offset = file.seek(start)
-        while True:
-            chunk = file.read(_CHUNK)
-            pending = len(decoder.getstate()[0])
-            try:
-                text = decoder.decode(chunk, final=not chunk)
-            except UnicodeDecodeError as error:
-                line = lines + error.object[: error.start].count(b"\n")
-                byte = f"byte 0x{error.object[error.start]:02x} at offset {offset - pending + error.start}"
-                detail = f"{byte} is not valid there; {remedy(path)}"
-                raise _NoObjectError("not UTF-8", f"line {line}", detail) from error
-            if not chunk:
-                break
-            first = first or text.lstrip(" \t\r\n")[:1]
-            # What matters may lie across two chunks, so that the end of one is looked at again with the next.
-            for_ijson = for_ijson and not _NOT_FOR_IJSON.search(tail + text)
-            tail = text[-_LONGEST_INTEGER:]
-            lines += text.count("\n")
-            offset += len(chunk)
-    if not first:
-        raise _NoObjectError("empty file", "", "a JSON object is expected")
-    return _Scan(start, first == "{", for_ijson)
-
-
-def _streamed(path: Path, start: int) -> Iterator[tuple[str, Any]]:
-    with open_file(path) as file:
-        file.seek(start)
-        try:
-            yield from ijson.kvitems(file, "")
-        except (ijson.JSONError, ArithmeticError, UnicodeError):
-            _explain(path)
-
-
-class _Members:
-    """An object with its repeated keys. It is no list, so that nobody takes it for one."""
-
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        self.pairs = pairs
-
-
-def _plain(value: object) -> object:
-    return {key: _plain(inner) for key, inner in value.pairs} if isinstance(value, _Members) else value
-
-
-def _loaded(path: Path) -> Iterator[tuple[str, Any]]:
-    """The members of a file that ijson is not to be trusted with."""
-    for key, value in _parse(read_text(path, "utf-8-sig")).pairs:
-        yield key, _plain(value)
-
-
-def _explain(path: Path) -> NoReturn:
-    """Say why the file is no JSON object, and where.
-
-    Raises:
-        _NoObjectError: always.
-    """
-    value = _parse(read_text(path, "utf-8-sig"))
-    if not isinstance(value, _Members):
-        raise _NoObjectError("wrong shape", "", f"the file holds {type_name(value)}, not an object")
-    raise _NoObjectError("not JSON", "", "it has a number that is out of range")
-
-
-def _parse(text: str) -> Any:
-    """The value of the whole text, objects as `_Members`.
-
-    Raises:
-        _NoObjectError: it is not JSON.
-    """
-    try:
-        return json.loads(
-            text,
-            object_pairs_hook=_Members,
-            parse_int=_integer,
-            parse_constant=lambda _name: _reject_constant(text),
-        )
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno} column {error.colno}"
-        raise _NoObjectError("not JSON", where, error.msg[:1].lower() + error.msg[1:]) from error
-    except RecursionError as error:
-        raise _NoObjectError("not JSON", "", "it is nested too deeply") from error
-
-
-class _TooLong:
-    """Stands for an integer that is too long to be read."""
-
-
-def _integer(digits: str) -> int | _TooLong:
-    return int(digits) if len(digits) <= _LONGEST_INTEGER else _TooLong()
-
-
-def _reject_constant(text: str) -> NoReturn:
-    """NaN and the infinities, which the standard library reads although JSON has none."""
-    for match in _STRING_OR_CONSTANT.finditer(text):
-        if match[1]:
-            raise json.JSONDecodeError(f"there is no {match[1]} in JSON", text, match.start())
-    raise json.JSONDecodeError("there is no NaN in JSON", text, 0)
-
-
-_BOM = "\ufeff"
-_BLANK = re.compile(r"[ \t\r\n]*")
-_NO_NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|(NaN|-?Infinity)', re.DOTALL)
 
 
 class Entry(NamedTuple):
@@ -220,33 +147,13 @@ OfficialId = str | int
 """An id as a file has it: the official scorers tell the number 7 from the text "7"."""
 
 
-class _NoListError(Exception):
-    """The file is not one JSON list; the arguments are a problem's kind, where and detail."""
-
-
 def read_entries(path: Path, problems: Problems, *, bom: bool = False) -> Iterator[Entry]:
     """The entries of the file's list in their order; an object with a key twice is `RepeatedKeys`.
 
     A byte-order mark is a problem unless `bom` allows it: most official scripts stop on one. What is wrong with
     the file as a whole goes to `problems` as one problem, after the entries that precede the place.
     """
-    try:
-        text = read_bytes(path).decode()
-        if text.startswith(_BOM):
-            if not bom:
-                raise _NoListError("byte-order mark", "line 1", "save the file as UTF-8 without one")
-            text = text[1:]
-        yield from _entries(text)
-    except OSError as error:
-        problems.add_unopened(path, error)
-    except UnicodeDecodeError as error:
-        add_undecodable(path, error, problems)
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno} column {error.colno}"
-        problems.add(path, "not JSON", where, error.msg[:1].lower() + error.msg[1:], skippable=False)
-    except _NoListError as error:
-        kind, where, detail = error.args
-        problems.add(path, kind, where, detail, skippable=False)
+    return _read(path, problems, _entries, bom=bom)
 
 
 def official_ids(path: Path, *, bom: bool = False) -> dict[str, OfficialId]:
@@ -291,18 +198,16 @@ def place(entry: Entry, id_: object = None) -> str:
 
 def _entries(text: str) -> Iterator[Entry]:
     decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant)
-    at = _blank(text, 0)
-    if not text[at:]:
-        raise _NoListError("empty file", "", "a JSON list is expected")
+    at = _begin(text, "a JSON list is expected")
     if text[at] != "[":
-        value, _end = _decoded(decoder, text, at, 1)
-        raise _NoListError("wrong shape", "", f"the file holds {type_name(value)}, not a list")
+        value, _end = _decoded(decoder, text, at, "line 1")
+        raise _Unreadable("wrong shape", "", f"the file holds {type_name(value)}, not a list")
     line = 1 + text.count("\n", 0, at)
     counted, at = at, _blank(text, at + 1)
     if text[at : at + 1] != "]":
         while True:
             line, counted = line + text.count("\n", counted, at), at
-            value, end = _decoded(decoder, text, at, line)
+            value, end = _decoded(decoder, text, at, f"line {line}")
             yield Entry(line, value)
             at = _blank(text, end)
             if text[at : at + 1] == "]":
@@ -315,7 +220,15 @@ def _entries(text: str) -> Iterator[Entry]:
         raise json.JSONDecodeError("there is more after the end of the list", text, rest)
 
 
-def _decoded(decoder: json.JSONDecoder, text: str, at: int, line: int) -> tuple[Any, int]:
+def _begin(text: str, expected: str) -> int:
+    """The place of the first character that is not blank."""
+    at = _blank(text, 0)
+    if not text[at:]:
+        raise _Unreadable("empty file", "", expected)
+    return at
+
+
+def _decoded(decoder: json.JSONDecoder, text: str, at: int, where: str = "") -> tuple[Any, int]:
     try:
         return decoder.raw_decode(text, at)
     except json.JSONDecodeError:
@@ -325,9 +238,9 @@ def _decoded(decoder: json.JSONDecoder, text: str, at: int, line: int) -> tuple[
         message = f"there is no {error} in JSON"
         raise json.JSONDecodeError(message, text, found.start() if found else at) from error
     except RecursionError as error:
-        raise _NoListError("not JSON", f"line {line}", "it is nested too deeply") from error
+        raise _Unreadable("not JSON", where, "it is nested too deeply") from error
     except ValueError as error:  # an integer of more digits than Python converts
-        raise _NoListError("not JSON", f"line {line}", "a number has too many digits") from error
+        raise _Unreadable("not JSON", where, "a number has too many digits") from error
 
 
 class _ConstantError(Exception):

@@ -160,10 +160,7 @@ def test_a_file_that_is_no_object_is_one_problem(
         problems.raise_if_any()
 
 
-def test_the_offset_of_a_bad_byte_is_right_across_chunks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(json_files, "_CHUNK", 3)
+def test_the_offset_of_a_bad_byte_counts_from_the_begin_of_the_file(tmp_path: Path) -> None:
     path = put(tmp_path, b'\xef\xbb\xbf{"1": "\xe2\x82\xac",\n "2": "\xe2\x82"}')
     problems = Problems()
     list(read_knowledge_base(path, problems))
@@ -171,11 +168,22 @@ def test_the_offset_of_a_bad_byte_is_right_across_chunks(
     assert f"offset {path.read_bytes().rindex(bytes([0xE2]))} " in told(problems)[0][2]
 
 
-def test_surrogates_are_seen_across_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_files, "_CHUNK", 4)
+@given(st.text('{}[]:,"1\n ', max_size=12))
+def test_members_are_read_as_by_the_standard_library(
+    tmp_path_factory: pytest.TempPathFactory, content: str
+) -> None:
+    path = put(tmp_path_factory.mktemp("members"), ('{"a": [1], "b"' + content).encode())
     problems = Problems()
-    list(read_knowledge_base(put(tmp_path, '{"1": "abc\\ud800def"}'), problems))
-    assert [kind for kind, _, _ in told(problems)] == ["lone surrogate"]
+    found = list(json_files.read_members(path, problems))
+    try:
+        pairs = json.loads(path.read_bytes(), object_pairs_hook=list)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        assert told(problems) == [("not JSON", where, error.msg[:1].lower() + error.msg[1:])]
+        assert found[:1] == [("a", [1])] and len(found) <= content.count(":") + 1
+    else:
+        assert not told(problems)
+        assert [key for key, _ in found] == [key for key, _ in pairs]
 
 
 def test_a_missing_file_says_which_and_where(tmp_path: Path) -> None:
