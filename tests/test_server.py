@@ -340,7 +340,9 @@ def test_a_node_that_never_answers_is_given_up_and_ended(monkeypatch: pytest.Mon
 
 
 def test_nothing_outlives_a_parent_that_was_killed() -> None:
-    text = "from tests.test_server import Sleeps; node = Sleeps(); print(node.folder, flush=True); node.start()"
+    text = (
+        "from tests.test_server import Sleeps; node = Sleeps(); print(node.folder, flush=True); node.start()"
+    )
     with Program(text) as parent:
         folder = Path(parent.heard())
         assert eventually(lambda: len(processes_of(folder)) >= 2)

@@ -81,6 +81,47 @@ class Corrected:
     benjamini_hochberg: float
 
 
+RANDOMISATION = "randomisation"
+"""The test by which a difference is marked: it assumes least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The mean of a run less that of another one, with the tests of `searchapp compare`.
+
+    `low` and `high` are the bootstrap interval of the mean difference, `effect` is d_z, `corrected` has the p-value of
+    each test (t-test, wilcoxon, randomisation) by itself and among the other comparisons. What has no answer is nan.
+    """
+
+    mean: float
+    low: float
+    high: float
+    wins: int
+    ties: int
+    losses: int
+    effect: float
+    corrected: Mapping[str, Corrected]
+
+    @classmethod
+    def of(cls, tests: PairTests, corrected: Mapping[str, Corrected] | None = None) -> Difference:
+        """The difference that was tested; without `corrected` p-values it is the only one."""
+        if corrected is None:
+            corrected = {name: Corrected(p, p, p) for name, p in tests.p_values.items()}
+        return cls(
+            mean=tests.mean,
+            low=tests.interval.low,
+            high=tests.interval.high,
+            **asdict(tests.outcomes),
+            effect=tests.effect,
+            corrected=dict(corrected),
+        )
+
+    @property
+    def p(self) -> float:
+        """The p-value by which the difference is marked: of the randomisation test, corrected by Holm."""
+        return self.corrected[RANDOMISATION].holm
+
+
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """What documents that nobody has judged can have to do with a difference.
@@ -116,6 +157,11 @@ class Pair:
     only_first: int = 0
     only_second: int = 0
     doubt: Doubt | None = None
+
+    @property
+    def difference(self) -> Difference:
+        """The difference with its tests, as tables show it."""
+        return Difference.of(self.tests, self.corrected)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ from searchapp.cli.judgment_options import (
     of_task,
     open_log,
 )
-from searchapp.cli.output import for_person, has_screen, print_json, say, show, stdout_console, warn
+from searchapp.cli.output import for_person, has_screen, print_json, say, warn
+from searchapp.cli.tables import Layout, chosen_layout, print_result
 from searchapp.config.settings import Settings
 from searchapp.errors import UsageError
 from searchapp.evaluation.base import ScorerOptions
@@ -170,13 +171,10 @@ def compare(
     Tukey's tests. Runs that do not share their topics, data, documents and judgments are refused.
     """
     from searchapp.app.compare import compare as compared
-    from searchapp.cli import experiment_tables
-    from searchapp.cli.experiment_tables import print_comparison
+    from searchapp.cli.experiment_tables import comparison_printout
 
-    printed = sum((as_json, as_csv, as_latex, as_markdown))
-    if printed > 1:
-        raise UsageError("--json, --csv, --latex and --markdown are ways to print: choose one of them")
-    if screen and printed:
+    layout = chosen_layout(json=as_json, csv=as_csv, latex=as_latex, markdown=as_markdown)
+    if screen and layout is not Layout.text:
         raise UsageError(
             "--screen shows what --json, --csv, --latex and --markdown print: choose one of them"
         )
@@ -189,16 +187,7 @@ def compare(
         _screen(request, settings, topic, options.judged)
         return
     found = compared(request, for_person(settings))
-    if as_json:
-        print_json(found.to_json())
-    elif as_csv:
-        show(experiment_tables.comparison_csv(found).rstrip("\n"))
-    elif as_latex:
-        show(experiment_tables.comparison_latex(found).rstrip("\n"))
-    elif as_markdown:
-        show(experiment_tables.comparison_markdown(found).rstrip("\n"))
-    else:
-        print_comparison(stdout_console(), found, topics)
+    print_result(layout, found.to_json, lambda: comparison_printout(found, topics))
     for warning in found.warnings:
         warn(warning)
 

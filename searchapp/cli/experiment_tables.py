@@ -1,4 +1,4 @@
-"""Comparisons, benches, ablations and learning curves as tables in a terminal, as CSV, as Markdown and as LaTeX.
+"""Comparisons, benches, ablations, tunings and learning curves as tables, and as rows of a CSV.
 
 Imports NumPy (through `app.comparison`): commands import this module when they print.
 """
@@ -8,21 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from searchapp.app.comparison import number, p_value, signed
-from searchapp.cli.tables import (
-    GAP,
-    TESTED,
-    Column,
-    csv_table,
-    exactly,
-    for_latex,
-    for_markdown,
-    latex_comments,
-    latex_table,
-    markdown_table,
-    print_columns,
-    tested,
-)
+from searchapp.app.comparison import Difference, number, signed
+from searchapp.cli.tables import GAP, Column, Printout, Table, exactly, tested
 from searchapp.report.wording import (
     DUE,
     STEPS,
@@ -32,7 +19,6 @@ from searchapp.report.wording import (
     curve_heading,
     curve_legend,
     doubted,
-    effect,
     figures_of,
     greatest,
     lines_of,
@@ -41,79 +27,34 @@ from searchapp.report.wording import (
     official,
     pairs,
     step,
+    tests_cells,
     tests_table,
 )
-from searchapp.text import counted, visible, visible_line
+from searchapp.text import counted, visible_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from searchapp.app.comparison import Alike, Comparison, Measured, TopicDifferences
     from searchapp.app.experiments.ablation import Ablation
-    from searchapp.app.experiments.bench_result import BenchMeasure, BenchResult, Difference
+    from searchapp.app.experiments.bench_result import BenchMeasure, BenchResult
     from searchapp.app.experiments.bench_result import Column as BenchColumn
     from searchapp.app.experiments.learning_curve import LearningCurve
-    from searchapp.cli.output import Console
+    from searchapp.app.experiments.tuning import TuneResult
+    from searchapp.evaluation.significance import PairTests
 
 
-COMPARISON_COLUMNS = (
-    "measure",
-    "first",
-    "second",
-    "topics",
-    "mean_first",
-    "mean_second",
-    *TESTED,
-    "p_tukey",
-    "p_randomised_tukey",
-    "difference_low",
-    "difference_high",
-    "due_to_unjudged",
-)
-"""Of the CSV: a row a measure and pair of runs, every figure at full precision, nothing where there is none."""
+def difference_columns(
+    differences: Sequence[Difference | None], headings: Mapping[str, str]
+) -> Iterator[Column]:
+    """Columns of differences and their tests: `headings` are theirs by the names of `tests_cells`."""
+    cells = [None if one is None else tests_cells(one) for one in differences]
+    for name, heading in headings.items():
+        yield Column(heading, ["" if one is None else one[name] for one in cells])
 
 
-def comparison_csv(found: Comparison) -> str:
-    """The comparison for a spreadsheet."""
-    return csv_table(COMPARISON_COLUMNS, _comparison_rows(found))
-
-
-def _comparison_rows(found: Comparison) -> Iterator[list[object]]:
-    for measured, pair in pairs(found):
-        doubt = pair.doubt
-        yield [
-            measured.name,
-            found.runs[pair.first].name,
-            found.runs[pair.second].name,
-            pair.tests.topics,
-            *map(exactly, (pair.tests.first, pair.tests.second)),
-            *tested(pair),
-            *map(
-                exactly,
-                (
-                    pair.tukey,
-                    pair.randomised_tukey,
-                    None if doubt is None else doubt.low,
-                    None if doubt is None else doubt.high,
-                ),
-            ),
-            "" if doubt is None else doubt.due,
-        ]
-
-
-def tests_columns(found: Comparison) -> list[Column]:
-    """The tests as columns of a table."""
-    heading, rows = tests_table(found)
-    return [Column(name, [row[place] for row in rows], place < 2) for place, name in enumerate(heading)]
-
-
-def comparison_markdown(found: Comparison) -> str:
-    """The comparison as a Markdown table, and below it what must be known of it."""
-    said = [f"- {for_markdown(one)}" for one in comparison_legend(found)]
-    return "\n".join([*markdown_table(tests_columns(found)), "", *said]) + "\n"
-
-
-def comparison_latex(found: Comparison) -> str:
-    """The comparison as a table for LaTeX with the package booktabs, and what must be known of it as comments."""
-    return "\n".join([*latex_comments(comparison_legend(found)), *latex_table(tests_columns(found))]) + "\n"
+def _of_tests(tests: PairTests | None) -> Difference | None:
+    return None if tests is None else Difference.of(tests)
 
 
 def bars(values: Sequence[float], width: int) -> list[str]:
@@ -126,154 +67,148 @@ DIFFERENCE_BAR = 30
 """Blocks of the longest bar."""
 
 
-def print_comparison(console: Console, found: Comparison, topics: int) -> None:
-    """Print the figures, the tests, and where the runs differ, with so many topics of either end."""
-    _print_figures(console, found)
-    _print_heading(console, "Differences")
-    first, *columns = tests_columns(found)
-    print_columns(console, first, columns)
-    _print_doubts(console, found)
-    for one in found.topics if topics else ():
-        _print_topics(console, found, one, topics)
-    _print_difficulty(console, found)
-    _print_alike(console, found.alike, [run.name for run in found.runs])
-    _print_breakdowns(console, found)
-    console.print()
-    for line in comparison_legend(found):
-        _print_line(console, line)
+def comparison_printout(found: Comparison, topics: int) -> Printout:
+    """The figures, the tests, and where the runs differ, with so many topics of either end; written are the tests."""
+    heading, rows = tests_table(found)
+    tests = [Column(name, [row[place] for row in rows], place < 2) for place, name in enumerate(heading)]
+    return Printout(
+        tables=[
+            _figures_table(found),
+            Table(tests, "Differences"),
+            *_doubts_tables(found),
+            *(_topics_table(found, one, topics) for one in found.topics if topics),
+            _difficulty_table(found),
+            _alike_table(found.alike, [run.name for run in found.runs]),
+            *_breakdown_tables(found),
+        ],
+        legend=list(comparison_legend(found)),
+        rows=_comparison_rows(found),
+        written=[Table(tests)],
+    )
 
 
-def _print_heading(console: Console, text: str) -> None:
-    from rich.text import Text
+def _comparison_rows(found: Comparison) -> Iterator[dict[str, object]]:
+    for measured, pair in pairs(found):
+        doubt = pair.doubt
+        yield {
+            "measure": measured.name,
+            "first": found.runs[pair.first].name,
+            "second": found.runs[pair.second].name,
+            "topics": pair.tests.topics,
+            "mean_first": exactly(pair.tests.first),
+            "mean_second": exactly(pair.tests.second),
+            **tested(pair.difference),
+            "p_tukey": exactly(pair.tukey),
+            "p_randomised_tukey": exactly(pair.randomised_tukey),
+            "difference_low": exactly(None if doubt is None else doubt.low),
+            "difference_high": exactly(None if doubt is None else doubt.high),
+            "due_to_unjudged": "" if doubt is None else doubt.due,
+        }
 
-    console.print()
-    console.print(Text(visible(text), style="bold"))
 
-
-def _print_line(console: Console, text: str) -> None:
-    from rich.text import Text
-
-    console.print(Text(visible_line(text)), soft_wrap=True)
-
-
-def _print_figures(console: Console, found: Comparison) -> None:
+def _figures_table(found: Comparison) -> Table:
     """The mean of each run under each measure, and how much of its first documents is judged."""
     names = ["topics", *(f"{one.name}{' (official)' if one.is_official else ''}" for one in found.measures)]
     judged = list(dict.fromkeys(cut for run in found.runs for cut in run.judged))
-    columns = []
+    columns = [Column("mean", [*names, *judged], is_text=True)]
     for place, run in enumerate(found.runs):
         cells = [f"{found.measures[0].topics:,}", *(number(one.means[place]) for one in found.measures)]
         cells += [number(run.judged.get(cut)) for cut in judged]
         columns.append(Column(run.name + (" (baseline)" if place == found.baseline else ""), cells))
-    print_columns(console, Column("mean", [*names, *judged], is_text=True), columns)
+    return Table(columns)
 
 
-def _print_doubts(console: Console, found: Comparison) -> None:
-    """What unjudged documents can have to do with each difference."""
-    rows = [(one.name, pair, doubt) for one, pair, doubt in doubted(found)]
+def _doubts_tables(found: Comparison) -> Iterator[Table]:
+    """What unjudged documents can have to do with each difference, where somebody has looked."""
+    rows = doubted(found)
     if not rows:
         return
-    _print_heading(console, "What documents that nobody has judged can do to these differences")
     names = [run.name for run in found.runs]
-    print_columns(
-        console,
-        Column("measure", [name for name, _, _ in rows], is_text=True),
+    runs = [f"{names[pair.first]} → {names[pair.second]}" for _, pair, _ in rows]
+    yield Table(
         [
-            Column(
-                "runs", [f"{names[pair.first]} → {names[pair.second]}" for _, pair, _ in rows], is_text=True
-            ),
+            Column("measure", [measured.name for measured, _, _ in rows], is_text=True),
+            Column("runs", runs, is_text=True),
             Column("difference", [signed(pair.tests.mean) for _, pair, _ in rows]),
             Column("at least", [signed(doubt.low) for _, _, doubt in rows]),
             Column("at most", [signed(doubt.high) for _, _, doubt in rows]),
             Column("in the other's favour", [signed(doubt.reversed) for _, _, doubt in rows]),
             Column("the difference is", [DUE[doubt.due] for _, _, doubt in rows], is_text=True),
         ],
+        "What documents that nobody has judged can do to these differences",
     )
 
 
-def _print_topics(console: Console, found: Comparison, one: TopicDifferences, count: int) -> None:
+def _topics_table(found: Comparison, one: TopicDifferences, count: int) -> Table:
     """The topics of either end with bars, and what became of their relevant documents."""
     first, second = found.runs[one.first].name, found.runs[one.second].name
     gains = [topic for topic in one.topics if topic.difference > 0][:count]
     losses = [topic for topic in one.topics if topic.difference < 0][-count:]
     chosen = [*gains, *losses]
-    _print_heading(
-        console,
-        f"{found.measures[0].name} by topic: {second} less {first}, the first {counted(found.depth, 'document')}",
-    )
+    documents = counted(found.depth, "document")
+    heading = f"{found.measures[0].name} by topic: {second} less {first}, the first {documents}"
     if not chosen:
-        _print_line(console, "no topic differs")
-        return
-    print_columns(
-        console,
-        Column("topic", [topic.topic_id for topic in chosen], is_text=True),
+        return Table([], heading, instead="no topic differs")
+    return Table(
         [
+            Column("topic", [topic.topic_id for topic in chosen], is_text=True),
             Column(first, [number(topic.first) for topic in chosen]),
             Column(second, [number(topic.second) for topic in chosen]),
             Column("difference", [signed(topic.difference) for topic in chosen]),
             Column("", bars([topic.difference for topic in chosen], DIFFERENCE_BAR), is_text=True),
             Column("gained +, lost -, moved", [", ".join(moves(topic)) for topic in chosen], is_text=True),
         ],
+        heading,
     )
 
 
-def _print_difficulty(console: Console, found: Comparison) -> None:
+def _difficulty_table(found: Comparison) -> Table:
     """How many topics are solved by none of the runs, by one, ..., by all."""
-    _print_heading(
-        console, f"Topics by difficulty: solved from {found.measures[0].name} {found.solved_from:g} on"
-    )
-    groups = found.difficulty
-    runs = len(found.runs)
-    print_columns(
-        console,
-        Column("solved by", [f"{one.solved_by} of {runs} runs" for one in groups], is_text=True),
+    groups, runs = found.difficulty, found.runs
+    return Table(
         [
+            Column("solved by", [f"{one.solved_by} of {len(runs)} runs" for one in groups], is_text=True),
             Column("topics", [f"{len(one.topics):,}" for one in groups]),
-            *(
-                Column(run.name, [number(one.means[place]) for one in groups])
-                for place, run in enumerate(found.runs)
-            ),
+            *(Column(run.name, [number(one.means[at]) for one in groups]) for at, run in enumerate(runs)),
             Column("such as", [", ".join(map(visible_line, one.topics[:3])) for one in groups], is_text=True),
         ],
+        f"Topics by difficulty: solved from {found.measures[0].name} {found.solved_from:g} on",
     )
 
 
-def _print_alike(console: Console, alike: Sequence[Alike], names: Sequence[str]) -> None:
-    overlap = alike[0].overlap
-    _print_heading(
-        console,
-        f"How alike the rankings are: RBO with p = {overlap.persistence:g}; tau over the documents that both have "
-        f"among their first {overlap.tau_depth}",
-    )
-    print_columns(
-        console,
-        Column("runs", [f"{names[one.first]} → {names[one.second]}" for one in alike], is_text=True),
+def _alike_table(alike: Sequence[Alike], names: Sequence[str]) -> Table:
+    of_first = alike[0].overlap
+    overlaps = [one.overlap for one in alike]
+    return Table(
         [
-            Column("topics", [f"{one.overlap.topics:,}" for one in alike]),
-            Column("same", [f"{one.overlap.same:,}" for one in alike]),
-            Column("RBO", [number(one.overlap.rbo) for one in alike]),
-            Column("tau", [number(one.overlap.tau) for one in alike]),
-            *(
-                Column(f"Jaccard@{k}", [number(one.overlap.jaccard[k]) for one in alike])
-                for k in overlap.jaccard
-            ),
+            Column("runs", [f"{names[one.first]} → {names[one.second]}" for one in alike], is_text=True),
+            Column("topics", [f"{one.topics:,}" for one in overlaps]),
+            Column("same", [f"{one.same:,}" for one in overlaps]),
+            Column("RBO", [number(one.rbo) for one in overlaps]),
+            Column("tau", [number(one.tau) for one in overlaps]),
+            *(Column(f"Jaccard@{k}", [number(one.jaccard[k]) for one in overlaps]) for k in of_first.jaccard),
         ],
+        f"How alike the rankings are: RBO with p = {of_first.persistence:g}; tau over the documents that both have "
+        f"among their first {of_first.tau_depth}",
     )
 
 
-def _print_breakdowns(console: Console, found: Comparison) -> None:
+def _breakdown_tables(found: Comparison) -> Iterator[Table]:
+    """A table a figure of each breakdown, the first one below its title."""
     for one in found.breakdowns:
-        _print_heading(console, one.title)
-        for figure in figures_of(one):
+        for table, figure in enumerate(figures_of(one)):
             held = [row.values.get(figure, (None,) * len(found.runs)) for row in one.rows]
-            columns = [Column(one.counted, [str(row.count) for row in one.rows])]
+            columns = [
+                Column(one.name, [row.group for row in one.rows], is_text=True),
+                Column(one.counted, [str(row.count) for row in one.rows]),
+            ]
             columns += [
                 Column(f"{figure} {run.name}", [number(values[place]) for values in held])
                 for place, run in enumerate(found.runs)
             ]
             if len(found.runs) == 2:
                 columns.append(Column("difference", [_less(*values) for values in held]))
-            print_columns(console, Column(one.name, [row.group for row in one.rows], is_text=True), columns)
+            yield Table(columns, "" if table else one.title)
 
 
 def _less(first: float | None, second: float | None) -> str:
@@ -284,60 +219,20 @@ BETTER = ("black on #e6f5d0", "black on #b8e186", "black on #7fbc41", "white on 
 WORSE = ("black on #fde0ef", "black on #f1b6da", "white on #c51b7d", "white on #8e0152")
 """Shades that people tell apart who don't tell red from green: C. Brewer's PiYG."""
 
-BENCH_COLUMNS = (
-    "task",
-    "split",
-    "group",
-    "engine",
-    "system",
-    "recipe",
-    "measure",
-    "official",
-    "topics",
-    "value",
-    "baseline",
-    *TESTED,
-    "run",
-    "digest",
-    "error",
-)
-"""Of the CSV: a row a column of the bench, system and measure."""
+
+def bench_printout(found: BenchResult) -> Printout:
+    """The figures of every system, and below them a heatmap of the differences to the baseline."""
+    return Printout(list(_bench_tables(found)), list(bench_legend(found)), _bench_rows(found))
 
 
-def print_bench(console: Console, found: BenchResult) -> None:
-    """Print the figures of every system, and below them a heatmap of the differences to the baseline."""
-    for heading, first, columns in _bench_tables(found):
-        if heading:
-            console.print()
-            _print_styled_line(console, heading, "bold")
-        print_columns(console, first, columns)
-    console.print()
-    for line in bench_legend(found):
-        _print_styled_line(console, line)
-
-
-def _print_styled_line(console: Console, text: str, style: str = "") -> None:
-    from rich.text import Text
-
-    console.print(Text(visible_line(text), style=style), soft_wrap=True)
-
-
-def _bench_tables(found: BenchResult) -> Iterator[tuple[str, Column, list[Column]]]:
-    """A heading, the first column, and the others of each table."""
+def _bench_tables(found: BenchResult) -> Iterator[Table]:
     rows = lines_of(found)
-    names = [column.name for column, _ in rows]
-    measures = Column(
-        "measure",
-        ["–" if one is None else one.name + (" (official)" if one.is_official else "") for _, one in rows],
-        is_text=True,
-    )
-    topics = Column("topics", [f"{one.topics:,}" if one and one.topics else "–" for _, one in rows])
-    yield (
-        "",
-        Column("task", names, is_text=True),
+    names = ["–" if one is None else one.name + (" (official)" if one.is_official else "") for _, one in rows]
+    yield Table(
         [
-            measures,
-            topics,
+            Column("task", [column.name for column, _ in rows], is_text=True),
+            Column("measure", names, is_text=True),
+            Column("topics", [f"{one.topics:,}" if one and one.topics else "–" for _, one in rows]),
             *(
                 Column(
                     system.name + (" (baseline)" if place == found.baseline else ""),
@@ -345,14 +240,17 @@ def _bench_tables(found: BenchResult) -> Iterator[tuple[str, Column, list[Column
                 )
                 for place, system in enumerate(found.systems)
             ),
-        ],
+        ]
     )
     ranking = official(found)
     others = [place for place in range(len(found.systems)) if place != found.baseline]
     if not ranking or not others:
         return
     most = greatest(found)
-    columns = []
+    columns = [
+        Column("task", [column.name for column, _ in ranking], is_text=True),
+        Column("measure", [measure.name for _, measure in ranking], is_text=True),
+    ]
     for place in others:
         differences = [measure.differences[place] for _, measure in ranking]
         columns.append(
@@ -363,11 +261,7 @@ def _bench_tables(found: BenchResult) -> Iterator[tuple[str, Column, list[Column
                 styles=[_style(one, most) for one in differences],
             )
         )
-    yield (
-        f"Difference to {found.systems[found.baseline].name}",
-        Column("task", [column.name for column, _ in ranking], is_text=True),
-        [Column("measure", [measure.name for _, measure in ranking], is_text=True), *columns],
-    )
+    yield Table(columns, f"Difference to {found.systems[found.baseline].name}")
 
 
 def _bench_figure(column: BenchColumn, measure: BenchMeasure | None, place: int) -> str:
@@ -394,133 +288,38 @@ def _style(difference: Difference | None, greatest: float) -> str:
     return (BETTER if difference.mean > 0 else WORSE)[shade - 1]
 
 
-def bench_csv(found: BenchResult) -> str:
-    """The bench for a spreadsheet."""
-    return csv_table(BENCH_COLUMNS, _bench_rows(found))
-
-
-def _bench_rows(found: BenchResult) -> Iterator[list[object]]:
+def _bench_rows(found: BenchResult) -> Iterator[dict[str, object]]:
     for column, measure in lines_of(found):
         for place, system in enumerate(found.systems):
             cell = column.cells[place]
             if cell is None:
                 continue
-            difference = None if measure is None else measure.differences[place]
-            yield [
-                column.task,
-                column.split,
-                column.group or "",
-                system.engine,
-                system.name,
-                system.recipe,
-                "" if measure is None else measure.name,
-                "" if measure is None else str(measure.is_official).lower(),
-                "" if measure is None else measure.topics,
-                exactly(None if measure is None else measure.figures[place]),
-                found.systems[found.baseline].name,
-                *_of_difference(difference),
-                cell.run,
-                cell.digest,
-                cell.error or "",
-            ]
+            yield {
+                "task": column.task,
+                "split": column.split,
+                "group": column.group or "",
+                "engine": system.engine,
+                "system": system.name,
+                "recipe": system.recipe,
+                "measure": "" if measure is None else measure.name,
+                "official": "" if measure is None else str(measure.is_official).lower(),
+                "topics": "" if measure is None else measure.topics,
+                "value": exactly(None if measure is None else measure.figures[place]),
+                "baseline": found.systems[found.baseline].name,
+                **tested(None if measure is None else measure.differences[place]),
+                "run": cell.run,
+                "digest": cell.digest,
+                "error": cell.error or "",
+            }
 
 
-def _of_difference(one: Difference | None) -> list[object]:
-    if one is None:
-        return [""] * 12
-    at_random = one.corrected["randomisation"]
-    return [
-        *map(exactly, (one.mean, one.low, one.high)),
-        one.wins,
-        one.ties,
-        one.losses,
-        *map(
-            exactly,
-            (
-                one.effect,
-                one.corrected["t-test"].p,
-                one.corrected["wilcoxon"].p,
-                at_random.p,
-                at_random.holm,
-                at_random.benjamini_hochberg,
-            ),
-        ),
+def ablation_printout(found: Ablation) -> Printout:
+    """A table a measure."""
+    tables = [
+        Table(_ablation_columns(found, measured), _ablation_heading(found, measured), bold=[0])
+        for measured in found.measures
     ]
-
-
-def bench_markdown(found: BenchResult) -> str:
-    """The bench as Markdown tables, and below them what must be known of them."""
-    lines: list[str] = []
-    for heading, first, columns in _bench_tables(found):
-        lines += [f"**{for_markdown(heading)}**", ""] if heading else []
-        lines += [*markdown_table([first, *columns]), ""]
-    return "\n".join([*lines, *(f"- {for_markdown(visible(one))}" for one in bench_legend(found))]) + "\n"
-
-
-def bench_latex(found: BenchResult) -> str:
-    """The bench as tables for LaTeX with the package booktabs, and what must be known of them as comments."""
-    lines = latex_comments(bench_legend(found))
-    for heading, first, columns in _bench_tables(found):
-        lines += ["", rf"\textbf{{{for_latex(heading)}}}\par"] if heading else []
-        lines += latex_table([first, *columns])
-    return "\n".join(lines) + "\n"
-
-
-ABLATION_COLUMNS = (
-    "task",
-    "splits",
-    "recipe",
-    "measure",
-    "official",
-    "topics",
-    "kind",
-    "signal",
-    "feature",
-    "figure",
-    *("gain" if name == "difference" else name for name in TESTED),
-    "cpu_seconds",
-    "cpu_saved",
-    "clock_seconds",
-)
-"""Of the CSV: a row a measure and variant."""
-
-
-def print_ablation(console: Console, found: Ablation) -> None:
-    """Print a table a measure, and what must be known of them."""
-    from rich.text import Text
-
-    for place, measured in enumerate(found.measures):
-        if place:
-            console.print()
-        console.print(Text(visible_line(_ablation_heading(found, measured)), style="bold"), soft_wrap=True)
-        first, *columns = _ablation_columns(found, measured)
-        print_columns(console, first, columns, bold=[0])
-    console.print()
-    for line in _ablation_legend(found):
-        console.print(Text(visible_line(line)), soft_wrap=True)
-
-
-def ablation_csv(found: Ablation) -> str:
-    """The ablation for a spreadsheet."""
-    return csv_table(ABLATION_COLUMNS, _ablation_rows(found))
-
-
-def ablation_markdown(found: Ablation) -> str:
-    """The ablation as Markdown tables, and below them what must be known of them."""
-    lines: list[str] = []
-    for measured in found.measures:
-        lines += [f"**{for_markdown(_ablation_heading(found, measured))}**", ""]
-        lines += [*markdown_table(_ablation_columns(found, measured)), ""]
-    return "\n".join([*lines, *(f"- {for_markdown(one)}" for one in _ablation_legend(found))]) + "\n"
-
-
-def ablation_latex(found: Ablation) -> str:
-    """The ablation as tables for LaTeX with the package booktabs, and what must be known of them as comments."""
-    lines = latex_comments(_ablation_legend(found))
-    for measured in found.measures:
-        lines += ["", rf"\textbf{{{for_latex(_ablation_heading(found, measured))}}}\par"]
-        lines += latex_table(_ablation_columns(found, measured))
-    return "\n".join(lines) + "\n"
+    return Printout(tables, list(_ablation_legend(found)), _ablation_rows(found))
 
 
 def _ablation_heading(found: Ablation, measured: Measured) -> str:
@@ -531,46 +330,40 @@ def _ablation_heading(found: Ablation, measured: Measured) -> str:
 
 def _ablation_columns(found: Ablation, measured: Measured) -> list[Column]:
     rows = list(found.rows(measured))
-    tests = [None if pair is None else pair.tests for _, _, pair in rows]
-    corrected = [None if pair is None else pair.corrected["randomisation"] for _, _, pair in rows]
-    won = [None if one is None else one.outcomes for one in tests]
+    costs = ["" if pair is None else f"{found.saved(variant):+z.2f}" for variant, _, pair in rows]
+    shown = ("95% interval", "won/tied/lost", "d_z", "randomisation", "Holm")
     return [
         Column("recipe", [variant.name for variant, _, _ in rows], is_text=True),
         Column(measured.name, [number(figure) for _, figure, _ in rows]),
-        Column("gain", ["" if one is None else signed(one.mean) for one in tests]),
-        Column("95% interval", ["" if one is None else between(one.interval, sign=True) for one in tests]),
-        Column(
-            "won/tied/lost", ["" if one is None else f"{one.wins}/{one.ties}/{one.losses}" for one in won]
+        *difference_columns(
+            [None if pair is None else pair.difference for _, _, pair in rows],
+            {"difference": "gain", **{name: name for name in shown}},
         ),
-        Column("d_z", ["" if one is None else effect(one.effect) for one in tests]),
-        Column("randomisation", ["" if one is None else p_value(one.p) for one in corrected]),
-        Column("Holm", ["" if one is None else p_value(one.holm) for one in corrected]),
         Column("CPU s", [f"{variant.cpu:.2f}" for variant, _, _ in rows]),
-        Column(
-            "cost", ["" if pair is None else f"{found.saved(variant):+z.2f}" for variant, _, pair in rows]
-        ),
+        Column("cost", costs),
     ]
 
 
-def _ablation_rows(found: Ablation) -> Iterator[list[object]]:
+def _ablation_rows(found: Ablation) -> Iterator[dict[str, object]]:
     for measured in found.measures:
         for variant, figure, pair in found.rows(measured):
-            yield [
-                found.task,
-                " ".join(found.splits),
-                found.recipe["name"],
-                measured.name,
-                str(measured.is_official).lower(),
-                measured.topics,
-                variant.kind.value,
-                variant.signal,
-                variant.feature,
-                exactly(figure),
-                *([""] * len(TESTED) if pair is None else tested(pair)),
-                exactly(variant.cpu),
-                exactly(found.saved(variant)),
-                exactly(variant.clock),
-            ]
+            tests = tested(None if pair is None else pair.difference)
+            yield {
+                "task": found.task,
+                "splits": " ".join(found.splits),
+                "recipe": found.recipe["name"],
+                "measure": measured.name,
+                "official": str(measured.is_official).lower(),
+                "topics": measured.topics,
+                "kind": variant.kind.value,
+                "signal": variant.signal,
+                "feature": variant.feature,
+                "figure": exactly(figure),
+                **{"gain" if name == "difference" else name: cell for name, cell in tests.items()},
+                "cpu_seconds": exactly(variant.cpu),
+                "cpu_saved": exactly(found.saved(variant)),
+                "clock_seconds": exactly(variant.clock),
+            }
 
 
 def _ablation_legend(found: Ablation) -> Iterator[str]:
@@ -607,78 +400,74 @@ def _ablation_legend(found: Ablation) -> Iterator[str]:
         )
 
 
-GAIN_BAR, SHORT_GAIN_BAR = 30, 10
-"""Blocks of the longest bar, where there is room and where there is little."""
-
-CURVE_COLUMNS = (
-    "judged",
-    "judgments",
-    "samples",
-    "score",
-    "lowest",
-    "highest",
-    "gain",
-    "low",
-    "high",
-    "p_randomisation",
-)
-"""Of the CSV: a row a point."""
+SHOWN_TRIALS = 10
+"""How many trials a table has."""
 
 
-def print_curve(console: Console, found: LearningCurve) -> None:
-    """Print the points, with a bar for each gain, and what must be known of them."""
-    from rich.text import Text
-
-    console.print(Text(visible_line(curve_heading(found)), style="bold"), soft_wrap=True)
-    first, *columns = _curve_columns(found)
-    gains = [0.0 if one.gain is None else one.gain.mean for one in found.points]
-    every = (first, *columns)
-    room = console.width - sum(one.width + GAP for one in every)
-    if room < SHORT_GAIN_BAR:  # so headings are broken
-        room = console.width - sum(one.least_width + GAP for one in every)
-    shown = bars(gains, max(SHORT_GAIN_BAR, min(GAIN_BAR, room)))
-    print_columns(console, first, [*columns, Column("", shown, is_text=True)])
-    console.print()
-    for line in curve_legend(found):
-        console.print(Text(visible_line(line)), soft_wrap=True)
-
-
-def curve_csv(found: LearningCurve) -> str:
-    """The points for a spreadsheet."""
-    return csv_table(
-        CURVE_COLUMNS,
-        (
-            [
-                one.judged,
-                exactly(one.judgments),
-                len(one.values),
-                *map(exactly, (one.score, min(one.values), max(one.values))),
-                *map(
-                    exactly,
-                    (None,) * 4
-                    if one.gain is None
-                    else (
-                        one.gain.mean,
-                        one.gain.interval.low,
-                        one.gain.interval.high,
-                        one.gain.randomisation.p,
-                    ),
-                ),
-            ]
-            for one in found.points
-        ),
+def trials_table(found: TuneResult) -> Table:
+    """The best trials and the recipe as it was, with intervals and tests."""
+    best = [one for one in found.trials[:SHOWN_TRIALS] if one.error is None]
+    best += [] if found.shipped in best else [found.shipped]
+    topics = Column("topics", [f"{one.topics:,}" for one in best])
+    return Table(
+        [
+            Column(
+                "trial", ["as it was" if one.number == 0 else str(one.number) for one in best], is_text=True
+            ),
+            *(
+                Column(dimension.name, [str(one.set.get(dimension.name, "")) for one in best])
+                for dimension in found.request.over
+            ),
+            *([] if all(one.complete for one in best) else [topics]),
+            Column(found.measure, [number(one.value) for one in best]),
+            Column("95% interval", [between(one.interval) for one in best]),
+            *difference_columns(
+                [_of_tests(one.tests) for one in best],
+                {"difference": "difference", "95% interval": "95% interval", "randomisation": "p"},
+            ),
+        ],
+        bold=[0],
     )
 
 
-def curve_markdown(found: LearningCurve) -> str:
-    """The points as a Markdown table, and below it what must be known of them."""
-    lines = [f"**{for_markdown(curve_heading(found))}**", "", *markdown_table(_curve_columns(found)), ""]
-    return "\n".join([*lines, *(f"- {for_markdown(one)}" for one in curve_legend(found))]) + "\n"
+GAIN_BAR, SHORT_GAIN_BAR = 30, 10
+"""Blocks of the longest bar, where there is room and where there is little."""
+
+
+def curve_printout(found: LearningCurve, width: int) -> Printout:
+    """The points, with a bar for each gain in a terminal of so many columns."""
+    columns = _curve_columns(found)
+    gains = [0.0 if one.gain is None else one.gain.mean for one in found.points]
+    room = width - sum(one.width + GAP for one in columns)
+    if room < SHORT_GAIN_BAR:  # so headings are broken
+        room = width - sum(one.least_width + GAP for one in columns)
+    shown = bars(gains, max(SHORT_GAIN_BAR, min(GAIN_BAR, room)))
+    heading = curve_heading(found)
+    return Printout(
+        tables=[Table([*columns, Column("", shown, is_text=True)], heading)],
+        legend=list(curve_legend(found)),
+        rows=_curve_rows(found),
+        written=[Table(columns, heading)],
+    )
+
+
+def _curve_rows(found: LearningCurve) -> Iterator[dict[str, object]]:
+    for one in found.points:
+        gain = tested(_of_tests(one.gain))
+        yield {
+            "judged": one.judged,
+            "judgments": exactly(one.judgments),
+            "samples": len(one.values),
+            "score": exactly(one.score),
+            "lowest": exactly(min(one.values)),
+            "highest": exactly(max(one.values)),
+            "gain": gain["difference"],
+            **{name: gain[name] for name in ("low", "high", "p_randomisation")},
+        }
 
 
 def _curve_columns(found: LearningCurve) -> list[Column]:
     points = found.points
-    gains = [one.gain for one in points]
     return [
         Column("judged topics", [f"{one.judged:,}" for one in points]),
         Column("judgments", [f"{one.judgments:,.0f}" for one in points]),
@@ -686,7 +475,8 @@ def _curve_columns(found: LearningCurve) -> list[Column]:
         Column(found.measure, [number(one.score) for one in points]),
         Column("lowest", [number(min(one.values)) for one in points]),
         Column("highest", [number(max(one.values)) for one in points]),
-        Column("gain", ["" if one is None else signed(one.mean) for one in gains]),
-        Column("95% interval", ["" if one is None else between(one.interval, sign=True) for one in gains]),
-        Column("p", ["" if one is None else p_value(one.randomisation.p) for one in gains]),
+        *difference_columns(
+            [_of_tests(one.gain) for one in points],
+            {"difference": "gain", "95% interval": "95% interval", "randomisation": "p"},
+        ),
     ]

@@ -32,6 +32,7 @@ from searchapp.cli.judgment_options import (
     judged_grades,
 )
 from searchapp.cli.output import print_json, remark, say, show, stdout_console, warn
+from searchapp.cli.tables import chosen_layout, print_result
 from searchapp.config.settings import Settings
 from searchapp.errors import SearchappError, UsageError
 from searchapp.evaluation.base import ScorerOptions
@@ -80,8 +81,7 @@ def bench(
     from searchapp.cli.output import for_person
     from searchapp.files import require_folder
 
-    if sum((as_json, as_csv, as_latex, as_markdown)) > 1:
-        raise UsageError("--json, --csv, --latex and --markdown are ways to print: choose one of them")
+    layout = chosen_layout(json=as_json, csv=as_csv, latex=as_latex, markdown=as_markdown)
     if example:
         show(bench_plan.EXAMPLE.rstrip("\n"))
         return
@@ -97,16 +97,7 @@ def bench(
         if task.judged is not None
     }
     found = run_bench(BenchRequest(plan, settings, jobs, overwrite, judged), for_person(settings))
-    if as_json:
-        print_json(found.to_json())
-    elif as_csv:
-        show(experiment_tables.bench_csv(found).rstrip("\n"))
-    elif as_latex:
-        show(experiment_tables.bench_latex(found).rstrip("\n"))
-    elif as_markdown:
-        show(experiment_tables.bench_markdown(found).rstrip("\n"))
-    else:
-        experiment_tables.print_bench(stdout_console(), found)
+    print_result(layout, found.to_json, lambda: experiment_tables.bench_printout(found))
     _report(settings, found)
 
 
@@ -191,8 +182,7 @@ def ablate(
     from searchapp.ranking import recipes
     from searchapp.tasks import load
 
-    if sum((as_json, as_csv, as_latex, as_markdown)) > 1:
-        raise UsageError("--json, --csv, --latex and --markdown are ways to print: choose one of them")
+    layout = chosen_layout(json=as_json, csv=as_csv, latex=as_latex, markdown=as_markdown)
     loaded = load(task)
     request = AblationRequest(
         task=loaded,
@@ -209,16 +199,7 @@ def ablate(
         seed=seed,
     )
     found = taken_apart(request, settings, for_person(settings))
-    if as_json:
-        print_json(found.to_json())
-    elif as_csv:
-        show(experiment_tables.ablation_csv(found).rstrip("\n"))
-    elif as_latex:
-        show(experiment_tables.ablation_latex(found).rstrip("\n"))
-    elif as_markdown:
-        show(experiment_tables.ablation_markdown(found).rstrip("\n"))
-    else:
-        experiment_tables.print_ablation(stdout_console(), found)
+    print_result(layout, found.to_json, lambda: experiment_tables.ablation_printout(found))
     for warning in (*request.recipe.raised(request.depth), *found.warnings):
         warn(warning)
 
@@ -289,8 +270,7 @@ def learning_curve(
     from searchapp.report.charts import curve_picture
     from searchapp.tasks import load
 
-    if sum((as_json, as_csv, as_markdown)) > 1:
-        raise UsageError("--json, --csv and --markdown are ways to print: choose one of them")
+    layout = chosen_layout(json=as_json, csv=as_csv, markdown=as_markdown)
     if out is not None:
         require_place(out, replace=overwrite)
     loaded = load(task)
@@ -317,16 +297,9 @@ def learning_curve(
         say(settings, f"the curve is drawn into {out}")
     for warning in request.recipe.raised(request.depth):
         warn(warning)
-    if out == STDOUT:
-        return
-    if as_json:
-        print_json(found.to_json())
-    elif as_csv:
-        show(experiment_tables.curve_csv(found).rstrip("\n"))
-    elif as_markdown:
-        show(experiment_tables.curve_markdown(found).rstrip("\n"))
-    else:
-        experiment_tables.print_curve(stdout_console(), found)
+    if out != STDOUT:
+        width = stdout_console().width
+        print_result(layout, found.to_json, lambda: experiment_tables.curve_printout(found, width))
 
 
 def _numbers(points: str | None) -> tuple[int, ...]:
@@ -337,10 +310,6 @@ def _numbers(points: str | None) -> tuple[int, ...]:
             raise UsageError(f"--points {points}: name whole numbers with commas between them, as 0,50,100")
         found.append(int(one))
     return tuple(found)
-
-
-SHOWN_TRIALS = 10
-"""How many trials a table has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,33 +454,10 @@ def _training(task: Task, collection: Collection) -> tuple[str, ...]:
 
 def _print_trials(found: TuneResult) -> None:
     """The best trials and the recipe as it was, with intervals and tests."""
-    from searchapp.app.comparison import number, p_value, signed
-    from searchapp.cli.tables import Column, print_columns
-    from searchapp.report.wording import between
+    from searchapp.app.comparison import number
+    from searchapp.cli.experiment_tables import trials_table
 
-    best = [one for one in found.trials[:SHOWN_TRIALS] if one.error is None]
-    best += [] if found.shipped in best else [found.shipped]
-    first = Column(
-        "trial", ["as it was" if one.number == 0 else str(one.number) for one in best], is_text=True
-    )
-    tests = [one.tests for one in best]
-    columns = [
-        *(
-            Column(name, [str(one.set.get(name, "")) for one in best])
-            for name in (dimension.name for dimension in found.request.over)
-        ),
-        *(
-            []
-            if all(one.complete for one in best)
-            else [Column("topics", [f"{one.topics:,}" for one in best])]
-        ),
-        Column(found.measure, [number(one.value) for one in best]),
-        Column("95% interval", [between(one.interval) for one in best]),
-        Column("difference", ["" if one is None else signed(one.mean) for one in tests]),
-        Column("95% interval", ["" if one is None else between(one.interval, sign=True) for one in tests]),
-        Column("p", ["" if one is None else p_value(one.randomisation.p) for one in tests]),
-    ]
-    print_columns(stdout_console(), first, columns, bold=[0])
+    trials_table(found).print(stdout_console())
     request = found.request
     remark(
         f"{request.validation.task.name}/{request.recipe}, {', '.join(request.validation.splits)}: "

@@ -10,17 +10,19 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from searchapp.cli.output import stdout_console
+from searchapp.cli.output import print_json, show, stdout_console
+from searchapp.errors import UsageError
 from searchapp.text import visible, visible_line
 
 if TYPE_CHECKING:
-    from searchapp.app.comparison import Pair
+    from searchapp.app.comparison import Difference
     from searchapp.app.evaluate import Evaluation
     from searchapp.cli.output import Console
     from searchapp.evaluation.base import Breakdown
@@ -130,10 +132,138 @@ def print_columns(
         console.print(table)
 
 
-def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
-    """Print the figures of runs, a column a run, and their breakdowns; no figure twice under two names."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of a result below a heading; the first one names the rows, those of the numbers `bold` stand out.
+
+    `instead` is a sentence in the place of columns, where a result has no rows.
+    """
+
+    columns: Sequence[Column]
+    heading: str = ""
+    bold: Sequence[int] = ()
+    instead: str = ""
+
+    def print(self, console: Console) -> None:
+        """Print the table in a terminal."""
+        if self.heading:
+            print_line(console, self.heading, "bold")
+        if self.columns:
+            print_columns(console, self.columns[0], self.columns[1:], self.bold)
+        else:
+            print_line(console, self.instead)
+
+    def markdown(self) -> list[str]:
+        """The lines of the table in Markdown."""
+        lines = [f"**{for_markdown(self.heading)}**", ""] if self.heading else []
+        lines.append("| " + " | ".join(for_markdown(one.heading) for one in self.columns) + " |")
+        lines.append("|" + "".join("---|" if one.is_text else "---:|" for one in self.columns))
+        return lines + [
+            "| " + " | ".join(for_markdown(cell) for cell in cells) + " |" for cells in self._rows()
+        ]
+
+    def latex(self) -> list[str]:
+        """The lines of the table in LaTeX for the package booktabs."""
+        lines = ["", rf"\textbf{{{for_latex(self.heading)}}}\par"] if self.heading else []
+        lines += [
+            rf"\begin{{tabular}}{{{''.join('l' if one.is_text else 'r' for one in self.columns)}}}",
+            r"\toprule",
+            " & ".join(for_latex(one.heading) for one in self.columns) + r" \\",
+            r"\midrule",
+            *(" & ".join(for_latex(cell) for cell in cells) + r" \\" for cells in self._rows()),
+        ]
+        return [*lines, r"\bottomrule", r"\end{tabular}"]
+
+    def _rows(self) -> Iterator[list[str]]:
+        for row in range(len(self.columns[0].cells)):
+            yield [one.cells[row].strip() for one in self.columns]
+
+
+class Layout(StrEnum):
+    """What a result is printed as."""
+
+    text = "text"
+    json = "json"
+    csv = "csv"
+    latex = "latex"
+    markdown = "markdown"
+
+
+def chosen_layout(**options: bool) -> Layout:
+    """The layout that options choose, each of which has the name of one.
+
+    Raises:
+        UsageError: there are several.
+    """
+    chosen = [Layout(name) for name, is_given in options.items() if is_given]
+    if len(chosen) > 1:
+        *names, last = (f"--{name}" for name in options)
+        raise UsageError(f"{', '.join(names)} and {last} are ways to print: choose one of them")
+    return chosen[0] if chosen else Layout.text
+
+
+@dataclass(frozen=True, slots=True)
+class Printout:
+    """A result as a command prints it.
+
+    `tables` are those of a terminal, where one without a heading continues the one above it; Markdown and LaTeX have
+    those `written`, by default the same. `legend` has sentences on how to read them. `rows` are those of the CSV, every
+    figure at full precision.
+    """
+
+    tables: Sequence[Table]
+    legend: Sequence[str]
+    rows: Iterable[Mapping[str, object]]
+    written: Sequence[Table] = ()
+
+    def print(self, console: Console) -> None:
+        """Print the tables in a terminal, and the legend below them."""
+        for number, table in enumerate(self.tables):
+            if number and table.heading:
+                console.print()
+            table.print(console)
+        console.print()
+        for sentence in self.legend:
+            print_line(console, sentence)
+
+    def csv(self) -> str:
+        """The rows for a spreadsheet."""
+        return csv_table(self.rows)
+
+    def markdown(self) -> str:
+        """The tables in Markdown, and the legend below them as a list."""
+        lines = [line for table in self.written or self.tables for line in (*table.markdown(), "")]
+        return "\n".join([*lines, *(f"- {for_markdown(one)}" for one in self.legend)]) + "\n"
+
+    def latex(self) -> str:
+        """The tables in LaTeX, and the legend above them as comments."""
+        lines = [f"% {visible_line(one)}" for one in self.legend]
+        lines += [line for table in self.written or self.tables for line in table.latex()]
+        return "\n".join(lines) + "\n"
+
+
+def print_result(layout: Layout, to_json: Callable[[], Any], printout: Callable[[], Printout]) -> None:
+    """Print a result on stdout in a layout."""
+    if layout is Layout.json:
+        print_json(to_json())
+        return
+    made = printout()
+    if layout is Layout.text:
+        made.print(stdout_console())
+        return
+    texts = {Layout.csv: made.csv, Layout.latex: made.latex, Layout.markdown: made.markdown}
+    show(texts[layout]().rstrip("\n"))
+
+
+def print_line(console: Console, text: str, style: str = "") -> None:
+    """Print a sentence or a heading, which the terminal may wrap."""
     from rich.text import Text
 
+    console.print(Text(visible_line(text), style=style), soft_wrap=True)
+
+
+def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
+    """Print the figures of runs, a column a run, and their breakdowns; no figure twice under two names."""
     official = _in_order(each.official.values for each in evaluations)
     honest = [
         name
@@ -164,10 +294,10 @@ def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
     for heading, each in zip(headed, evaluations, strict=True):
         if len(each.files) > 1:
             console.print()
-            console.print(Text(visible(f"{heading}: {', '.join(Path(file).name for file in each.files)}")))
+            print_line(console, f"{heading}: {', '.join(Path(file).name for file in each.files)}")
         for breakdown in each.breakdowns:
             console.print()
-            _print_breakdown(console, heading, breakdown)
+            _breakdown_table(heading, breakdown).print(console)
 
 
 def headings(evaluations: Sequence[Evaluation]) -> list[str]:
@@ -202,24 +332,23 @@ def _shared(folders: Sequence[Sequence[str]]) -> list[str]:
     return [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, at_one_place)]
 
 
-def _print_breakdown(console: Console, heading: str, breakdown: Breakdown) -> None:
-    """Print a breakdown, with four digits: its groups are small, and their figures no more exact than that."""
-    from rich.text import Text
-
+def _breakdown_table(heading: str, breakdown: Breakdown) -> Table:
+    """A breakdown, with four digits: its groups are small, and their figures no more exact than that."""
     rows = breakdown.rows
-    columns = [Column(breakdown.counted, [str(row.count) for row in rows])]
+    columns = [
+        Column(breakdown.name, [row.group for row in rows], is_text=True),
+        Column(breakdown.counted, [str(row.count) for row in rows]),
+    ]
     for name in _in_order(row.values for row in rows):
         columns.append(Column(name, [_figure(row.values.get(name), 4) for row in rows]))
     if breakdown.histogram:
-        bars = [_bar(row.values.get(breakdown.histogram, 0.0)) for row in rows]
+        bars = ["█" * round(BREAKDOWN_BAR * row.values.get(breakdown.histogram, 0.0)) for row in rows]
         columns.append(Column("", bars, is_text=True))
-    console.print(Text(visible(f"{heading}: {breakdown.title}"), style="bold"))
-    print_columns(console, Column(breakdown.name, [row.group for row in rows], is_text=True), columns)
+    return Table(columns, f"{heading}: {breakdown.title}")
 
 
-def _bar(fraction: float) -> str:
-    """A bar of up to 40 characters."""
-    return "█" * round(40 * fraction)
+BREAKDOWN_BAR = 40
+"""Blocks of a bar for 1."""
 
 
 def _figure(value: float | None, digits: int) -> str:
@@ -280,57 +409,36 @@ TESTED = (
 """Columns of a difference and its tests, in every CSV that has them."""
 
 
-def tested(pair: Pair) -> list[object]:
-    """The cells of `TESTED` for a pair."""
-    tests, at_random = pair.tests, pair.corrected["randomisation"]
-    holm = at_random.p, at_random.holm, at_random.benjamini_hochberg
-    return [
-        *map(exactly, (tests.mean, tests.interval.low, tests.interval.high)),
-        tests.outcomes.wins,
-        tests.outcomes.ties,
-        tests.outcomes.losses,
-        *map(exactly, (tests.effect, tests.t_test.p, tests.wilcoxon.p, *holm)),
-    ]
+def tested(one: Difference | None) -> dict[str, object]:
+    """The cells of a CSV for a difference and its tests, by their columns; empty without a difference."""
+    if one is None:
+        return dict.fromkeys(TESTED, "")
+    at_random = one.corrected["randomisation"]
+    cells = (
+        *map(exactly, (one.mean, one.low, one.high)),
+        one.wins,
+        one.ties,
+        one.losses,
+        *map(exactly, (one.effect, one.corrected["t-test"].p, one.corrected["wilcoxon"].p)),
+        *map(exactly, (at_random.p, at_random.holm, at_random.benjamini_hochberg)),
+    )
+    return dict(zip(TESTED, cells, strict=True))
 
 
-def csv_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table for a spreadsheet."""
+def csv_table(rows: Iterable[Mapping[str, object]]) -> str:
+    """Rows for a spreadsheet, below the names of their cells."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    for number, row in enumerate(rows):
+        if not number:
+            writer.writerow(row)
+        writer.writerow(row.values())
     return buffer.getvalue()
 
 
 def exactly(value: float | None) -> str:
     """A figure at full precision, nothing where there is none."""
     return "" if value is None or math.isnan(value) else repr(float(value))
-
-
-def markdown_table(columns: Sequence[Column]) -> list[str]:
-    """The lines of a table in Markdown."""
-    lines = ["| " + " | ".join(for_markdown(one.heading) for one in columns) + " |"]
-    lines.append("|" + "".join("---|" if one.is_text else "---:|" for one in columns))
-    return lines + [
-        "| " + " | ".join(for_markdown(one.cells[row].strip()) for one in columns) + " |"
-        for row in range(len(columns[0].cells))
-    ]
-
-
-def latex_table(columns: Sequence[Column]) -> list[str]:
-    """The lines of a table in LaTeX."""
-    lines = [rf"\begin{{tabular}}{{{''.join('l' if one.is_text else 'r' for one in columns)}}}", r"\toprule"]
-    lines += [" & ".join(for_latex(one.heading) for one in columns) + r" \\", r"\midrule"]
-    lines += [
-        " & ".join(for_latex(one.cells[row].strip()) for one in columns) + r" \\"
-        for row in range(len(columns[0].cells))
-    ]
-    return [*lines, r"\bottomrule", r"\end{tabular}"]
-
-
-def latex_comments(sentences: Iterable[str]) -> list[str]:
-    """Sentences as comments in LaTeX, one a line."""
-    return [f"% {visible_line(one)}" for one in sentences]
 
 
 _LATEX = {

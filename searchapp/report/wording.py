@@ -6,12 +6,20 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from searchapp.app.comparison import SMALLEST_P, number, p_value, signed
+from searchapp.app.comparison import RANDOMISATION, SMALLEST_P, number, p_value, signed
 from searchapp.text import counted, visible_line
 
 if TYPE_CHECKING:
-    from searchapp.app.comparison import ComparedBreakdown, Comparison, Doubt, Measured, Pair, TopicDifference
-    from searchapp.app.experiments.bench_result import BenchMeasure, BenchResult, Column, Difference
+    from searchapp.app.comparison import (
+        ComparedBreakdown,
+        Comparison,
+        Difference,
+        Doubt,
+        Measured,
+        Pair,
+        TopicDifference,
+    )
+    from searchapp.app.experiments.bench_result import BenchMeasure, BenchResult, Column
     from searchapp.app.experiments.learning_curve import LearningCurve
     from searchapp.evaluation.significance import Interval
 
@@ -25,12 +33,28 @@ def effect(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.2f}"
 
 
-def between(interval: Interval | None, *, sign: bool = False) -> str:
+def between(interval: Interval | Difference | None, *, sign: bool = False) -> str:
     """The ends of an interval."""
     if interval is None or math.isnan(interval.low):
         return "–"
     shown = signed if sign else number
     return f"{shown(interval.low)} to {shown(interval.high)}"
+
+
+def tests_cells(one: Difference) -> dict[str, str]:
+    """A difference and its tests as the cells of a table, by their headings."""
+    at_random = one.corrected[RANDOMISATION]
+    return {
+        "difference": signed(one.mean),
+        "95% interval": between(one, sign=True),
+        "won/tied/lost": f"{one.wins}/{one.ties}/{one.losses}",
+        "d_z": effect(one.effect),
+        "t-test": p_value(one.corrected["t-test"].p),
+        "Wilcoxon": p_value(one.corrected["wilcoxon"].p),
+        "randomisation": p_value(at_random.p),
+        "Holm": p_value(at_random.holm),
+        "BH": p_value(at_random.benjamini_hochberg),
+    }
 
 
 def pairs(found: Comparison) -> Iterator[tuple[Measured, Pair]]:
@@ -42,30 +66,21 @@ def pairs(found: Comparison) -> Iterator[tuple[Measured, Pair]]:
 
 def tests_table(found: Comparison) -> tuple[list[str], list[list[str]]]:
     """Headings and rows of the tests: a row a measure and pair of runs, the first two columns being words."""
-    several = len(found.runs) > 2
-    corrected = len(found.measures[0].pairs) > 1
-    heading = ["measure", "runs", "first", "second", "difference", "95% interval", "won/tied/lost", "d_z"]
-    heading += ["t-test", "Wilcoxon", "randomisation"]
-    heading += ["Holm", "BH"] if corrected else []
-    heading += ["Tukey", "randomised Tukey"] if several else []
+    left_out = () if len(found.measures[0].pairs) > 1 else ("Holm", "BH")
+    heading: list[str] = []
     rows = []
     for measured, pair in pairs(found):
-        tests, at_random = pair.tests, pair.corrected["randomisation"]
-        won = tests.outcomes
-        row = [
-            measured.name,
-            f"{found.runs[pair.first].name} → {found.runs[pair.second].name}",
-            number(tests.first),
-            number(tests.second),
-            signed(tests.mean),
-            between(tests.interval, sign=True),
-            f"{won.wins}/{won.ties}/{won.losses}",
-            effect(tests.effect),
-            *map(p_value, (tests.t_test.p, tests.wilcoxon.p, at_random.p)),
-        ]
-        row += [p_value(at_random.holm), p_value(at_random.benjamini_hochberg)] if corrected else []
-        row += [p_value(pair.tukey), p_value(pair.randomised_tukey)] if several else []
-        rows.append(row)
+        cells = {
+            "measure": measured.name,
+            "runs": f"{found.runs[pair.first].name} → {found.runs[pair.second].name}",
+            "first": number(pair.tests.first),
+            "second": number(pair.tests.second),
+            **{name: cell for name, cell in tests_cells(pair.difference).items() if name not in left_out},
+        }
+        if len(found.runs) > 2:
+            cells |= {"Tukey": p_value(pair.tukey), "randomised Tukey": p_value(pair.randomised_tukey)}
+        heading = list(cells)
+        rows.append(list(cells.values()))
     return heading, rows
 
 
@@ -84,7 +99,7 @@ def verdicts(found: Comparison) -> Iterator[str]:
     measured = found.measures[0]
     for pair in measured.pairs:
         first, second = found.runs[pair.first].name, found.runs[pair.second].name
-        tests, at_random = pair.tests, pair.corrected["randomisation"]
+        tests, at_random = pair.tests, pair.corrected[RANDOMISATION]
         if math.isnan(tests.mean):
             yield f"{first} and {second} have no topic in common that has a {measured.name}"
             continue

@@ -311,7 +311,7 @@ def test_tables_fit_and_say_the_same_without_colours(benched: Cli) -> None:
 
 def drawn(found: BenchResult, **options: Any) -> str:
     buffer = io.StringIO()
-    experiment_tables.print_bench(HarmlessConsole(file=buffer, **options), found)
+    experiment_tables.bench_printout(found).print(HarmlessConsole(file=buffer, **options))
     return buffer.getvalue()
 
 
@@ -341,7 +341,7 @@ def test_names_do_nothing_in_latex(benched: Cli) -> None:
     found = read_bench(Path("plan"))
     (first, second) = found.systems
     named = replace(found, systems=(first, replace(second, name=r"a_b & 100% $x$ \input{/etc/passwd} █")))
-    latex = experiment_tables.bench_latex(named)
+    latex = experiment_tables.bench_printout(named).latex()
     assert r"a\_b \& 100\% \$x\$ \textbackslash{}input\{/etc/passwd\} $\bullet$" in latex
 
 

@@ -16,15 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from searchapp import resources
-from searchapp.app.comparison import Corrected, Measured, Pair
+from searchapp.app.comparison import Corrected, Difference, Measured
 from searchapp.errors import DataError, UsageError
 from searchapp.files import whole_file
 
 FILE = "bench.json"
 FORMAT = 1
-
-RANDOMISATION = "randomisation"
-"""The test by which a difference is marked: it assumes least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,46 +50,6 @@ class Cell:
     error: str | None = None
     exit_code: int = 0
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What a system's figure is more than that of the baseline, with the tests of `searchapp compare`.
-
-    `low` and `high` are the bootstrap interval of the mean difference, `effect` is d_z, `corrected` has the p-value of
-    each test (t-test, wilcoxon, randomisation) by itself and among the other systems of the column. What has no answer
-    is nan.
-    """
-
-    mean: float
-    low: float
-    high: float
-    wins: int
-    ties: int
-    losses: int
-    effect: float
-    corrected: Mapping[str, Corrected]
-
-    @classmethod
-    def of(cls, pair: Pair) -> Difference:
-        """The difference of a pair whose first run is the baseline's."""
-        tests = pair.tests
-        won = tests.outcomes
-        return cls(
-            tests.mean,
-            tests.interval.low,
-            tests.interval.high,
-            won.wins,
-            won.ties,
-            won.losses,
-            tests.effect,
-            dict(pair.corrected),
-        )
-
-    @property
-    def p(self) -> float:
-        """The p-value by which the difference is marked: of the randomisation test, corrected by Holm."""
-        return self.corrected[RANDOMISATION].holm
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +261,7 @@ def measure_of(
     differences: list[Difference | None] = [None] * len(figures)
     for pair in measured.pairs:
         if present[pair.first] == baseline:
-            differences[present[pair.second]] = Difference.of(pair)
+            differences[present[pair.second]] = pair.difference
     return BenchMeasure(
         measured.name, measured.is_official, measured.topics, tuple(figures), tuple(differences)
     )
