@@ -30,13 +30,13 @@ import random
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from searchapp.errors import DataError
 from searchapp.model import Example, Explanation, Hits, Topic
 from searchapp.ranking.learning import trees as boosting
-from searchapp.ranking.learning.trees import Growth, Trees
+from searchapp.ranking.learning.trees import Trees
 from searchapp.ranking.signals.base import (
     SEED,
     SHOWN,
@@ -49,6 +49,7 @@ from searchapp.ranking.signals.base import (
     require_unseen,
     shares_of,
 )
+from searchapp.ranking.templates import Table, choice, number, whole, written_parameters
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from searchapp.ranking.learning.model_files import Stored
-    from searchapp.ranking.templates import Table
 
 
 FUSION = "fusion"
@@ -86,9 +86,6 @@ class Fusion(ABC):
 
     by: ClassVar[str]
     """What a recipe calls it."""
-
-    meanings: ClassVar[Mapping[str, str]] = {}
-    """What the keys of its table mean that can be set, in a clause for people."""
 
     needs: ClassVar[frozenset[Need]] = frozenset()
 
@@ -145,7 +142,6 @@ class RecipeFusion(Fusion):
     __slots__ = ()
 
     @classmethod
-    @abstractmethod
     def read(cls, table: Table) -> Self:
         """The fusion that a table of a recipe describes.
 
@@ -153,6 +149,11 @@ class RecipeFusion(Fusion):
             DataError: a key is missing or not what it should be.
             UsageError: a number is not what it should be.
         """
+        return cls(**table.parameters(cls))
+
+    def manifest(self) -> dict[str, Any]:
+        """What a run records of it."""
+        return {"by": self.by, **written_parameters(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,16 +161,11 @@ class Sum(RecipeFusion):
     """The weighted sum of the signals; where one says nothing of a document it adds nothing."""
 
     by: ClassVar[str] = "sum"
-    meanings: ClassVar[Mapping[str, str]] = {
-        "scale": "what is added: scores as shares of the topic's greatest, or as they come"
-    }
-
-    scale: Scale = Scale.shares
-
-    @classmethod
-    def read(cls, table: Table) -> Self:
-        """A sum on the `scale` of a table."""
-        return cls(Scale(table.choice("scale", [*Scale], Scale.shares)))
+    scale: Scale = choice(
+        [*Scale],
+        "what is added: scores as shares of the topic's greatest, or as they come",
+        default=Scale.shares,
+    )
 
     def fused(self, answers: Weighted) -> dict[str, float]:
         """A score for each document that a signal speaks for."""
@@ -181,10 +177,6 @@ class Sum(RecipeFusion):
         return Given(
             [None if one is None else weight * one for (weight, _), one in zip(answers, found, strict=True)]
         )
-
-    def manifest(self) -> dict[str, Any]:
-        """What a run records of it."""
-        return {"by": self.by, "scale": self.scale.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,17 +214,10 @@ class ReciprocalRanks(RecipeFusion):
     """
 
     by: ClassVar[str] = "rrf"
-    meanings: ClassVar[Mapping[str, str]] = {
-        "k": "what is added to each rank: the greater, the less the first ranks stand out"
-    }
-
-    k: float = RANK_CONSTANT
+    k: float = number(
+        "what is added to each rank: the greater, the less the first ranks stand out", default=RANK_CONSTANT
+    )
     scale: Scale = Scale.shares
-
-    @classmethod
-    def read(cls, table: Table) -> Self:
-        """A fusion with the `k` of a table."""
-        return cls(table.number("k", RANK_CONSTANT))
 
     def fused(self, answers: Weighted) -> dict[str, float]:
         """A score for each document that a signal speaks for."""
@@ -246,10 +231,6 @@ class ReciprocalRanks(RecipeFusion):
         """What the rank of each comes to."""
         ranks = [(weight, ranks_of(answer).get(document)) for weight, answer in answers]
         return Given([None if rank is None else weight / (self.k + rank) for weight, rank in ranks])
-
-    def manifest(self) -> dict[str, Any]:
-        """What a run records of it."""
-        return {"by": self.by, "k": self.k}
 
 
 KINDS: Mapping[str, type[RecipeFusion]] = {kind.by: kind for kind in (Sum, CombMnz, ReciprocalRanks)}
@@ -303,7 +284,7 @@ Asking = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, S
 """What each signal says of some solved topics, if those of these ids had no votes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Learned(RecipeFusion):
     """Trees over the first `candidates` of the weighted sum, grown on at most `topics` solved ones in `parts`.
 
@@ -314,67 +295,40 @@ class Learned(RecipeFusion):
     kind: ClassVar[str] = "fusion"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
     reach: ClassVar[int] = REACH
-    meanings: ClassVar[Mapping[str, str]] = {
-        "scale": "what the weighted sum adds: scores as shares of the topic's greatest, or as they come",
-        "candidates": "how many documents the trees rank: the first ones of the weighted sum",
-        "topics": "how many solved topics the trees are grown on at most",
-        "parts": "into how many parts solved topics are dealt, each ranked by the votes of the others",
-        "trees": "how many trees are grown",
-        "leaves": "how many leaves a tree has at most",
-        "fewest": "how many candidates a leaf must have",
-        "rate": "how much of what a tree says counts",
-        "seed": "the seed by which solved topics are dealt",
-    }
+    listed_first: ClassVar[tuple[str, ...]] = ("trees", "leaves", "fewest", "rate", "seed", "parts")
 
-    candidates: int
-    topics: int
-    parts: int
-    growth: Growth
-    added: Scale = Scale.shares
+    added: Scale = choice(
+        [*Scale],
+        "what the weighted sum adds: scores as shares of the topic's greatest, or as they come",
+        key="scale",
+        default=Scale.shares,
+    )
     """On what scale the weighted sum adds what signals say; the trees look at it on both."""
 
+    candidates: int = whole("how many documents the trees rank: the first ones of the weighted sum")
+    topics: int = whole("how many solved topics the trees are grown on at most")
+    parts: int = whole("into how many parts solved topics are dealt, each ranked by the votes of the others")
+    trees: int = whole("how many trees are grown")
+    leaves: int = whole("how many leaves a tree has at most")
+    fewest: int = whole("how many candidates a leaf must have")
+    rate: float = number("how much of what a tree says counts")
+    seed: int = whole("the seed by which solved topics are dealt", default=SEED)
     scale: Scale = Scale.scores
 
     @classmethod
     def read(cls, table: Table) -> Self:
-        """The fusion of a table with `candidates`, `topics`, `parts`, `trees`, `leaves`, `fewest` and `rate`.
-
-        `scale` is that of the weighted sum.
-        """
-        growth = Growth(
-            trees=table.whole("trees"),
-            leaves=table.whole("leaves"),
-            fewest=table.whole("fewest"),
-            rate=table.number("rate"),
-            seed=table.whole("seed", SEED),
-        )
-        parts = table.whole("parts")
-        if parts < 2:
+        """The fusion of a table; its topics are dealt into 2 parts at least, its trees have 2 leaves at least."""
+        values = table.parameters(cls)
+        if values["parts"] < 2:
             raise table.place.wrong("has 1 part in its fusion, whose topics nobody could vote for")
-        if growth.leaves < 2:
+        if values["leaves"] < 2:
             raise table.place.wrong("has 1 leaf in its fusion, which asks for nothing")
-        added = Scale(table.choice("scale", [*Scale], Scale.shares))
-        return cls(table.whole("candidates"), table.whole("topics"), parts, growth, added)
+        return cls(**values)
 
     @property
     def unlearned(self) -> Learned:
         """The weighted sum by itself, which needs no model."""
-        return _WeightedSum(self.candidates, self.topics, self.parts, self.growth, self.added)
-
-    def manifest(self) -> dict[str, Any]:
-        growth = self.growth
-        return {
-            "by": self.by,
-            "scale": self.added.value,
-            "candidates": self.candidates,
-            "topics": self.topics,
-            "parts": self.parts,
-            "trees": growth.trees,
-            "leaves": growth.leaves,
-            "fewest": growth.fewest,
-            "rate": growth.rate,
-            "seed": growth.seed,
-        }
+        return _WeightedSum(**{one.name: getattr(self, one.name) for one in fields(self)})
 
     def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:
         return _Ranking(self, signals, model())
@@ -427,13 +381,22 @@ class Learned(RecipeFusion):
                 "nothing tells one "
                 "from another: choose another recipe"
             )
-        trees = boosting.grown(names, np.concatenate(found), wanted, self.growth)
+        trees = boosting.grown(
+            names,
+            np.concatenate(found),
+            wanted,
+            trees=self.trees,
+            leaves=self.leaves,
+            fewest=self.fewest,
+            rate=self.rate,
+            seed=self.seed,
+        )
         return {"candidates": len(wanted), "labels": ["relevant"], **trees.header()}, trees.arrays()
 
     def dealt(self, examples: Sequence[Example]) -> list[list[Example]]:
         """Solved topics dealt into parts, by the seed and whatever their order."""
         shuffled = sorted(examples, key=lambda one: one.topic.id)
-        random.Random(self.growth.seed).shuffle(shuffled)  # no secret
+        random.Random(self.seed).shuffle(shuffled)  # no secret
         return [shuffled[part :: self.parts] for part in range(self.parts)]
 
     def rows(self, answers: Weighted, without: str | None = None) -> tuple[list[str], Floats]:

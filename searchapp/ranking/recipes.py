@@ -40,11 +40,10 @@ from searchapp.ranking.templates import (
     NUMBER,
     TEXT,
     WEIGHT,
-    WINDOW,
     RecipeName,
     Table,
     TopicQuery,
-    meanings_of,
+    meanings,
     topic_query,
 )
 from searchapp.resources import RecipeBook
@@ -249,8 +248,6 @@ _SIGNAL = "signal"
 _NAME = "name"
 _BY = "by"
 _RECIPE = "recipe."
-_COUNTS = "what the signal counts in the fusion"
-_ABOUT = {WINDOW: "how many documents the signal ranks at least, whatever the depth of the run"}
 
 
 def names(task: str | RecipeBook) -> list[str]:
@@ -457,20 +454,15 @@ class _Reading:
                 _Place(_named(f"parameters.{key}", "templates", key, value, kind, about), described, key),
             )
         for signal, (name, table) in zip(self.recipe.signals, read.items(), strict=True):
+            of_keys = meanings(type(signal))
             for key, (value, kind) in table.settable.items():
-                about = meanings_of(type(signal)).get(
-                    key, _ABOUT.get(key, f"{key} of the signal {signal.kind}")
-                )
-                if key != WEIGHT:
-                    one = _named(f"{name}.{key}", name, key, value, kind, about)
-                    add(key, _Place(one, self._tables[name], key))
-                elif len(read) > 1:
-                    one = _named(f"{name}.{key}", name, key, value, kind, _COUNTS)
-                    add(name, _Place(one, self._tables[name], key))
+                if key != WEIGHT or len(read) > 1:
+                    one = _named(f"{name}.{key}", name, key, value, kind, of_keys[key])
+                    add(name if key == WEIGHT else key, _Place(one, self._tables[name], key))
         if len(read) > 1:
+            of_keys = meanings(type(self.recipe.fusion))
             for key, (value, kind) in of_fusion.settable.items():
-                about = self.recipe.fusion.meanings.get(key, f"{key} of the fusion")
-                one = _named(f"fusion.{key}", "fusion", key, value, kind, about)
+                one = _named(f"fusion.{key}", "fusion", key, value, kind, of_keys[key])
                 add(key, _Place(one, self._described["fusion"], key))
         for short, places in found.items():
             written = [one for one in places if one.is_written] or places

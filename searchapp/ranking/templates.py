@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
+from functools import partial
 from math import isfinite
 from operator import itemgetter
 from typing import Any
@@ -213,118 +214,117 @@ class Table:
         self.settable: dict[str, tuple[object, str]] = {}
         """What was read that can have other values, by its key: the value, and which ones it can have."""
 
-    def _value(self, key: str) -> Any:
-        self._read.append(key)
-        if key not in self._values:
-            raise self.place.wrong(f"says no {key} for {self.name!r}")
-        return self._values[key]
+    def parameters(self, described: type) -> dict[str, Any]:
+        """Read the parameters that the fields of a dataclass declare, in their order but for those `listed_first`.
 
-    def query(self, key: str) -> TopicQuery:
+        Raises:
+            DataError: a key is missing, or is not what it should be.
+            UsageError: a number is not what it should be.
+        """
+        declared = {one.name: one for one in fields(described) if _PARAMETER in one.metadata}
+        values: dict[str, Any] = {}
+        for name in dict.fromkeys((*getattr(described, "listed_first", ()), *declared)):
+            parameter: Parameter = declared[name].metadata[_PARAMETER]
+            default = declared[name].default
+            if parameter.default_of:
+                default = values[parameter.default_of]
+            if parameter.when is None or parameter.when(values):
+                is_required = parameter.required is not None and parameter.required(values)
+                key = parameter.key or name
+                values[name] = parameter.read(self, key, MISSING if is_required else default)
+            else:
+                values[name] = default
+        return values
+
+    def _value(self, key: str, default: Any) -> Any:
+        self._read.append(key)
+        if key not in self._values and default is MISSING:
+            raise self.place.wrong(f"says no {key} for {self.name!r}")
+        return self._values.get(key, default)
+
+    def query(self, key: str, default: Any = MISSING) -> TopicQuery:
         """The query of the template that a key names.
 
         Raises:
             DataError: the key is missing, or the template is not what it should be.
         """
-        return topic_query(self.place.book, self._value(key), self._parameters)
+        return topic_query(self.place.book, self._value(key, default), self._parameters)
 
-    def whole(self, key: str, default: int | None = None) -> int:
+    def whole(self, key: str, default: Any = MISSING) -> Any:
         """A whole number from 1 on; `default` where it is left out.
 
         Raises:
             DataError: the key is missing and has no default.
             UsageError: it is something else.
         """
-        if default is not None and key not in self._values:
-            self._read.append(key)
-            self.settable[key] = default or None, WHOLE
-            return default
-        value = self._value(key)
+        value = self._value(key, default)
         self.settable[key] = value, WHOLE
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        is_right = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        if key in self._values and not is_right:
             raise UsageError(f"the recipe {self.place}: {key} must be {WHOLE}, not {value!r}")
         return value
 
-    def number(self, key: str, default: float | None = None) -> float:
+    def number(self, key: str, default: Any = MISSING) -> float:
         """A number that is not negative; `default` where it is left out.
 
         Raises:
             DataError: the key is missing and has no default.
             UsageError: it is something else.
         """
-        value = self._value(key) if default is None else self._values.get(key, default)
-        self._read.append(key)
+        value = self._value(key, default)
         self.settable[key] = value, NUMBER
         right = isinstance(value, int | float) and not isinstance(value, bool)
         if not right or not isfinite(value) or value < 0:
             raise UsageError(f"the recipe {self.place}: {key} must be {NUMBER}, not {value!r}")
         return float(value)
 
-    def weights(self, key: str) -> dict[str, float]:
+    def weights(self, key: str, default: Any = MISSING) -> dict[str, float]:  # noqa: ARG002  # there is only one
         """Numbers that are not negative, by names; none where the key is left out.
 
         Raises:
             DataError: it is no table.
             UsageError: one is something else.
         """
-        self._read.append(key)
-        held = self._values.get(key, {})
+        held = self._value(key, {})
         if not isinstance(held, Mapping):
             raise self.place.wrong(f"has the {key} {held!r} in {self.name!r}, and not a table of numbers")
         inner = Table(self.place, f"{self.name}.{key}", held, self._parameters)
         return {name: inner.number(name) for name in held}
 
-    def choice(self, key: str, known: Collection[str], default: str) -> str:
+    def choice(self, key: str, default: str, known: Collection[str]) -> str:
         """One of some words; `default` where it is left out.
 
         Raises:
             DataError: it is none of them.
         """
-        self._read.append(key)
-        value = self._values.get(key, default)
+        value = self._value(key, default)
         self.settable[key] = value, " or ".join(known)
-        if value not in known:
-            raise DataError(f"the recipe {self.place} has no {key} {refused(str(value), known)}")
-        return str(value)
+        for one in known:
+            if one == value:
+                return one
+        raise DataError(f"the recipe {self.place} has no {key} {refused(str(value), known)}")
 
-    def text(self, key: str) -> str | None:
-        """Text that is not empty; None where it is left out.
+    def text(self, key: str, default: Any = MISSING) -> str | None:
+        """Text that is not empty; `default` where it is left out.
 
         Raises:
-            DataError: it is something else.
+            DataError: the key is missing and has no default, or it is something else.
         """
-        self._read.append(key)
-        value = self._values.get(key)
+        value = self._value(key, default)
         self.settable[key] = value, TEXT
         if value is not None and (not isinstance(value, str) or not value):
             raise self.place.wrong(f"has the {key} {value!r} in {self.name!r}, and not text in quotes")
         return value
 
-    def required_text(self, key: str) -> str:
-        """Text that is not empty.
-
-        Raises:
-            DataError: the key is missing, or it is something else.
-        """
-        self._value(key)
-        return self.text(key) or ""
-
-    def weight(self) -> float:
-        """What a signal counts in a fusion, 1 where it is left out.
-
-        Raises:
-            UsageError: it is no number, or negative.
-        """
-        return self.number(WEIGHT, 1.0)
-
-    def window(self) -> int:
+    def window(self, key: str, default: int) -> int:
         """How many documents a signal ranks at least, the task's own depth where it is left out.
 
-        0 for a signal that is fused with no other: its first documents are the same at any depth.
+        `default` for a signal that is fused with no other: its first documents are the same at any depth.
 
         Raises:
             UsageError: it is no whole number from 1 on.
         """
-        return self.whole(WINDOW, self.place.book.depth) if self._is_fused else 0
+        return int(self.whole(key, self.place.book.depth)) if self._is_fused else default
 
     def finish(self, *beside: str) -> None:
         """Refuse a key that was not read and is none of those beside.
@@ -337,50 +337,75 @@ class Table:
             raise self.place.wrong(f"has the unknown key {key!r}{meant(key, known)} in {self.name!r}")
 
 
-def setting(
-    meaning: str, read: Callable[..., Any] | None = None, *default: Any, key: str = ""
-) -> Mapping[str, Any]:
-    """Declare, as the metadata of a field of a signal, that a key of a recipe's table sets it.
+_PARAMETER = "parameter"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """How the field of a signal or a fusion is read from a table of a recipe.
 
     Args:
-        meaning: what the key means, in a clause for people; empty where it is no parameter.
-        read: the method of `Table` that reads it; None where the class reads it itself.
-        default: the value where the key is left out; without one it is required.
-        key: the key; by default the name of the field.
+        read: gets the table, the key and the default of the field
+        meaning: a clause for people; empty for what can't be set, such as a template
+        key: its key in the table, if that is not the name of the field
+        when: whether the key exists at all, by the parameters read so far
+        required: whether the key must be there although the field has a default, by the parameters read so far
+        default_of: the parameter whose value is the default
     """
-    return {"meaning": meaning, "read": read, "default": default, "key": key}
+
+    read: Callable[[Table, str, Any], Any]
+    meaning: str = ""
+    key: str = ""
+    when: Callable[[Mapping[str, Any]], bool] | None = None
+    required: Callable[[Mapping[str, Any]], bool] | None = None
+    default_of: str = ""
 
 
-def settings_in(table: Table, kind: type) -> dict[str, Any]:
-    """Read the values of the fields of a class from a table, by the names of the fields.
-
-    Raises:
-        DataError, UsageError: as the methods of `Table` do.
-    """
-    return {
-        name: read(table, key, *default)
-        for name, key, _meaning, read, default in _declared(kind)
-        if read is not None
-    }
+def parameter(
+    read: Callable[[Table, str, Any], Any], meaning: str = "", default: Any = MISSING, **further: Any
+) -> Any:
+    """Declare a field of a dataclass that is read from a table, see `Parameter`."""
+    return field(default=default, metadata={_PARAMETER: Parameter(read, meaning, **further)})
 
 
-def settings_of(described: Any) -> dict[str, Any]:
-    """Return the values of the declared fields of a signal, by their keys; queries are left out."""
-    values = {key: getattr(described, name) for name, key, *_ in _declared(type(described))}
-    return {key: value for key, value in values.items() if not isinstance(value, TopicQuery)}
+whole = partial(parameter, Table.whole)
+number = partial(parameter, Table.number)
+text = partial(parameter, Table.text)
+template = partial(parameter, Table.query, key="template")
+window = partial(
+    parameter,
+    Table.window,
+    "how many documents the signal ranks at least, whatever the depth of the run",
+    default=0,
+)
 
 
-def meanings_of(kind: type) -> dict[str, str]:
-    """Return what each parameter of a signal means, by its key."""
-    return {key: meaning for _name, key, meaning, *_ in _declared(kind) if meaning}
+def boosts() -> Any:
+    """Declare a field with what fields of a topic weigh beside its text."""
+    return field(default_factory=dict, metadata={_PARAMETER: Parameter(Table.weights)})
 
 
-def _declared(kind: type) -> Iterator[tuple[str, str, str, Callable[..., Any] | None, tuple[Any, ...]]]:
-    """The name of each declared field of a class, its key, its meaning, and how it is read."""
-    for one in fields(kind):
-        if declared := one.metadata:
-            key = declared["key"] or one.name
-            yield one.name, key, declared["meaning"], declared["read"], declared["default"]
+def choice(known: Collection[str], meaning: str, default: str, key: str = "") -> Any:
+    """Declare a field that is one of some words."""
+    return parameter(partial(Table.choice, known=known), meaning, default, key=key)
+
+
+def meanings(described: type) -> dict[str, str]:
+    """What the keys mean that can be set of a signal or a fusion."""
+    declared = ((one.name, one.metadata.get(_PARAMETER)) for one in fields(described))
+    return {found.key or name: found.meaning for name, found in declared if found and found.meaning}
+
+
+def written_parameters(one: Any) -> dict[str, Any]:
+    """The values of the parameters of a signal or a fusion that it has, by their keys."""
+    values = {each.name: getattr(one, each.name) for each in fields(one)}
+    written = {}
+    for each in fields(one):
+        declared = each.metadata.get(_PARAMETER)
+        value = values[each.name]
+        if declared and value is not None and (declared.when is None or declared.when(values)):
+            written[declared.key or each.name] = value
+    return written
 
 
 def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -> TopicQuery:

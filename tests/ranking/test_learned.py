@@ -13,12 +13,11 @@ from searchapp.model import Example, Hit, Hits, Topic
 from searchapp.ranking import recipes
 from searchapp.ranking.fusion import FUSION, Learned, Weighted
 from searchapp.ranking.learning.model_files import Stored
-from searchapp.ranking.learning.trees import Growth
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Answer, Scale
 from searchapp.resources import RecipeBook, recipe_book
 
-LEARNED = Learned(3, 100, 2, Growth(trees=4, leaves=3, fewest=2, rate=0.5, seed=1))
+LEARNED = Learned(candidates=3, topics=100, parts=2, trees=4, leaves=3, fewest=2, rate=0.5, seed=1)
 SIGNALS = [("direct", 1.0), ("votes", 0.5)]
 EXAMPLES = [Example(Topic(f"t{number}", "x"), {"right": 1.0}) for number in range(20)]
 
@@ -107,7 +106,7 @@ def test_the_votes_of_a_part_are_withheld_from_its_topics() -> None:
 
 def test_training_is_the_same_every_time_and_the_seed_decides() -> None:
     assert model().digest == model().digest
-    other = replace(LEARNED, growth=replace(LEARNED.growth, seed=2), topics=8)
+    other = replace(LEARNED, seed=2, topics=8)
     parts = [[one.topic.id for one in part] for part in other.dealt(EXAMPLES)]
     assert parts != [[one.topic.id for one in part] for part in LEARNED.dealt(EXAMPLES)]
 
@@ -175,5 +174,5 @@ def test_a_recipe_says_how_it_learns() -> None:
 
 
 def test_candidates_that_the_trees_cannot_tell_apart_are_ordered_by_the_sum() -> None:
-    blind = replace(LEARNED, growth=replace(LEARNED.growth, fewest=1000))
+    blind = replace(LEARNED, fewest=1000)
     assert best_first(ready(blind).fused(weighted())) == best_first(blind.fused(weighted()))

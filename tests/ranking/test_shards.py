@@ -251,7 +251,7 @@ def test_a_recipe_outside_of_it_is_warned_of_on_several_shards_only() -> None:
     recipe = recipes.load(task.recipe_book(), "words")
     assert not list(shards.shard_warnings(recipe, 3))
     template = Template({"query": OUTSIDE[0][0]}, "mine.json")
-    signal = Direct("direct", 1.0, TopicQuery(template, "digest", {}))
+    signal = Direct("direct", query=TopicQuery(template, "digest", {}))
     outside = replace(recipe, signals=(signal,))
     assert not list(shards.shard_warnings(outside, 1))
     (warning,) = shards.shard_warnings(outside, 3)

@@ -171,32 +171,32 @@ def joined(features: Sequence[str], grown: Sequence[Mapping[str, Any]]) -> Trees
 _NO_FOLLOWER = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """How many `trees`, of how many `leaves` with at least `fewest` candidates each, at which learning `rate`."""
-
-    trees: int
-    leaves: int
-    fewest: int
-    rate: float
-    seed: int
-
-
-def grown(names: Sequence[str], rows: Any, relevant: NDArray[np.bool_], growth: Growth) -> Trees:
+def grown(
+    names: Sequence[str],
+    rows: Any,
+    relevant: NDArray[np.bool_],
+    *,
+    trees: int,
+    leaves: int,
+    fewest: int,
+    rate: float,
+    seed: int,
+) -> Trees:
     """The trees that rows of the features `names`, (candidates, features) float64, make; `relevant` is (candidates,).
 
+    There are so many `trees` of at most so many `leaves`, each with `fewest` candidates at least, at a learning `rate`.
     The same rows give the same trees, with the same version of scikit-learn.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 
     learner = HistGradientBoostingClassifier(
-        max_iter=growth.trees,
-        max_leaf_nodes=growth.leaves,
-        min_samples_leaf=growth.fewest,
-        learning_rate=growth.rate,
+        max_iter=trees,
+        max_leaf_nodes=leaves,
+        min_samples_leaf=fewest,
+        learning_rate=rate,
         early_stopping=False,
-        random_state=growth.seed,
+        random_state=seed,
     )
     with threadpool_limits(limits=1):
         learner.fit(rows, relevant)

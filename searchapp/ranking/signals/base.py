@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -23,7 +23,16 @@ from searchapp.model import Document, Example, Explanation, Hits, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking import paging
 from searchapp.ranking.learning.linear import kind_of
-from searchapp.ranking.templates import Table, TopicQuery, setting, settings_in, settings_of
+from searchapp.ranking.templates import (
+    WEIGHT,
+    WINDOW,
+    Table,
+    TopicQuery,
+    number,
+    template,
+    whole,
+    written_parameters,
+)
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -68,13 +77,6 @@ class Need(StrEnum):
 
     model = "model"
     """A model that was trained on solved topics, see `searchapp.ranking.signals.base`."""
-
-
-QUERY = setting("", Table.query, key="template")
-"""Of signals that ask a query."""
-
-BOOSTS = setting("", Table.weights)
-"""Of signals that weigh the terms of a topic by the fields that have them."""
 
 
 class Scale(StrEnum):
@@ -254,25 +256,24 @@ class Signal(ABC):
 
     needs: ClassVar[frozenset[Need]] = frozenset()
 
-    has_window: ClassVar[bool] = False
-    """Whether its table may have a `window`."""
+    listed_first: ClassVar[tuple[str, ...]] = ()
+    """The parameters that come before the weight where all are listed."""
 
     name: str
-    weight: float
+    weight: float = number("what the signal counts in the fusion", default=1.0)
     window: int = field(default=0, kw_only=True)
     """How many documents it ranks at least, so that a fusion does not depend on the depth of a run; 0 for a signal
     that is alone, or has no end of its own."""
 
     @classmethod
     def read(cls, table: Table) -> Self:
-        """Read the signal that a table of a recipe describes.
+        """The signal that a table of a recipe describes.
 
         Raises:
             DataError: a key is missing or not what it should be.
             UsageError: a number is not what it should be.
         """
-        signal = cls(table.name, table.weight(), **settings_in(table, cls))
-        return replace(signal, window=table.window()) if cls.has_window else signal
+        return cls(name=table.name, **table.parameters(cls))
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
@@ -282,7 +283,12 @@ class Signal(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """What a run records of the signal beside kind, weight and queries."""
-        return settings_of(self)
+        written = written_parameters(self)
+        return {
+            key: value
+            for key, value in written.items()
+            if key not in (WEIGHT, WINDOW) and not isinstance(value, TopicQuery)
+        }
 
     @abstractmethod
     def prepare(self, inputs: Inputs) -> Scorer:
@@ -396,28 +402,22 @@ def gold_of(examples: Iterable[Example]) -> dict[str, Mapping[str, float]]:
     return {example.topic.id: example.gold for example in examples}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Voting(Signal):
     """`query` finds the nearest `k`; each votes with the weight (s / s1) ** `power`.
 
     s is the score of one of them, s1 that of the first.
     """
 
-    query: TopicQuery = field(metadata=QUERY)
-    k: int = field(metadata=setting("how many of the nearest vote", Table.whole))
-    power: float = field(
-        metadata=setting(
-            "how steeply a vote falls with the score: (s / s1) ** power, s1 being that of the nearest",
-            Table.number,
-        )
+    query: TopicQuery = template()
+    k: int = whole("how many of the nearest vote")
+    power: float = number(
+        "how steeply a vote falls with the score: (s / s1) ** power, s1 being that of the nearest"
     )
 
 
 SEED = 2021
 """The seed where a recipe names none: that of the folds."""
-
-STEEPNESS = setting("how steeply probabilities follow margins", Table.number)
-"""Of signals whose models give probabilities."""
 
 SHOWN = 8
 """How many features an explanation names: those that weigh most."""
@@ -426,7 +426,7 @@ RECORDED = ("key", "solved", "withheld", "labels", "features", "candidates", "tr
 """What a run records of the header of a model; of lists how long they are."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trained(Signal):
     """A signal with a linear model of topics: at least `fewest` solved topics a label, C = `cost`, and a `seed`.
 
@@ -443,20 +443,25 @@ class Trained(Signal):
     most_kept: ClassVar[int] = 16
     """How many models of a task are kept: those that were trained last."""
 
-    cost: float = field(
-        metadata=setting(
-            "C of the linear model: what a mistake costs, the greater the less it is regularised",
-            Table.number,
-        )
+    ranking_only: ClassVar[frozenset[str]] = frozenset()
+    """The keys of parameters that the training does not depend on."""
+
+    cost: float = number(
+        "C of the linear model: what a mistake costs, the greater the less it is regularised"
     )
-    fewest: int = field(metadata=setting("how many solved topics a label must have", Table.whole))
-    seed: int = field(metadata=setting("the seed of the training", Table.whole, SEED))
-    without: tuple[str, ...] = field(default=(), kw_only=True)
+    fewest: int = whole("how many solved topics a label must have")
+    seed: int = whole("the seed of the training", default=SEED)
+    without: tuple[str, ...] = ()
+
+    def parameters(self) -> dict[str, Any]:
+        # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
+        described = Signal.parameters(self)
+        return described | ({"without": list(self.without)} if self.without else {})
 
     def training(self) -> dict[str, Any]:
-        """What its model depends on beside the solved topics; parameters that only ranking depends on are left out."""
-        described = {"signal": self.kind, "cost": self.cost, "fewest": self.fewest, "seed": self.seed}
-        return described | ({"without": list(self.without)} if self.without else {})
+        """What its model depends on beside the solved topics."""
+        trained = {key: value for key, value in self.parameters().items() if key not in self.ranking_only}
+        return {"signal": self.kind, **trained}
 
     @abstractmethod
     def train(

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from searchapp.model import Explanation, Hits
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, Vote
-from searchapp.ranking.templates import Table, setting
+from searchapp.ranking.templates import number, whole
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
@@ -31,17 +31,15 @@ Gold = Mapping[str, Mapping[str, float]]
 """The graded answers of each solved topic."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cocitation(Signal):
     """Documents that solved topics have together with one of the first `top` candidates."""
 
     kind: ClassVar[str] = "cocitation"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples, Need.candidates})
 
-    top: int = field(metadata=setting("beside how many of the first candidates documents count", Table.whole))
-    damping: float = field(
-        metadata=setting("how much less candidates count that few solved topics have", Table.number)
-    )
+    top: int = whole("beside how many of the first candidates documents count")
+    damping: float = number("how much less candidates count that few solved topics have")
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read which solved topics have which documents."""

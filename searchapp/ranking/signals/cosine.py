@@ -20,12 +20,12 @@ near to the gain that the measure NDCG gives to ratings.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Explanation, Hits
-from searchapp.ranking.signals.base import BOOSTS, Answer, Asked, Inputs, Need, Scorer, Signal
-from searchapp.ranking.templates import Table, setting
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.templates import boosts, number, text, window
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
@@ -37,33 +37,28 @@ SMOOTHED = 5
 """How many documents of average use each kind is thought to have besides its own."""
 
 
-@dataclass(frozen=True, slots=True)
+def _has_kinds(read: Mapping[str, Any]) -> bool:
+    return read["kind_field"] is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cosine(Signal):
     """Documents by the terms that they have of a topic."""
 
     kind: ClassVar[str] = "cosine"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
+    listed_first: ClassVar[tuple[str, ...]] = ("length", "boosts", "kind_field", "lean")
 
-    length: float = field(
-        metadata=setting("how much the length of a document counts against it, 1 for a cosine")
+    window: int = window()
+    length: float = number("how much the length of a document counts against it, 1 for a cosine", default=1.0)
+    boosts: Mapping[str, float] = boosts()
+    kind_field: str | None = text("the field that says of what kind a document is", key="kind", default=None)
+    lean: float = number(
+        "how far kinds are preferred that often are answers",
+        when=_has_kinds,
+        required=_has_kinds,
+        default=0.0,
     )
-    boosts: Mapping[str, float] = field(metadata=BOOSTS)
-    kind_field: str | None = field(
-        default=None, metadata=setting("the field that says of what kind a document is", key="kind")
-    )
-    lean: float = field(default=0.0, metadata=setting("how far kinds are preferred that often are answers"))
-
-    @classmethod
-    def read(cls, table: Table) -> Cosine:
-        """The signal of a table with, if need be, `length`, the `boosts` of fields of the topic, `kind` and `lean`."""
-        length, boosts, kind = table.number("length", 1.0), table.weights("boosts"), table.text("kind")
-        lean = table.number("lean") if kind is not None else 0.0
-        return cls(table.name, table.weight(), length, boosts, kind, lean, window=table.window())
-
-    def parameters(self) -> dict[str, Any]:
-        """How lengths count, and fields, and kinds of documents."""
-        kinds = {} if self.kind_field is None else {"kind": self.kind_field, "lean": self.lean}
-        return {"length": self.length, "boosts": dict(self.boosts), **kinds}
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all documents and solved topics; without a kind of documents no solved topic is needed."""

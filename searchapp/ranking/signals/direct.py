@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from searchapp.ranking.signals.base import QUERY, Asked, Inputs, Retriever, Scorer, Signal, one_document
-from searchapp.ranking.templates import TopicQuery
+from searchapp.ranking.signals.base import Asked, Inputs, Retriever, Scorer, Signal, one_document
+from searchapp.ranking.templates import TopicQuery, template, window
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.model import Body, Explanation, Hits, Topic
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Direct(Signal):
     """The hits of `query`."""
 
     kind: ClassVar[str] = "direct"
-    has_window: ClassVar[bool] = True
 
-    query: TopicQuery = field(metadata=QUERY)
+    window: int = window()
+    query: TopicQuery = template()
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Nothing but the index is needed."""

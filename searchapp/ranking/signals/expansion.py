@@ -20,12 +20,12 @@ A document's score is the product of its vector, of length 1, and the vector tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Explanation, Hits, Topic
-from searchapp.ranking.signals.base import BOOSTS, LEADERS, Answer, Asked, Inputs, Need, Scorer, Signal
-from searchapp.ranking.templates import Table, setting
+from searchapp.ranking.signals.base import LEADERS, Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.templates import Table, boosts, choice, number, whole
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -38,34 +38,32 @@ SHOWN = 8
 """How many terms an explanation names: those that weigh most."""
 
 
-@dataclass(frozen=True, slots=True)
+def _is_model(read: Mapping[str, Any]) -> bool:
+    return bool(read["by"] == RM3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Expansion(Signal):
     """Documents by the terms of others that lead."""
 
     kind: ClassVar[str] = "expansion"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms, Need.leaders})
+    listed_first: ClassVar[tuple[str, ...]] = ("documents", "by", "terms", "share")
 
-    by: str = field(metadata=setting("how the topic grows"))
-    documents: int = field(metadata=setting("how many of the documents that lead it grows by"))
-    terms: int = field(metadata=setting("how many terms a relevance model keeps"))
-    share: float = field(metadata=setting("what they weigh beside the topic"))
-    boosts: Mapping[str, float] = field(metadata=BOOSTS)
+    by: str = choice((GREEDY, RM3), "how the topic grows", default=GREEDY)
+    documents: int = whole("how many of the documents that lead it grows by")
+    terms: int = whole("how many terms a relevance model keeps", when=_is_model, default=20)
+    share: float = number("what they weigh beside the topic", when=_is_model, default=0.5)
+    boosts: Mapping[str, float] = boosts()
 
     @classmethod
     def read(cls, table: Table) -> Expansion:
-        """The signal of a table with `documents` and, if need be, `by`, `terms`, `share` and the `boosts` of fields."""
-        documents = table.whole("documents")
+        """The signal of a table; it grows by no more documents than signals are told of."""
+        values = table.parameters(cls)
+        documents = values["documents"]
         if documents > LEADERS:
             raise table.place.wrong(f"grows by {documents} documents in {table.name!r}: {LEADERS} can be had")
-        by = table.choice("by", (GREEDY, RM3), GREEDY)
-        # Only the relevance model has these: a table that sets one for the other is told so.
-        terms, share = (table.whole("terms", 20), table.number("share", 0.5)) if by == RM3 else (0, 0.0)
-        return cls(table.name, table.weight(), by, documents, terms, share, table.weights("boosts"))
-
-    def parameters(self) -> dict[str, Any]:
-        """How the topic grows."""
-        model = {"terms": self.terms, "share": self.share} if self.by == RM3 else {}
-        return {"by": self.by, "documents": self.documents, **model, "boosts": dict(self.boosts)}
+        return cls(name=table.name, **values)
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all documents and solved topics."""
@@ -95,13 +93,13 @@ class _Growing(Scorer):
             return None
         sources = {id_: {*self._space.unit[self._space.places[id_]].indices} for id_ in self._used(leaders)}
         details = []
-        for number, weight in zip(row.indices, row.data, strict=True):
-            if vector[number] > 0:
-                origin = next((id_ for id_, terms in sources.items() if number in terms), None)
-                said = f"{self._space.names[number]}, " + (
+        for term, weight in zip(row.indices, row.data, strict=True):
+            if vector[term] > 0:
+                origin = next((id_ for id_, terms in sources.items() if term in terms), None)
+                said = f"{self._space.names[term]}, " + (
                     "of the topic" if origin is None else f"which {origin} has"
                 )
-                details.append(Explanation(float(vector[number] * weight), said))
+                details.append(Explanation(float(vector[term] * weight), said))
         details.sort(key=lambda one: -one.value)
         count = len(self._used(leaders))
         said = (

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.errors import QueryRefused
@@ -30,7 +30,7 @@ from searchapp.ranking.signals.base import (
     Voting,
     number_in,
 )
-from searchapp.ranking.templates import Table, setting, settings_of
+from searchapp.ranking.templates import number, text, whole
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -38,39 +38,43 @@ if TYPE_CHECKING:
     from searchapp.progress import Advance
 
 
-@dataclass(frozen=True, slots=True)
+def _by_position(read: Mapping[str, Any]) -> bool:
+    return bool(read["position"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled(Voting):
     """`query` finds the `k` documents nearest to a candidate, whose grades vote; of `position` see the module."""
 
     kind: ClassVar[str] = "labelled"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.labels, Need.candidates})
+    listed_first: ClassVar[tuple[str, ...]] = (
+        "query",
+        "k",
+        "power",
+        "position",
+        "within",
+        "place",
+        "candidates",
+    )
 
-    candidates: int | None = field(
-        default=None, metadata=setting("how many of the first signal's documents ask; left out: all")
+    candidates: int | None = whole(
+        "how many of the first signal's documents ask; left out: all", default=None
     )
-    position: float = field(
-        default=0.0, metadata=setting("how steeply a vote falls with the distance of positions")
+    position: float = number("how steeply a vote falls with the distance of positions", default=0.0)
+    within: str | None = text(
+        "the field with what a document is a part of, for its position", required=_by_position, default=None
     )
-    within: str = field(
-        default="", metadata=setting("the field with what a document is a part of, for its position")
+    place: str | None = text(
+        "the field with a document's number, for its position", required=_by_position, default=None
     )
-    place: str = field(default="", metadata=setting("the field with a document's number, for its position"))
-
-    @classmethod
-    def read(cls, table: Table) -> Labelled:
-        """The signal of a table; `candidates`, and `position` with `within` and `place`, may be left out."""
-        query = table.query("template")
-        k, power, position = table.whole("k"), table.number("power"), table.number("position", 0.0)
-        read = table.required_text if position else table.text
-        within, place = read("within") or "", read("place") or ""
-        candidates = table.whole("candidates", 0) or None
-        return cls(table.name, table.weight(), query, k, power, candidates, position, within, place)
 
     def parameters(self) -> dict[str, Any]:
-        """How many vote, how steeply, and by which positions."""
-        unused = () if self.position else ("position", "within", "place")
-        found = settings_of(self)
-        return {key: value for key, value in found.items() if value is not None and key not in unused}
+        """What a run records of the signal; where positions do not count, nothing of them."""
+        # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
+        described = Voting.parameters(self)
+        of_position = () if self.position else ("position", "within", "place")
+        return {key: value for key, value in described.items() if key not in of_position}
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read the documents and their grades."""
@@ -83,7 +87,7 @@ class Labelled(Voting):
         Raises:
             DataError: a document has no number in `place`.
         """
-        if not self.position:
+        if not self.position or self.within is None or self.place is None:
             return {}
         numbers: dict[str, tuple[object, float]] = {}
         last: dict[object, float] = {}

@@ -11,13 +11,13 @@ does not know the signs, and is rounded to `DECIMALS`: more are not equal on all
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.ranking.learning.linear import require_learn
 from searchapp.ranking.signals.base import SEED, Inputs, Scorer, ranked
 from searchapp.ranking.signals.power import Alike, Power
-from searchapp.ranking.templates import Table, setting
+from searchapp.ranking.templates import whole
 
 if TYPE_CHECKING:
     from searchapp.model import Hits, Topic
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 DECIMALS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Latent(Power):
     """The votes of the `k` solved topics that are nearest in a space of so many `dimensions`."""
 
     kind: ClassVar[str] = "latent"
-
-    dimensions: int = field(metadata=setting("how many dimensions the latent space has", Table.whole))
-    seed: int = field(metadata=setting("where the search for the space begins", Table.whole, SEED))
+    dimensions: int = whole("how many dimensions the latent space has")
+    seed: int = whole("where the search for the space begins", default=SEED)
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all documents and solved topics, and make the space."""

@@ -33,7 +33,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -56,7 +56,7 @@ from searchapp.ranking.signals.base import (
     require_unseen,
 )
 from searchapp.ranking.signals.multilabel import logistic
-from searchapp.ranking.templates import Table, setting
+from searchapp.ranking.templates import number, text, whole
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ LABEL = "relevant"
 """What the only label of a model is called."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lines(Trained):
     """Lines of what `within` names, in the order of `place`; measures weigh `measures` beside the words.
 
@@ -359,40 +359,29 @@ class Lines(Trained):
     leaves_out: ClassVar[bool] = True
     most_kept: ClassVar[int] = 256
 
-    fewest: int = field(metadata=setting("how many lines must have a word", Table.whole))
-    measures: float = field(
-        metadata=setting("what a measure's deviation from its mean weighs beside the words", Table.number)
-    )
-    even: float = field(
-        metadata=setting(
-            "lines of a solved topic weigh by its number of relevant ones to the power of minus this",
-            Table.number,
-        )
-    )
-    around: float = field(metadata=setting("what the lines before and after count", Table.number))
-    within: str = field(
-        metadata=setting(
-            "the field with the transcript that a line is in, which topics have too", Table.required_text
-        )
-    )
-    place: str = field(metadata=setting("the field with a line's number", Table.required_text))
-    speaker: str = field(metadata=setting("the field with who speaks", Table.required_text))
-    reactions: str | None = field(
-        default=None,
-        metadata=setting("the speaker of reactions, which are ranked last and not learned from", Table.text),
+    ranking_only: ClassVar[frozenset[str]] = frozenset({"around"})
+    listed_first: ClassVar[tuple[str, ...]] = (
+        "weight",
+        "cost",
+        "fewest",
+        "seed",
+        "measures",
+        "even",
+        "around",
     )
 
-    def parameters(self) -> dict[str, Any]:
-        """How it is trained, and which fields say what is a transcript."""
-        return {key: value for key, value in self.training().items() if key != "signal"} | {
-            "around": self.around
-        }
-
-    def training(self) -> dict[str, Any]:
-        # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
-        fields = {"within": self.within, "place": self.place, "speaker": self.speaker}
-        fields |= {} if self.reactions is None else {"reactions": self.reactions}
-        return Trained.training(self) | {"measures": self.measures, "even": self.even} | fields
+    fewest: int = whole("how many lines must have a word")
+    measures: float = number("what a measure's deviation from its mean weighs beside the words")
+    even: float = number(
+        "lines of a solved topic weigh by its number of relevant ones to the power of minus this"
+    )
+    within: str = text("the field with the transcript that a line is in, which topics have too")
+    place: str = text("the field with a line's number")
+    speaker: str = text("the field with who speaks")
+    reactions: str | None = text(
+        "the speaker of reactions, which are ranked last and not learned from", default=None
+    )
+    around: float = number("what the lines before and after count")
 
     def train(
         self,

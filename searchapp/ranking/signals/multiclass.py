@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.errors import DataError
@@ -29,8 +29,6 @@ from searchapp.model import Document, Example, Explanation
 from searchapp.ranking.learning import linear as fitting
 from searchapp.ranking.learning.linear import KINDS, Linear, Vocabulary, broken, numbers, sparse, texts
 from searchapp.ranking.signals.base import (
-    SEED,
-    STEEPNESS,
     Answer,
     Asked,
     Trained,
@@ -38,7 +36,7 @@ from searchapp.ranking.signals.base import (
     by_features,
     enough,
 )
-from searchapp.ranking.templates import Table, setting
+from searchapp.ranking.templates import number, text, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,53 +63,37 @@ EVERYTHING = ""
 """The only value where documents are not grouped by a field."""
 
 
-@dataclass(frozen=True, slots=True)
+def _has_values(read: Mapping[str, Any]) -> bool:
+    return read["by"] is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MultiClass(Trained):
     """One label for each class that at least `fewest` solved topics have; see the module for the others."""
 
     kind: ClassVar[str] = "multiclass"
     features: ClassVar[tuple[str, ...]] = KINDS
+    ranking_only: ClassVar[frozenset[str]] = frozenset({"steepness", "by_steepness"})
+    listed_first: ClassVar[tuple[str, ...]] = ("cost", "steepness", "by")
 
-    steepness: float = field(metadata=STEEPNESS)
-    cutoff: int | None = field(
-        metadata=setting("how many ranks count in the gain that is expected; left out: all")
+    cutoff: int | None = whole(
+        "how many ranks count in the gain that is expected; left out: all", default=None
     )
-    power: float = field(metadata=setting("the power of a grade in the gain that is expected"))
-    by: str | None = field(metadata=setting("the field of documents that is predicted first; left out: none"))
-    by_cost: float = field(metadata=setting("as cost, of the model that predicts the field"))
-    by_steepness: float = field(metadata=setting("as steepness, of the model that predicts the field"))
-
-    @classmethod
-    def read(cls, table: Table) -> MultiClass:
-        """The signal of a table with `cost`, `fewest`, `steepness` and, if need be, `cutoff`, `power`, `by`, `seed`."""
-        cost, steepness = table.number("cost"), table.number("steepness")
-        by = table.text("by")
-        return cls(
-            table.name,
-            table.weight(),
-            cost=cost,
-            fewest=table.whole("fewest"),
-            seed=table.whole("seed", SEED),
-            steepness=steepness,
-            cutoff=table.whole("cutoff", 0) or None,
-            power=table.number("power", 1.0),
-            by=by,
-            by_cost=cost if by is None else table.number("by_cost", cost),
-            by_steepness=steepness if by is None else table.number("by_steepness", steepness),
-        )
+    power: float = number("the power of a grade in the gain that is expected", default=1.0)
+    by: str | None = text("the field of documents that is predicted first; left out: none", default=None)
+    by_cost: float = number(
+        "as cost, of the model that predicts the field", when=_has_values, default_of="cost"
+    )
+    steepness: float = number("how steeply probabilities follow margins")
+    by_steepness: float = number(
+        "as steepness, of the model that predicts the field", when=_has_values, default_of="steepness"
+    )
 
     def parameters(self) -> dict[str, Any]:
-        """How it is trained, and how steeply probabilities follow margins."""
-        described = {key: value for key, value in self.training().items() if key != "signal"}
-        of_by = {} if self.by is None else {"by_steepness": self.by_steepness}
-        return described | {"steepness": self.steepness} | of_by
-
-    def training(self) -> dict[str, Any]:
+        """What a run records of the signal; the power only if it changes a grade."""
         # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
-        described = Trained.training(self)
-        described |= {} if self.cutoff is None else {"cutoff": self.cutoff}
-        described |= {} if self.power == 1.0 else {"power": self.power}
-        return described | ({} if self.by is None else {"by": self.by, "by_cost": self.by_cost})
+        described = Trained.parameters(self)
+        return {key: value for key, value in described.items() if key != "power" or value != 1.0}
 
     def train(
         self, examples: Sequence[Example], documents: Iterable[Document], workers: int

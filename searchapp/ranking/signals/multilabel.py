@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Document, Example, Explanation
 from searchapp.ranking.learning import linear as fitting
 from searchapp.ranking.learning.linear import KINDS, Linear, Vocabulary
 from searchapp.ranking.signals.base import (
-    STEEPNESS,
     Answer,
     Asked,
     Trained,
@@ -24,6 +23,7 @@ from searchapp.ranking.signals.base import (
     by_features,
     enough,
 )
+from searchapp.ranking.templates import number
 
 if TYPE_CHECKING:
     from searchapp.progress import Advance
@@ -33,14 +33,14 @@ AT_ONCE = 256
 """How many topics are ranked together."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MultiLabel(Trained):
     """One label for each document that at least `fewest` solved topics are answered by."""
 
     kind: ClassVar[str] = "multilabel"
     features: ClassVar[tuple[str, ...]] = KINDS
-
-    steepness: float = field(metadata=STEEPNESS)
+    ranking_only: ClassVar[frozenset[str]] = frozenset({"steepness"})
+    steepness: float = number("how steeply probabilities follow margins")
 
     def train(
         self,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from searchapp.model import Body, Topic
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours(Voting):
     """`query` finds the nearest `k` solved topics, whose answers vote, see `votes`."""
 

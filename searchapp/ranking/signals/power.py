@@ -12,24 +12,13 @@ as the scores of the signal `neighbours` do not. A topic is not among those that
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.model import Explanation
-from searchapp.ranking.signals.base import (
-    BOOSTS,
-    Answer,
-    Asked,
-    Inputs,
-    Need,
-    Scale,
-    Scorer,
-    Signal,
-    Vote,
-    ranked,
-)
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, Vote, ranked
 from searchapp.ranking.signals.neighbours import votes, weighing
-from searchapp.ranking.templates import Table, setting
+from searchapp.ranking.templates import boosts, number, whole
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -38,21 +27,17 @@ if TYPE_CHECKING:
     from searchapp.ranking.signals.terms import TermSpace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Power(Signal):
     """The votes of the nearest `k` solved topics."""
 
     kind: ClassVar[str] = "power"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
-
-    k: int = field(metadata=setting("how many of the nearest solved topics vote", Table.whole))
-    power: float = field(
-        metadata=setting(
-            "how steeply a vote falls with the cosine: (s / s1) ** power, s1 being that of the nearest",
-            Table.number,
-        )
+    k: int = whole("how many of the nearest solved topics vote")
+    power: float = number(
+        "how steeply a vote falls with the cosine: (s / s1) ** power, s1 being that of the nearest"
     )
-    boosts: Mapping[str, float] = field(metadata=BOOSTS)
+    boosts: Mapping[str, float] = boosts()
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all documents and solved topics."""

@@ -6,7 +6,7 @@ It is asked once for all topics. Alone it ranks nothing; beside others it says w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,7 +14,6 @@ from searchapp.errors import DataError
 from searchapp.model import Explanation, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (
-    QUERY,
     Answer,
     Asked,
     Inputs,
@@ -25,7 +24,7 @@ from searchapp.ranking.signals.base import (
     searched,
     shares_of,
 )
-from searchapp.ranking.templates import TopicQuery
+from searchapp.ranking.templates import TopicQuery, template
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Index
@@ -35,13 +34,13 @@ NO_TOPIC = Topic("", "")
 _TOPIC = "topic."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prior(Signal):
     """The scores of all documents that `query`, which asks for nothing of a topic, matches."""
 
     kind: ClassVar[str] = "prior"
 
-    query: TopicQuery = field(metadata=QUERY)
+    query: TopicQuery = template()
 
     def __post_init__(self) -> None:
         used = sorted(name for name in self.query.template.variables if name.startswith(_TOPIC))

@@ -12,12 +12,12 @@ of its own answers before they are compared with it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Explanation
-from searchapp.ranking.signals.base import BOOSTS, Answer, Asked, Inputs, Need, Scorer, Signal
-from searchapp.ranking.templates import Table, setting
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.templates import boosts, number
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -26,17 +26,14 @@ if TYPE_CHECKING:
     from searchapp.ranking.signals.terms import Floats, TermSpace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profiles(Signal):
     """Documents by their own words and those of topics that they answered."""
 
     kind: ClassVar[str] = "profiles"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
-
-    growth: float = field(
-        metadata=setting("how much the words of topics count that a document answered", Table.number, 1.0)
-    )
-    boosts: Mapping[str, float] = field(metadata=BOOSTS)
+    growth: float = number("how much the words of topics count that a document answered", default=1.0)
+    boosts: Mapping[str, float] = boosts()
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all documents and solved topics, and make the profiles."""
@@ -55,11 +52,11 @@ class _Profiled(Scorer):
         self._topics_are_documents = topics_are_documents
         self._asked = space.asked_by_solved({})
         rows, columns, grades = [], [], []
-        for number, solved in enumerate(space.solved):
+        for column, solved in enumerate(space.solved):
             for document, grade in sorted(space.gold[solved].items()):
                 if grade > 0 and document in space.places:
                     rows.append(space.places[document])
-                    columns.append(number)
+                    columns.append(column)
                     grades.append(grade)
         shape = len(space.documents), len(space.solved)
         self._gold = csr_matrix((np.array(grades, dtype=np.float64), (rows, columns)), shape=shape)
@@ -69,7 +66,7 @@ class _Profiled(Scorer):
         self._profiles = (space.unit + diags(shares) @ (self._gold @ self._asked)).tocsr()
         squares = np.asarray(self._profiles.multiply(self._profiles).sum(axis=1)).ravel()
         self._lengths: Floats = np.sqrt(np.where(squares > 0, squares, 1.0))
-        self._numbers = {solved: number for number, solved in enumerate(space.solved)}
+        self._numbers = {solved: column for column, solved in enumerate(space.solved)}
 
     def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
         for topic in asked.topics:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.model import Document, Explanation, Hits
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.templates import window
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,13 +30,14 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\b\w\w+\b")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TfIdf(Signal):
     """The cosine of each document's vector with the topic's."""
 
     kind: ClassVar[str] = "tfidf"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.texts})
-    has_window: ClassVar[bool] = True
+
+    window: int = window()
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read all texts."""

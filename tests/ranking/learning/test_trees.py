@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from searchapp.errors import DataError
 from searchapp.ranking.learning.model_files import Stored
-from searchapp.ranking.learning.trees import Growth, Trees, grown, joined
+from searchapp.ranking.learning.trees import Trees, grown, joined
 from tests.profile import FULL
 
 # The first asks whether a is at most 1, then whether b is at most 2; the second says 0.5 of everything.
@@ -27,7 +28,7 @@ SECOND = {"feature": [0], "threshold": [0.0], "left": [-1], "right": [-1], "valu
 TREES = joined(["a", "b"], [FIRST, SECOND])
 ROWS = np.array([[1.0, 2.0], [1.0, 2.5], [1.5, 0.0]])
 
-GROWTH = Growth(trees=8, leaves=4, fewest=5, rate=0.3, seed=3)
+GROWTH: Any = {"trees": 8, "leaves": 4, "fewest": 5, "rate": 0.3, "seed": 3}
 
 
 def rows() -> tuple[np.ndarray, np.ndarray]:
@@ -60,14 +61,14 @@ def test_grown_trees_say_what_the_learner_says() -> None:
         early_stopping=False,
         random_state=3,
     ).fit(found, relevant)
-    trees = grown(["a", "b", "c"], found, relevant, GROWTH)
+    trees = grown(["a", "b", "c"], found, relevant, **GROWTH)
     np.testing.assert_allclose(trees.scores(found), learner.decision_function(found), rtol=1e-9)
     np.testing.assert_allclose(trees.parts(found).sum(axis=1) + trees.bias, trees.scores(found), rtol=1e-9)
     assert trees.least <= trees.scores(found).min()
 
 
 def digest() -> str:
-    trees = grown(["a", "b", "c"], *rows(), GROWTH)
+    trees = grown(["a", "b", "c"], *rows(), **GROWTH)
     return Stored.of(trees.header(), trees.arrays()).digest
 
 

@@ -20,7 +20,7 @@ LEADING = Hits.of(Hit("group", 4.0), Hit("ring", 2.0), Hit("coset", 1.0))
 
 def scorer(top: int = 2, damping: float = 1.0) -> Scorer:
     inputs = Inputs(None, examples=lambda: Solved(None, GOLD))  # type: ignore[arg-type]
-    return Cocitation("c", 1.0, top, damping).prepare(inputs)
+    return Cocitation("c", top=top, damping=damping).prepare(inputs)
 
 
 def asked(topic: str = "new", hits: Hits = LEADING, scale: Scale = Scale.scores) -> Asked:

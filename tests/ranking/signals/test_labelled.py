@@ -22,7 +22,15 @@ def inputs(labels: Labels) -> Inputs:
 
 def weighed(scores: dict[str, float], power: float, position: float = 0.0) -> list[tuple[str, float]]:
     """What the nearest documents weigh for the document `own`, at place 1 of 4, as those with their number as text."""
-    signal = Labelled("l", 1.0, QUERY, 200, power, None, position, "debate" if position else "", "line")
+    signal = Labelled(
+        "l",
+        query=QUERY,
+        k=200,
+        power=power,
+        position=position,
+        within="debate" if position else None,
+        place="line",
+    )
     places = {"own": 1, "last": 4, **{name: int(name) for name in scores}}
     documents = {name: Document(name, "", {"debate": "d", "line": place}) for name, place in places.items()}
     labels = Labels(documents, {})
@@ -47,7 +55,7 @@ def test_documents_at_another_position_weigh_less() -> None:
 
 
 def test_positions_need_numbers() -> None:
-    signal = Labelled("l", 1.0, QUERY, 200, 1.0, None, 1.0, "debate", "line")
+    signal = Labelled("l", query=QUERY, k=200, power=1.0, position=1.0, within="debate", place="line")
     labels = Labels({"d:1": Document("d:1", "", {"debate": "d", "line": "first"})}, {})
     with pytest.raises(DataError, match="document d:1 has no number in line: correct the recipe"):
         signal.prepare(inputs(labels))
@@ -101,7 +109,8 @@ def test_only_so_many_candidates_ask() -> None:
     index = Neighbours(Hits(["x"], [1.0]))
     documents = {name: Document(name, name, {"speaker": "A"}) for name in ("first", "second", "third")}
     labels = Labels(documents, {"e": {"x": 1.0}})
-    scorer = Labelled("l", 1.0, QUERY, 200, 1.0, 2).prepare(Inputs(index, labels=lambda: labels))  # type: ignore[arg-type]
+    signal = Labelled("l", query=QUERY, k=200, power=1.0, candidates=2)
+    scorer = signal.prepare(Inputs(index, labels=lambda: labels))  # type: ignore[arg-type]
     candidates = Hits(list(documents), [3.0, 2.0, 1.0])
     asks = Asked([Topic("d", "", {"debate": "d"})], 10, Scale.shares, [candidates])
     assert list(scorer.answers(asks, lambda _done: None)) == [{"first": 1.0, "second": 1.0}]

@@ -22,11 +22,11 @@ from searchapp.ranking.signals.profiles import Profiles
 from searchapp.ranking.signals.terms import TermSpace, terms_of
 from tests.ranking.signals.terms import DOCUMENTS, SOLVED, asked, prepared, space
 
-COSINE = Cosine("cosine", 1.0, 1.0, {})
-POWER = Power("power", 1.0, 2, 1.0, {})
-GREEDY = Expansion("expansion", 1.0, "greedy", 2, 0, 0.0, {})
-PROFILES = Profiles("profiles", 1.0, 1.0, {})
-LATENT = Latent("latent", 1.0, 2, 1.0, {}, 3, 1)
+COSINE = Cosine("cosine")
+POWER = Power("power", k=2, power=1.0)
+GREEDY = Expansion("expansion", documents=2)
+PROFILES = Profiles("profiles")
+LATENT = Latent("latent", k=2, power=1.0, dimensions=3, seed=1)
 TOPIC = Topic("t", "why is ice water")
 LEADERS = Hits(["star", "ice"], [2.0, 1.0])
 
