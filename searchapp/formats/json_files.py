@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeGuard, TypeVar
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn, TypeGuard, TypeVar
 from searchapp.errors import DataError, NotScorable
 from searchapp.files import read_bytes, unreadable
 from searchapp.formats.encoding import add_undecodable, undecodable
-from searchapp.formats.problems import Problems, shown
+from searchapp.formats.problems import Problems, encodable, shown, unusable_id
 
 T = TypeVar("T")
 
@@ -191,9 +191,82 @@ def other_type_of_id(id_: object, first: OfficialId | None) -> str | None:
     return None
 
 
-def place(entry: Entry, id_: object = None) -> str:
-    """Where an entry is, for people: `line 12`, or `line 12: question x1` when its id is known."""
-    return f"line {entry.line}: question {shown(id_)}" if isinstance(id_, str) else f"line {entry.line}"
+class EntryReader:
+    """Reads one entry of a file, an object, key by key; it is `good` until a problem is found.
+
+    `where` is the place of the entry, for people; `value` is the entry.
+    """
+
+    def __init__(self, path: Path, where: str, value: Any, problems: Problems) -> None:
+        self.value = value
+        self.where = where
+        self.good = True
+        self._path = path
+        self._problems = problems
+
+    def wrong(self, kind: str, detail: str = "") -> None:
+        """Record a problem of the entry."""
+        self.good = False
+        self._problems.add(self._path, kind, self.where, detail)
+
+    def lacks(self, key: str, holder: Iterable[str] | None = None, where: str = "") -> None:
+        """Record that the entry, or an object in it, lacks a key."""
+        self.good = False
+        self._problems.add_missing(
+            self._path, key, self.where + where, self.value if holder is None else holder
+        )
+
+    def note(self, kind: str, detail: str) -> None:
+        """Record something odd for which the entry is not left out."""
+        self._problems.note(self._path, kind, self.where, detail)
+
+    def text_of(self, key: str) -> str:
+        """The text of a key, which must be there and not be blank."""
+        if key not in self.value:
+            self.lacks(key)
+            return ""
+        return self.text(self.value[key], key)
+
+    def text(self, value: object, name: str) -> str:
+        """A value, `name` for people, as text that is not blank."""
+        if not isinstance(value, str):
+            self.wrong("wrong type", f"{name} is {type_name(value)}, not a string")
+            return ""
+        if not value.strip():
+            self.wrong("blank text", f"{name} must not be blank")
+        elif not encodable(value):
+            self.wrong("lone surrogate", f"{name} has an escape that is half of a character")
+        return value
+
+    def list_of(self, key: str) -> list[Any] | None:
+        """The list of a key, which must be there."""
+        listed = self.value.get(key)
+        if key not in self.value:
+            self.lacks(key)
+        elif not isinstance(listed, list):
+            self.wrong("wrong type", f"{key} is {type_name(listed)}, not a list")
+        else:
+            return listed
+        return None
+
+    def official_id(self, first: OfficialId | None) -> OfficialId | None:
+        """The usable id of the entry, of the type of the file's first id; None if it has none.
+
+        From then on the place of the entry names the id.
+        """
+        if not isinstance(self.value, dict):
+            self.wrong("wrong type", f"the entry is {type_name(self.value)}, not an object")
+        elif "id" not in self.value:
+            self.lacks("id")
+        elif detail := other_type_of_id(self.value["id"], first):
+            self.wrong("wrong type", detail)
+        elif problem := unusable_id(str(self.value["id"])):
+            self.wrong(problem[0], f"{shown(str(self.value['id']))}: {problem[1]}")
+        else:
+            id_: OfficialId = self.value["id"]
+            self.where += f": question {shown(str(id_))}"
+            return id_
+        return None
 
 
 def _entries(text: str) -> Iterator[Entry]:

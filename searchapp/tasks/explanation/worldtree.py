@@ -489,7 +489,7 @@ def read_ratings(
             problems.add(path, "wrong type", "", detail, skippable=False)
             continue
         for number, entry in enumerate(value, 1):
-            reader = _Entry(path, number, entry, problems)
+            reader = _Entry(path, f"entry {number}", entry, problems)
             question = reader.question(known, masked, solved)
             if question is None:
                 continue
@@ -502,43 +502,28 @@ def read_ratings(
         problems.add_missing(path, PROBLEMS, "", keys, skippable=False)
 
 
-class _Entry:
-    """One entry of the list; it is `good` until something is found wrong with it."""
-
-    def __init__(self, path: Path, number: int, value: Any, problems: Problems) -> None:
-        self._path = path
-        self._where = f"entry {number}"
-        self._value = value
-        self._problems = problems
-        self._good = True
-
-    def wrong(self, kind: str, detail: str = "") -> None:
-        self._good = False
-        self._problems.add(self._path, kind, self._where, detail)
-
-    def _lacks(self, key: str, holder: dict[str, Any], where: str = "") -> None:
-        self._good = False
-        self._problems.add_missing(self._path, key, self._where + where, holder)
+class _Entry(json_files.EntryReader):
+    """One entry of the list."""
 
     def question(self, known: Container[str] | None, masked: bool, solved: bool) -> RatedQuestion | None:
         """The question, None when it has problems."""
-        if not isinstance(self._value, dict):
-            self.wrong("wrong type", f"it is {json_files.type_name(self._value)}, not an object")
+        if not isinstance(self.value, dict):
+            self.wrong("wrong type", f"it is {json_files.type_name(self.value)}, not an object")
             return None
-        id_ = self._text(self._value, "qid")
-        if not self._good:
+        id_ = self._text(self.value, "qid")
+        if not self.good:
             return None
         if not usable_id(id_):
             self.wrong("unusable id", f"{shown(id_)!r} as qid: an id without blanks is expected")
             return None
-        self._where = f"question {shown(id_)}"
+        self.where = f"question {shown(id_)}"
         text, answer = self._asked()
         ratings = {} if known is None else self._ratings(known, masked, solved)
-        return RatedQuestion(id_, text, answer, ratings) if self._good else None
+        return RatedQuestion(id_, text, answer, ratings) if self.good else None
 
     def _text(self, holder: dict[str, Any], key: str, *, may_be_blank: bool = False) -> str:
         if key not in holder:
-            self._lacks(key, holder)
+            self.lacks(key, holder)
         elif not isinstance(holder[key], str):
             self.wrong("wrong type", f"{key} is {json_files.type_name(holder[key])}, not a string")
         elif not holder[key].strip() and not may_be_blank:
@@ -549,33 +534,29 @@ class _Entry:
 
     def _asked(self) -> tuple[str, str]:
         """Question and right answer; where they are given twice they must agree."""
-        if "questionText" not in self._value and "answerText" not in self._value:
-            together = self._text(self._value, "queryText")
+        if "questionText" not in self.value and "answerText" not in self.value:
+            together = self._text(self.value, "queryText")
             text, marker, answer = (part.strip() for part in together.rpartition(ANSWER_MARKER))
-            if self._good and not (text and marker):
+            if self.good and not (text and marker):
                 self.wrong(
                     "no answer", f"queryText must be the question, {ANSWER_MARKER} and the right answer"
                 )
         else:
-            text = self._text(self._value, "questionText")
-            answer = self._text(self._value, "answerText", may_be_blank=True)
-            together = self._text(self._value, "queryText") if "queryText" in self._value else ""
-            if (
-                self._good
-                and together
-                and together.split() != [*text.split(), ANSWER_MARKER, *answer.split()]
-            ):
+            text = self._text(self.value, "questionText")
+            answer = self._text(self.value, "answerText", may_be_blank=True)
+            together = self._text(self.value, "queryText") if "queryText" in self.value else ""
+            if self.good and together and together.split() != [*text.split(), ANSWER_MARKER, *answer.split()]:
                 self.wrong("contradiction", f"queryText must be questionText, {ANSWER_MARKER} and answerText")
-        if self._good and not answer:
-            self._problems.note(self._path, "no answer", self._where, "only the question is the query")
+        if self.good and not answer:
+            self.note("no answer", "only the question is the query")
         return text, answer
 
     def _ratings(self, known: Container[str], masked: bool, solved: bool) -> dict[str, float]:
-        documents = self._value.get("documents")
+        documents = self.value.get("documents")
         if masked and not documents:
             return {}
-        if "documents" not in self._value:
-            self._lacks("documents", self._value)
+        if "documents" not in self.value:
+            self.lacks("documents", self.value)
             return {}
         if not isinstance(documents, list):
             self.wrong("wrong type", "documents is not a list")
@@ -599,7 +580,7 @@ class _Entry:
 
     def _rating(self, uid: str, document: dict[str, Any]) -> float | None:
         if "relevance" not in document:
-            self._lacks("relevance", document, f": fact {shown(uid)}")
+            self.lacks("relevance", document, f": fact {shown(uid)}")
             return None
         rating = document["relevance"]
         if not isinstance(rating, int | float | Decimal) or isinstance(rating, bool):
@@ -614,6 +595,6 @@ class _Entry:
     def _unknown(self, uid: str, solved: bool) -> None:
         if solved:
             detail = f"no table has the fact {shown(uid)}: the others count"
-            self._problems.note(self._path, "unknown fact", self._where, detail)
+            self.note("unknown fact", detail)
         else:
             self.wrong("unknown fact", f"no table has the fact {shown(uid)}")

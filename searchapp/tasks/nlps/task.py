@@ -25,7 +25,7 @@ from pathlib import Path
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats import json_files, two_column
-from searchapp.formats.problems import Problems, encodable, shown, unusable_id
+from searchapp.formats.problems import Problems, shown, unusable_id
 from searchapp.model import Document, Example, Markup, Topic
 from searchapp.tasks.base import (
     DocumentSource,
@@ -73,16 +73,13 @@ def read_statements(
         if not isinstance(entry.value, dict):
             entry.wrong("wrong type", f"the value is {json_files.type_name(entry.value)}, not an object")
             continue
-        if "text" in entry.value:
-            text = entry.text(entry.value["text"], "text")
-        else:
-            entry.lacks("text", entry.value)
+        text = entry.text_of("text")
         if masked and not entry.value.get("premises"):
             premises = None
         elif "premises" in entry.value:
             premises = entry.premises(entry.value["premises"], known)
         else:
-            entry.lacks("premises", entry.value)
+            entry.lacks("premises")
         if entry.good:
             yield Statement(entry.id, text, premises)
 
@@ -92,48 +89,18 @@ def read_topics(path: Path, problems: Problems) -> Iterator[Topic]:
     for entry in _entries(path, problems, "statement"):
         if not isinstance(entry.value, dict):
             entry.wrong("wrong type", f"the value is {json_files.type_name(entry.value)}, not an object")
-        elif "text" not in entry.value:
-            entry.lacks("text", entry.value)
-        else:
-            text = entry.text(entry.value["text"], "text")
-            if entry.good:
-                yield Topic(entry.id, text)
+            continue
+        text = entry.text_of("text")
+        if entry.good:
+            yield Topic(entry.id, text)
 
 
-class _Entry:
-    """One member of a file's object; it is `good` until something is found wrong with it."""
+class _Entry(json_files.EntryReader):
+    """One member of a file's object; `id` is its key."""
 
     def __init__(self, id_: str, value: object, path: Path, noun: str, problems: Problems) -> None:
+        super().__init__(path, f"{noun} {shown(id_)}", value, problems)
         self.id = id_
-        self.value = value
-        self.good = True
-        self._path = path
-        self._where = f"{noun} {shown(id_)}"
-        self._problems = problems
-
-    def wrong(self, kind: str, detail: str = "") -> None:
-        self.good = False
-        self._problems.add(self._path, kind, self._where, detail)
-
-    def lacks(self, key: str, value: Iterable[str]) -> None:
-        """Record that the object lacks a key."""
-        self.good = False
-        self._problems.add_missing(self._path, key, self._where, value)
-
-    def check_id(self) -> None:
-        if problem := unusable_id(self.id):
-            self.wrong(*problem)
-
-    def text(self, value: object, name: str) -> str:
-        """The value as text that is not blank."""
-        if not isinstance(value, str):
-            self.wrong("wrong type", f"{name} is {json_files.type_name(value)}, not a string")
-            return ""
-        if not value.strip():
-            self.wrong("blank text", f"{name} must not be blank")
-        elif not encodable(value):
-            self.wrong("lone surrogate", f"{name} has an escape that is half of a character")
-        return value
 
     def premises(self, value: object, known: Container[str] | None) -> tuple[str, ...]:
         """The value as ids, each of them once."""
@@ -161,8 +128,9 @@ def _entries(path: Path, problems: Problems, noun: str) -> Iterator[_Entry]:
             entry.wrong("duplicate id", "the first one counts")
             continue
         seen.add(id_)
-        entry.check_id()
-        if entry.good:
+        if problem := unusable_id(id_):
+            entry.wrong(*problem)
+        else:
             yield entry
 
 

@@ -39,16 +39,14 @@ from typing import Any, BinaryIO, NamedTuple
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats import json_files
 from searchapp.formats.json_files import (
-    Entry,
+    EntryReader,
     OfficialId,
     RepeatedKeys,
     official_ids,
-    other_type_of_id,
-    place,
     read_entries,
     type_name,
 )
-from searchapp.formats.problems import Problems, encodable, shown, unusable_id
+from searchapp.formats.problems import Problems, shown, unusable_id
 from searchapp.model import Document, Example, Topic
 from searchapp.tasks import splits
 from searchapp.tasks.base import (
@@ -120,24 +118,24 @@ def read_wikidata_vocabulary(path: Path, problems: Problems) -> Iterator[Documen
     """The properties of the vocabulary as documents, in the order of the file: the label is the text."""
     seen: set[str] = set()
     for key, value in json_files.read_members(path, problems):
-        where, before = f"property {shown(key)}", len(problems)
+        entry = EntryReader(path, f"property {shown(key)}", value, problems)
         if key in seen:
-            problems.add(path, "duplicate id", where, "the first one counts")
+            entry.wrong("duplicate id", "the first one counts")
             continue
         seen.add(key)
         if not _WIKIDATA.fullmatch(key):
-            problems.add(path, "unusable id", where, "it is not like P19")
+            entry.wrong("unusable id", "it is not like P19")
         if not isinstance(value, dict):
-            problems.add(path, "wrong type", where, f"the value is {type_name(value)}, not an object")
+            entry.wrong("wrong type", f"the value is {type_name(value)}, not an object")
             continue
         for name in sorted(value.keys() - set(_WIKIDATA_KEYS)):
-            problems.add(path, "unknown key", where, f"{shown(name)} is none of {', '.join(_WIKIDATA_KEYS)}")
+            entry.wrong("unknown key", f"{shown(name)} is none of {', '.join(_WIKIDATA_KEYS)}")
         for name in _WIKIDATA_KEYS:
             if name in value or name in ("id", "label"):
-                _check_text(value, name, path, where, problems)
+                entry.text_of(name)
         if value.get("id", key) != key and isinstance(value["id"], str):
-            problems.add(path, "contradiction", where, f"its `id` is {shown(value['id'])}")
-        if len(problems) == before:
+            entry.wrong("contradiction", f"its `id` is {shown(value['id'])}")
+        if entry.good:
             fields = {name: value[name] for name in ("aliases", "description") if name in value}
             yield Document(key, value["label"], fields)
 
@@ -157,27 +155,20 @@ def read_questions(
     relation must be. Without `gold` the relations are not looked at and `slots` is None; with `masked` they may
     be missing, null or empty without a note.
     """
-    seen: dict[str, OfficialId] = {}
-    for entry in read_entries(path, problems):
-        before = len(problems)
-        id_ = _id_of(entry, seen, path, problems)
-        if id_ is None:
+    for _line, id_, entry in _entries(path, problems, known):
+        value = entry.value
+        if value.get("question", "(none)") in (None, ""):
+            entry.note("no question", "it has no text to rank by, and is left out")
             continue
-        where = place(entry, str(id_))
-        if entry.value.get("question", "(none)") in (None, ""):
-            problems.note(path, "no question", where, "it has no text to rank by, and is left out")
-            continue
-        _check_text(entry.value, "question", path, where, problems)
+        text = entry.text_of("question")
         found: Slots | None = None
-        if gold and entry.value.get("relations") == []:
+        if gold and value.get("relations") == []:
             if not masked:
-                problems.note(
-                    path, "no gold", where, "it has no relation, so that nothing is learned from it"
-                )
-        elif gold and not (masked and not entry.value.get("relations")):
-            found = _Relations(path, where, problems, known).gold(entry.value, slots=slots)
-        if len(problems) == before:
-            yield Question(str(id_), entry.value["question"], found)
+                entry.note("no gold", "it has no relation, so that nothing is learned from it")
+        elif gold and not (masked and not value.get("relations")):
+            found = entry.gold(slots=slots)
+        if entry.good:
+            yield Question(str(id_), text, found)
 
 
 def read_predictions(
@@ -187,15 +178,10 @@ def read_predictions(
 
     A relation may be there twice, which the official scorers count as two predictions.
     """
-    seen: dict[str, OfficialId] = {}
-    for entry in read_entries(path, problems):
-        before = len(problems)
-        id_ = _id_of(entry, seen, path, problems)
-        if id_ is None:
-            continue
-        relations = _Relations(path, place(entry, str(id_)), problems, known).flat(entry.value)
-        if len(problems) == before:
-            yield Prediction(entry.line, str(id_), id_, relations)
+    for line, id_, entry in _entries(path, problems, known):
+        relations = entry.flat()
+        if entry.good:
+            yield Prediction(line, str(id_), id_, relations)
 
 
 def write_predictions(file: BinaryIO, answers: Iterable[tuple[OfficialId, Sequence[str]]]) -> None:
@@ -207,102 +193,69 @@ def write_predictions(file: BinaryIO, answers: Iterable[tuple[OfficialId, Sequen
     file.write(("[\n" + ",\n".join(lines) + "\n]\n").encode())
 
 
-def _id_of(entry: Entry, seen: dict[str, OfficialId], path: Path, problems: Problems) -> OfficialId | None:
-    """The id of an entry that is an object with an id of its own; None when it is not."""
-    where, value = place(entry), entry.value
-    if not isinstance(value, dict):
-        problems.add(path, "wrong type", where, f"the entry is {type_name(value)}, not an object")
-        return None
-    if "id" not in value:
-        problems.add_missing(path, "id", where, value)
-        return None
-    if detail := other_type_of_id(value["id"], next(iter(seen.values()), None)):
-        problems.add(path, "wrong type", where, detail)
-        return None
-    id_: OfficialId = value["id"]
-    text = str(id_)
-    if problem := unusable_id(text):
-        problems.add(path, problem[0], where, f"{shown(text)}: {problem[1]}")
-    elif text in seen:
-        problems.add(path, "duplicate id", where, shown(text))
-    else:
-        seen[text] = id_
+def _entries(
+    path: Path, problems: Problems, known: Container[str] | None
+) -> Iterator[tuple[int, OfficialId, _Entry]]:
+    """The entries of a file's list that are objects with an id of their own, each with its line and its id."""
+    seen: dict[str, OfficialId] = {}
+    for line, value in read_entries(path, problems):
+        entry = _Entry(path, f"line {line}", value, problems, known)
+        id_ = entry.official_id(next(iter(seen.values()), None))
+        if id_ is None:
+            continue
+        if str(id_) in seen:
+            problems.add(path, "duplicate id", f"line {line}", shown(str(id_)))
+            continue
+        seen[str(id_)] = id_
         if isinstance(value, RepeatedKeys):
-            problems.add(path, "duplicate key", place(entry, text), ", ".join(map(shown, value.names)))
-        return id_
-    return None
+            entry.wrong("duplicate key", ", ".join(map(shown, value.names)))
+        yield line, id_, entry
 
 
-def _check_text(value: Mapping[str, Any], name: str, path: Path, where: str, problems: Problems) -> None:
-    text = value.get(name)
-    if name not in value:
-        problems.add_missing(path, name, where, value)
-    elif not isinstance(text, str):
-        problems.add(path, "wrong type", where, f"{name} is {type_name(text)}, not a string")
-    elif not text.strip():
-        problems.add(path, "blank text", where, f"{name} must not be blank")
-    elif not encodable(text):
-        problems.add(path, "lone surrogate", where, f"{name} has an escape that is half of a character")
+class _Entry(EntryReader):
+    """An entry with relations, which must be among those that are `known`."""
 
+    def __init__(
+        self, path: Path, where: str, value: Any, problems: Problems, known: Container[str] | None
+    ) -> None:
+        super().__init__(path, where, value, problems)
+        self._known = known
 
-@dataclass(frozen=True, slots=True)
-class _Relations:
-    """Reads the key `relations` of one entry."""
-
-    path: Path
-    where: str
-    problems: Problems
-    known: Container[str] | None
-
-    def gold(self, value: Mapping[str, Any], *, slots: bool) -> Slots:
+    def gold(self, *, slots: bool) -> Slots:
         """The slots of a gold question: each relation of a slot once, and no empty slot."""
-        listed = self._list(value)
+        listed = self.list_of("relations") or []
         if not slots:
             return tuple((relation,) for relation in self._relations(listed))
         found = []
         for slot in listed:
             if not isinstance(slot, list):
-                self._wrong("wrong type", f"a slot is {type_name(slot)}, not a list of relations")
+                self.wrong("wrong type", f"a slot is {type_name(slot)}, not a list of relations")
             elif not slot:
-                self._odd("empty slot", "it lists no relation, so that nothing fills it")
+                self.note("empty slot", "it lists no relation, so that nothing fills it")
             else:
                 relations = self._relations(slot)
                 for relation in sorted({one for one in relations if relations.count(one) > 1}):
-                    self._odd("repeated relation", f"{shown(relation)} is twice in one slot: it counts once")
+                    self.note("repeated relation", f"{shown(relation)} is twice in one slot: it counts once")
                 found.append(tuple(dict.fromkeys(relations)))
         return tuple(found)
 
-    def flat(self, value: Mapping[str, Any]) -> tuple[str, ...]:
+    def flat(self) -> tuple[str, ...]:
         """The relations of a prediction."""
-        listed = self._list(value)
-        if value.get("relations") == []:
-            self._wrong("no relation", "the official scorer needs at least one")
+        listed = self.list_of("relations") or []
+        if self.value.get("relations") == []:
+            self.wrong("no relation", "the official scorer needs at least one")
         return self._relations(listed)
-
-    def _list(self, value: Mapping[str, Any]) -> list[Any]:
-        listed = value.get("relations")
-        if "relations" not in value:
-            self.problems.add_missing(self.path, "relations", self.where, value)
-        elif not isinstance(listed, list):
-            self._wrong("wrong type", f"relations is {type_name(listed)}, not a list")
-        return listed if isinstance(listed, list) else []
 
     def _relations(self, listed: Sequence[Any]) -> tuple[str, ...]:
         good = []
         for relation in listed:
             if not isinstance(relation, str):
-                self._wrong("wrong type", f"a relation is {type_name(relation)}, not a string")
-            elif self.known is not None and relation not in self.known:
-                self._wrong("unknown relation", f"{shown(relation)} is not in the vocabulary")
+                self.wrong("wrong type", f"a relation is {type_name(relation)}, not a string")
+            elif self._known is not None and relation not in self._known:
+                self.wrong("unknown relation", f"{shown(relation)} is not in the vocabulary")
             else:
                 good.append(relation)
         return tuple(good)
-
-    def _wrong(self, kind: str, detail: str) -> None:
-        self.problems.add(self.path, kind, self.where, detail)
-
-    def _odd(self, kind: str, detail: str) -> None:
-        self.problems.note(self.path, kind, self.where, detail)
 
 
 CUT_OFF = CutOff(share=0.65, most=3)

@@ -47,15 +47,14 @@ from urllib.parse import quote, unquote
 from searchapp.errors import NotScorable
 from searchapp.evaluation.base import Breakdown, Figures, Row
 from searchapp.formats.json_files import (
-    Entry,
+    EntryReader,
     OfficialId,
     RepeatedKeys,
     official,
-    other_type_of_id,
     read_entries,
     type_name,
 )
-from searchapp.formats.problems import Problems, encodable, shown, unusable_id
+from searchapp.formats.problems import Problems, encodable, shown
 from searchapp.model import Hits, Run
 
 RESOURCE, LITERAL, BOOLEAN = "resource", "literal", "boolean"
@@ -101,9 +100,9 @@ def read_questions(
     """
     seen: dict[str, Any] = {}
     for entry in read_entries(path, problems, bom=bom):
-        reader = _Entry(entry, path, problems)
-        id_ = reader.id(seen)
-        if id_ is None or not reader.text():
+        reader = _Entry(path, f"line {entry.line}", entry.value, problems)
+        id_ = reader.own_id(seen)
+        if id_ is None or not reader.is_asked():
             continue
         category, types = reader.gold(known, masked=masked) if gold else (None, ())
         if reader.good:
@@ -116,8 +115,8 @@ def read_predictions(
     """The predictions of an official file in its order; its problems go to `problems`."""
     seen: dict[str, Any] = {}
     for entry in read_entries(path, problems, bom=bom):
-        reader = _Entry(entry, path, problems)
-        id_ = reader.id(seen, once=True)
+        reader = _Entry(path, f"line {entry.line}", entry.value, problems)
+        id_ = reader.own_id(seen, once=True)
         if id_ is None:
             continue
         category = reader.category()
@@ -135,51 +134,21 @@ def write_predictions(file: BinaryIO, answers: Iterable[tuple[OfficialId, str, S
     file.write(("[\n" + ",\n".join(lines) + "\n]\n").encode())
 
 
-class _Entry:
-    """One entry of a file's list; it is `good` until something is found wrong with it."""
+class _Entry(EntryReader):
+    """One entry of a file's list."""
 
-    def __init__(self, entry: Entry, path: Path, problems: Problems) -> None:
-        self.good = True
-        self._value = entry.value
-        self._path = path
-        self._where = f"line {entry.line}"
-        self._problems = problems
-
-    def wrong(self, kind: str, detail: str) -> None:
-        self.good = False
-        self._problems.add(self._path, kind, self._where, detail)
-
-    def lacks(self, key: str) -> None:
-        self.good = False
-        self._problems.add_missing(self._path, key, self._where, self._value)
-
-    def odd(self, kind: str, detail: str) -> None:
-        self._problems.note(self._path, kind, self._where, detail)
-
-    def id(self, seen: dict[str, Any], *, once: bool = False) -> OfficialId | None:
+    def own_id(self, seen: dict[str, Any], *, once: bool = False) -> OfficialId | None:
         """The entry's id; None when it is not usable, or the same entry has been read already.
 
         `seen` has the entries by id; with `once` an entry that comes again is a problem too.
         """
-        value = self._value
-        if not isinstance(value, dict):
-            self.wrong("wrong type", f"the entry is {type_name(value)}, not an object")
+        value = self.value
+        id_ = self.official_id(next((entry["id"] for entry in seen.values()), None))
+        if id_ is None:
             return None
-        if "id" not in value:
-            self.lacks("id")
-            return None
-        first = next((entry["id"] for entry in seen.values()), None)
-        if detail := other_type_of_id(value["id"], first):
-            self.wrong("wrong type", detail)
-            return None
-        id_: OfficialId = value["id"]
-        text = str(id_)
-        if problem := unusable_id(text):
-            self.wrong(problem[0], f"{shown(text)}: {problem[1]}")
-            return None
-        self._where += f": question {shown(text)}"
         if isinstance(value, RepeatedKeys):
             self.wrong("duplicate key", ", ".join(map(shown, value.names)))
+        text = str(id_)
         if text in seen:
             if once or value != seen[text]:
                 self.wrong(
@@ -189,10 +158,10 @@ class _Entry:
         seen[text] = value
         return id_
 
-    def text(self) -> bool:
+    def is_asked(self) -> bool:
         """Whether the entry has a question that is neither null nor empty."""
-        text = self._value.get("question")
-        if "question" not in self._value:
+        text = self.value.get("question")
+        if "question" not in self.value:
             self.lacks("question")
         elif text is not None and not isinstance(text, str):
             self.wrong("wrong type", f"question is {type_name(text)}, not a string")
@@ -204,17 +173,17 @@ class _Entry:
 
     def gold(self, known: Container[str] | None, *, masked: bool) -> tuple[str | None, tuple[str, ...]]:
         """Category and types of a gold question; without a category there are no types."""
-        category, types = self._value.get("category"), self._value.get("type")
-        if not category and (not types or (category is None and "category" in self._value)):
+        category, types = self.value.get("category"), self.value.get("type")
+        if not category and (not types or (category is None and "category" in self.value)):
             if not masked:
-                self.odd("no gold", "it has no category, so that nothing is learned from it")
+                self.note("no gold", "it has no category, so that nothing is learned from it")
             return None, ()
         known_category = self.category()
         return known_category, self._gold_types(known_category, known)
 
     def category(self) -> str:
-        category = self._value.get("category")
-        if "category" not in self._value:
+        category = self.value.get("category")
+        if "category" not in self.value:
             self.lacks("category")
         elif not isinstance(category, str):
             self.wrong("wrong type", f"category is {type_name(category)}, not a string")
@@ -240,27 +209,25 @@ class _Entry:
 
     def _gold_types(self, category: str, known: Container[str] | None) -> tuple[str, ...]:
         """The types of a gold question, each once; null is a list of none."""
-        is_null = "type" in self._value and self._value["type"] is None
+        is_null = "type" in self.value and self.value["type"] is None
         types = () if is_null else self._listed()
         if not category or types is None:
             return ()
         if not types and category == LITERAL:
-            self.odd("no type", "the literal has none, so that nothing is learned from it")
+            self.note("no type", "the literal has none, so that nothing is learned from it")
         for type_ in sorted({type_ for type_ in types if types.count(type_) > 1}):
-            self.odd("repeated type", f"{shown(type_)}: it counts once")
+            self.note("repeated type", f"{shown(type_)}: it counts once")
         for type_ in self._unknown(category, types, known):
-            self.odd("unknown type", f"{shown(type_)} is not in the type hierarchy: the others count")
+            self.note("unknown type", f"{shown(type_)} is not in the type hierarchy: the others count")
         self._check(category, types)
         return tuple(dict.fromkeys(types))
 
     def _listed(self) -> tuple[str, ...] | None:
         """The value of `type` as it stands, if it is a list of text."""
-        types = self._value.get("type")
-        if "type" not in self._value:
-            self.lacks("type")
-        elif not isinstance(types, list):
-            self.wrong("wrong type", f"type is {type_name(types)}, not a list")
-        elif not all(isinstance(type_, str) for type_ in types):
+        types = self.list_of("type")
+        if types is None:
+            return None
+        if not all(isinstance(type_, str) for type_ in types):
             other = next(type_ for type_ in types if not isinstance(type_, str))
             self.wrong("wrong type", f"a type is {type_name(other)}, not a string")
         elif not all(type_.strip() and encodable(type_) for type_ in types):
