@@ -78,7 +78,7 @@ LONGEST = (
     "tests/cli/test_builders_on_a_server.py",
     "tests/cli/test_judge.py",
     "tests/engines/embedded/test_same_answers.py",
-    "tests/engines/embedded/test_carried.py",
+    "tests/engines/embedded/test_segmentations.py",
     "tests/engines/test_refused_topics.py",
 )
 """Units of work that take long with few tests, in the order in which they begin. Left to themselves they come last, and

@@ -35,23 +35,15 @@ from searchapp.engines.base import (
 )
 from searchapp.errors import Damaged, DataError, EngineRefused, QueryRefused, Replaced, SearchappError
 from searchapp.files import digest_json, reason
-from searchapp.lucene import native
+from searchapp.lucene import analysis, native
 from searchapp.lucene.errors import invalid, unsupported
-from searchapp.lucene.index import versions as index_versions
+from searchapp.lucene.index import layout
 from searchapp.lucene.index.index_settings import without_similarities
 from searchapp.lucene.index.layout import Manifest
 from searchapp.lucene.index.mapping import Analyzer, Analyzers, Schema
-from searchapp.lucene.index.merge import Carried, Older
-from searchapp.lucene.index.reader import IndexReader, Numbers
-from searchapp.lucene.index.segments import Comparison, SmallPart
-from searchapp.lucene.index.versions import (
-    CURRENT,
-    PartsManifest,
-    Versions,
-    code_digest,
-    ordinary,
-    read_manifest,
-)
+from searchapp.lucene.index.reader import DirectoryReader, Numbers, shared_out
+from searchapp.lucene.index.segments import Comparison, SegmentPlan
+from searchapp.lucene.index.versions import CURRENT, Versions
 from searchapp.lucene.index.writer import IndexWriter
 from searchapp.lucene.queries.parser import Parser
 from searchapp.lucene.queries.query import Query
@@ -59,7 +51,7 @@ from searchapp.lucene.queries.rewrite import settled
 from searchapp.lucene.search.highlight import Emitted, Highlighter
 from searchapp.lucene.search.request import READERS, BodyReader, Request
 from searchapp.lucene.search.scoring import Answer, Memory, Packed, finite_scores, packed, unpacked
-from searchapp.lucene.search.searcher import Parts, Searcher, counts, shared_out
+from searchapp.lucene.search.searcher import Searcher, counts
 from searchapp.lucene.similarity import Float32s
 from searchapp.model import AnalysisStep, Body, Counts, Document, Explanation, Hits, IndexInfo
 from searchapp.progress import Advance, Notify, Progress, no_notice, no_progress
@@ -87,9 +79,7 @@ class EmbeddedIndex:
 
     is_at_hand = True
 
-    def __init__(
-        self, reader: IndexReader | Parts, analyzers: Analyzers, memory: Memory | None = None
-    ) -> None:
+    def __init__(self, reader: DirectoryReader, analyzers: Analyzers, memory: Memory | None = None) -> None:
         self._reader = reader
         self._memory = memory
         self._analyzers = analyzers
@@ -219,10 +209,9 @@ class EmbeddedIndex:
             return packed(answers), pruned, compiled
 
     def _merged(self, request: Request, answers: Sequence[Answer]) -> Answer:
-        """The answer to a request from those that the parts give to it, see `Request.from_first`."""
+        """The answer to a request from those that the segments give to it, see `Request.from_first`."""
         if len(answers) == 1:
             return answers[0]
-        assert isinstance(self._reader, Parts)
         return self._reader.merged(answers, request.frame.first, request.frame.size)
 
     def _tell(self, answers: int, pruned: int, together: int = 0) -> None:
@@ -404,7 +393,7 @@ class EmbeddedEngine:
             SearchappError: it can't be read at the moment.
         """
         try:
-            return self._of_serving(name, index_versions.require)
+            return self._of_serving(name, layout.require_index)
         except DataError:
             return None
 
@@ -433,11 +422,12 @@ class EmbeddedEngine:
         """
 
         def verify(folder: Path) -> IndexInfo:
-            manifest = read_manifest(folder)
-            versions = ordinary(folder, manifest)
-            size = sum(one.manifest.bytes for one in versions)
+            manifest = Manifest.read(folder)
+            segments = manifest.segments(folder)
+            size = sum(one.manifest.bytes for one in segments)
             with progress.stage(f"verifying {name}", size, in_bytes=True) as advance:
-                index_versions.verify(versions, advance)
+                for one in segments:
+                    layout.verify(one.folder, one.manifest, advance)
             return manifest.info
 
         return self._of_serving(name, verify)
@@ -449,16 +439,16 @@ class EmbeddedEngine:
         try:
             folder = self._versions(name).serving()
             if folder is not None:
-                return Comparison.of(folder, mapping, self._code())
+                return Comparison.of(folder, mapping, self._analysis())
         except (SearchappError, OSError, ValueError, KeyError) as error:
             # That it must not rank is told by those who open it.
             problem = error.problem if isinstance(error, Damaged) else error
             _log.info("%s: no document can be taken over, what serves can't be read: %s", name, problem)
         return None
 
-    def _code(self) -> str:
-        """The digest of the code that analyzes; empty for analyzers of which nothing is known."""
-        return code_digest() if self._analyzers is _analyzers else ""
+    def _analysis(self) -> str:
+        """What identifies the analysis; empty for analyzers of which nothing is known."""
+        return analysis.identity() if self._analyzers is _analyzers else ""
 
     def _read(self, mapping: Mapping[str, Any]) -> tuple[Schema, Analyzers]:
         """Return schema and analyzers of a mapping.
@@ -497,7 +487,7 @@ class EmbeddedEngine:
         schema, analyzers = self._read(spec.mapping)
         if spec.shards != 1:
             raise unsupported(f"{spec.shards} shards, only 1")
-        assert carried is None or isinstance(carried, Carried | SmallPart)
+        assert carried is None or isinstance(carried, SegmentPlan)
         if carried and carried.version != before:
             raise Replaced(f"{versions.folder.name}-{carried.version}")
         try:
@@ -506,17 +496,10 @@ class EmbeddedEngine:
                 if carried:
                     _tell(info, carried)
 
-                def writer(folder: Path, older: Older | None) -> IndexWriter:
-                    return IndexWriter(
-                        folder, spec.mapping, schema, analyzers, code=self._code(), older=older
-                    )
-
-                if isinstance(carried, SmallPart):
-                    carried.write(folder, info, spec.mapping, _read(documents), writer, advance)
-                else:
-                    older = Older(carried) if carried else None
-                    documents = carried.new(documents) if carried else documents
-                    writer(folder, older).write(_read(documents), info, advance)
+                writer = IndexWriter(
+                    folder, spec.mapping, schema, analyzers, analysis=self._analysis(), plan=carried
+                )
+                writer.write(_read(documents), info, advance)
         except OSError as error:
             raise SearchappError(
                 f"{versions.folder} could not be written: {reason(error)}; what served before still serves"
@@ -524,7 +507,7 @@ class EmbeddedEngine:
         return info
 
     def open(self, name: str) -> EmbeddedIndex:
-        return self._opened(name, lambda folder: _reader(folder, read_manifest(folder)))
+        return self._opened(name, DirectoryReader)
 
     def open_like(self, name: str, mapping: Mapping[str, Any]) -> EmbeddedIndex:
         """A handle that scores as if the index had been made with a mapping, which has other similarities.
@@ -535,15 +518,15 @@ class EmbeddedEngine:
             EngineRefused: there is no such index, or the mapping differs in more than similarities.
         """
 
-        def read(folder: Path) -> IndexReader | Parts:
-            manifest = read_manifest(folder)
+        def read(folder: Path) -> DirectoryReader:
+            manifest = Manifest.read(folder)
             if without_similarities(manifest.mapping) != without_similarities(mapping):
                 raise EngineRefused(f"{folder} was made with another mapping, in more than its similarities")
-            return _reader(folder, manifest, Schema.of(mapping))
+            return DirectoryReader(folder, Schema.of(mapping), manifest)
 
         return self._opened(name, read)
 
-    def _opened(self, name: str, read: Callable[[Path], IndexReader | Parts]) -> EmbeddedIndex:
+    def _opened(self, name: str, read: Callable[[Path], DirectoryReader]) -> EmbeddedIndex:
         reader = self._of_serving(name, read)
         if reader is None:
             folder = self._versions(name).folder
@@ -617,12 +600,16 @@ def _stored(name: str, versions: Versions) -> Iterator[StoredVersion]:
         return
     except DataError:
         serving = None
-    base = versions.base()
+    kept: list[Path] = []
+    with suppress(SearchappError):
+        kept = [versions.folder / name for name in Manifest.read(serving).kept] if serving else []
     for folder in versions.all():
-        if folder == base:
-            continue  # a part of the version that serves
+        if folder in kept:
+            continue  # its segment is one of the version that serves
         try:
-            info = _sound(folder)
+            manifest = Manifest.read(folder)
+            manifest.segments(folder)
+            info = manifest.info
         except (DataError, EngineRefused):
             info = None
         if info is not None and info.name != name:
@@ -632,39 +619,17 @@ def _stored(name: str, versions: Versions) -> Iterator[StoredVersion]:
         else:
             state = State.building if versions.is_being_built() else State.leftover
         try:
-            size = index_versions.size(folder)
-            if base is not None and folder == serving:
-                size += index_versions.size(base)
+            folders = [folder, *kept] if folder == serving else [folder]
+            size = sum(file.stat().st_size for one in folders for file in one.rglob("*") if not file.is_dir())
         except FileNotFoundError:
             continue  # removed a moment ago
         version = f"{versions.folder.name}-{folder.name}"
         yield StoredVersion(name, version, state, info, size, says_name=info is not None)
 
 
-def _sound(folder: Path) -> IndexInfo:
-    """What a version says of itself, all of whose files are there in their sizes.
-
-    Raises:
-        DataError, EngineRefused, SearchappError: they are not, or it can't be read.
-    """
-    manifest = read_manifest(folder)
-    ordinary(folder, manifest)
-    return manifest.info
-
-
-def _reader(
-    folder: Path, manifest: Manifest | PartsManifest, schema: Schema | None = None
-) -> IndexReader | Parts:
-    """A version of this manifest, open; scored by the similarities of a schema, or of its own."""
-    if isinstance(manifest, Manifest):
-        return IndexReader(folder, schema, manifest)
-    *parts, dead = manifest.opened(folder)
-    return Parts.of(manifest.info, parts, dead, schema)
-
-
-def _tell(info: IndexInfo, carried: Carried | SmallPart) -> None:
+def _tell(info: IndexInfo, carried: SegmentPlan) -> None:
     """Say what a new version is made of, to those who want to know."""
-    how = "a small part is written beside" if isinstance(carried, SmallPart) else "all is merged with"
+    how = "a small part is written beside" if carried.kept else "all is merged with"
     _log.info(
         "%s: %d documents are taken over, %d are left out, %d are analyzed; %s what %s has",
         info.version,
@@ -690,10 +655,8 @@ def _info(name: str, version: str, spec: IndexSpec) -> IndexInfo:
     )
 
 
-def _analyzers(analysis: Mapping[str, Any]) -> Analyzers:
-    from searchapp.lucene.analysis import AnalysisRegistry
-
-    registry: Analyzers = AnalysisRegistry(analysis)
+def _analyzers(settings: Mapping[str, Any]) -> Analyzers:
+    registry: Analyzers = analysis.AnalysisRegistry(settings)
     return registry
 
 

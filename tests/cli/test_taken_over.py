@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import searchapp
-from searchapp.lucene.index.layout import MANIFEST, STAMP
+from searchapp.lucene.index.reader import DirectoryReader
 from tests.cli.conftest import Cli
+from tests.engines.embedded.segmented import content
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 
@@ -37,8 +39,10 @@ def serving(home: Path, name: str = "*cooking") -> Path:
     return folder / (folder / "current").read_text().split()[0]
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name not in (MANIFEST, STAMP)}
+def content_of(home: Path, name: str = "*cooking") -> list[Any]:
+    """What the index has, whatever its segments are."""
+    with closing(DirectoryReader(serving(home, name))) as reader:
+        return content(reader)
 
 
 def taken_over(result: Any) -> list[int]:
@@ -55,12 +59,12 @@ def test_it_says_how_many_documents_were_taken_over(offline: Cli, task: Path, tm
     assert "41 documents are taken over, 1 are left out, 2 are analyzed; all is merged" in second.stderr
     assert "43 documents are indexed (41 taken over, 2 analyzed) and serve as" in second.stderr
     assert taken_over(second) == [41]
-    ours = files_of(serving(tmp_path / "home"))
+    ours = content_of(tmp_path / "home")
     assert offline("search", task, "leeks", "--json").json["hits"][0]["id"] == "r08"
     third = offline("index", task, "--json", "--rebuild")
     assert "43 documents are indexed and serve as" in third.stderr
     assert taken_over(third) == [0]
-    assert files_of(serving(tmp_path / "home")) == ours
+    assert content_of(tmp_path / "home") == ours
 
 
 def test_invalid_documents_that_are_left_out_are_not_taken_over(
@@ -71,9 +75,9 @@ def test_invalid_documents_that_are_left_out_are_not_taken_over(
     assert offline("index", task).code == 4
     lenient = offline("index", task, "--lenient", "--json")
     assert "41 documents are indexed (41 taken over, 0 analyzed)" in lenient.stderr
-    ours = files_of(serving(tmp_path / "home"))
+    ours = content_of(tmp_path / "home")
     offline("index", task, "--lenient", "--rebuild")
-    assert files_of(serving(tmp_path / "home")) == ours
+    assert content_of(tmp_path / "home") == ours
 
 
 def test_of_a_damaged_version_nothing_is_taken_over(offline: Cli, task: Path, tmp_path: Path) -> None:
@@ -88,9 +92,9 @@ def test_of_a_damaged_version_nothing_is_taken_over(offline: Cli, task: Path, tm
         result.stderr
     )
     assert "42 documents are indexed and serve as" in result.stderr
-    ours = files_of(serving(tmp_path / "home"))
+    ours = content_of(tmp_path / "home")
     offline("index", task, "--rebuild")
-    assert files_of(serving(tmp_path / "home")) == ours
+    assert content_of(tmp_path / "home") == ours
 
 
 def test_of_an_index_with_another_mapping_nothing_is_taken_over(
@@ -113,7 +117,7 @@ def test_each_index_of_a_task_takes_over_its_own_documents(offline: Cli, tmp_pat
     second = offline("index", "checkthat", "--data", data, "--json").json
     (only,) = second["indexes"]
     assert second["removed"] and 0 < only["taken_over"] < only["documents"]
-    ours = files_of(serving(tmp_path / "home", "checkthat"))
+    ours = content_of(tmp_path / "home", "checkthat")
     whole = offline("index", "checkthat", "--data", data, "--json", "--rebuild").json
     assert [index["taken_over"] for index in whole["indexes"]] == [0]
-    assert files_of(serving(tmp_path / "home", "checkthat")) == ours
+    assert content_of(tmp_path / "home", "checkthat") == ours

@@ -221,6 +221,11 @@ class Column:
     def __len__(self) -> int:
         return len(self._values)
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the numbers."""
+        return self._values.dtype
+
     def __getitem__(self, part: slice) -> NDArray[Any]:
         """The numbers from `part.start` to `part.stop`, which must lie within the column."""
         if self._blocks is not None:

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,21 +31,19 @@ _IMMUTABLE = "?mode=ro&immutable=1"
 _COPY = """
 INSERT INTO document
 SELECT number + ?1, id, source, CASE ?1 WHEN 0 THEN checksum ELSE crc32(CAST(source AS BLOB), number + ?1) END
-FROM older.document WHERE number >= ?2 AND number < ?3
+FROM merged.document WHERE number >= ?2 AND number < ?3
 """
 """Under another number a document has another checksum, see `_checksum`."""
 
 
 class DocumentsWriter:
-    """Writes the documents of a version; they count from 0.
-
-    Those of an `older` version, in whose folder nothing was altered, can be copied.
+    """Writes the documents of a segment; they count from 0.
 
     Raises:
         OSError: the disk is full, or can't be written to for another reason.
     """
 
-    def __init__(self, folder: Path, older: Path | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         with _writing():
             self._connection = sqlite3.connect(_address(folder), uri=True)
         try:
@@ -58,9 +56,7 @@ class DocumentsWriter:
                     "CREATE TABLE document (number INTEGER PRIMARY KEY, id TEXT NOT NULL, source TEXT NOT NULL, "
                     "checksum INTEGER NOT NULL)"
                 )
-                if older is not None:
-                    self._connection.execute("ATTACH ? AS older", (f"{_address(older)}{_IMMUTABLE}",))
-                    self._connection.create_function("crc32", 2, zlib.crc32, deterministic=True)
+                self._connection.create_function("crc32", 2, zlib.crc32, deterministic=True)
         except BaseException:
             self._connection.close()
             raise
@@ -78,14 +74,27 @@ class DocumentsWriter:
         if len(self._waiting) == BATCH:
             self._write()
 
-    def copy(self, first: int, end: int) -> int:
-        """Keep the documents of the older version from one number to another, and return how many it has of them."""
-        if self._waiting:
-            self._write()
+    @contextmanager
+    def copying(self, merged: Path) -> Iterator[Callable[[int, int], int]]:
+        """Copy documents of the segment in a folder, where nothing was altered.
+
+        What is given keeps the documents from one number to another, and returns how many there are of them.
+        """
+        self._write()
         with _writing():
-            copied = self._connection.execute(_COPY, (self.count - first, first, end)).rowcount
-        self.count += copied
-        return copied
+            self._connection.commit()
+            self._connection.execute("ATTACH ? AS merged", (f"{_address(merged)}{_IMMUTABLE}",))
+
+        def copy(first: int, end: int) -> int:
+            with _writing():
+                copied = self._connection.execute(_COPY, (self.count - first, first, end)).rowcount
+            self.count += copied
+            return copied
+
+        yield copy
+        with _writing():
+            self._connection.commit()
+            self._connection.execute("DETACH merged")
 
     def close(self) -> None:
         self._write()

@@ -49,23 +49,6 @@ def table(norm_inverses: Float32s) -> Impacts:
     return found
 
 
-def frequencies(table_: Impacts) -> NDArray[np.uint8] | None:
-    """The frequency by the code of a document's length and by the impact, 0 where several frequencies have that impact.
-
-    None where a posting may have the impact 0, as if the term did not occur.
-    """
-    if not table_[:, 1:].all():
-        return None
-    found, having = np.zeros((256, 256), np.uint8), np.zeros((256, 256), np.uint8)
-    codes = np.arange(256)
-    for frequency in range(1, COUNTED):
-        found[codes, table_[:, frequency]] = frequency
-        having[codes, table_[:, frequency]] += 1  # 254 at most
-    found[having != 1] = 0
-    found[:, 255] = 0  # that of all frequencies from `COUNTED` on
-    return found
-
-
 def of_postings(
     table_: Impacts, frequencies: NDArray[np.unsignedinteger], norms: NDArray[np.uint8]
 ) -> Impacts:

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -426,7 +426,9 @@ def _batches(runs: Sequence[Run]) -> Iterator[_Batch]:
         taken = [(cursor, terms) for cursor in cursors if (terms := cursor.take(last))]
         if not taken:
             return
-        every = taken[0][1] if len(taken) == 1 else sorted(set().union(*(terms for _cursor, terms in taken)))
+        every = taken[0][1]
+        if len(taken) > 1:  # sorted lists one after the other are merged by sorting them
+            every = list(dict.fromkeys(sorted(chain.from_iterable(terms for _cursor, terms in taken))))
         number = dict(zip(every, count(), strict=False))
         parts = []
         for cursor, terms in taken:

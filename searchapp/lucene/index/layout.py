@@ -3,12 +3,15 @@
 <home>/indexes/<prefix>-<name>/
     lock            held by the process that builds; contains its id
     current         the number of the live version, replaced in one step
-    000007/         a version
+    000007/         a version: one segment
         manifest.json, documents.sqlite, digests.npy, ids.*.npy, field<n>.*.npy, checksums.npy
         verified        the stamp: all of these were verified
-    000008/         a version in parts with the base 000007: see `versions`
-        manifest.json, dead.npy
-        new/, gone/     each with the files of a version
+    000008/         a version that keeps the segment of 000007, and adds one of its own
+        the same files, for the documents that 000007 does not have
+        dead-000007.npy, dead-000007.field<n>.*.npy     deleted documents of that segment, and their terms
+
+An index is a list of segments, which are never written to again. The manifest is the commit point: it names the
+segments that are kept of earlier versions, with the documents that were deleted since.
 
 The manifest is covered by its own `digest`, every file by its SHA-256 in the manifest, each block of the other
 arrays by `checksums.npy`, each row of the documents by a checksum in the row, `current` by a checksum of its own.
@@ -25,10 +28,10 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,11 +41,8 @@ from searchapp.lucene.index.mapping import Schema
 from searchapp.model import IndexInfo
 from searchapp.progress import Advance, no_progress
 
-FORMAT = 4
+FORMAT = 6
 """Raised when files of the same name mean something else."""
-
-IN_PARTS = 5
-"""The format of a version in parts, see `in_parts`: a searchapp that knows only one part refuses it."""
 
 MANIFEST = "manifest.json"
 MANIFEST_LINES = 2
@@ -90,18 +90,55 @@ class StoredFile:
         return {"size": self.size, "digest": self.digest, "dtype": self.dtype, "length": self.length}
 
 
+@dataclass(frozen=True, slots=True)
+class Deletions:
+    """The deleted documents of a segment: their number, and what they have of each field.
+
+    The numbers of the documents, ascending, are in the file of the name `prefix`. The files of a field, which its
+    summary gives the prefix of, are the ranks of the terms of deleted documents, and their document frequencies there.
+    """
+
+    prefix: str = ""
+    documents: int = 0
+    fields: Mapping[str, FieldSummary] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSegment:
+    """A segment of an earlier version: the digest of its manifest, and what was deleted of it since."""
+
+    manifest: str
+    deletions: Deletions
+
+
+class Segment(NamedTuple):
+    """A segment of an index: the version that it was written with, and what was deleted of it since."""
+
+    folder: Path
+    manifest: Manifest
+    deletions: Deletions
+
+    @property
+    def live(self) -> int:
+        """How many of its documents were not deleted."""
+        return self.manifest.documents - self.deletions.documents
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What a version was made from and consists of.
 
-    `analysis` identifies the code that made it, see `code_digest`; empty where that is not known.
+    `info` describes the whole index; `documents`, `fields` and `files` its own segment. `kept` has the segments of
+    earlier versions by their names. `analysis` identifies the analysis that made it; empty where that is not known.
     """
 
     info: IndexInfo
     mapping: Mapping[str, Any]
+    documents: int
     fields: Mapping[str, FieldSummary]
     files: Mapping[str, StoredFile]
     analysis: str
+    kept: Mapping[str, KeptSegment]
     format: int = FORMAT
 
     @cached_property
@@ -123,14 +160,18 @@ class Manifest:
         return ((name, file) for name, file in sorted(self.files.items()) if file.dtype and name != CHECKSUMS)
 
     def write(self, folder: Path) -> None:
-        write_described(folder, self._described(), self.digest)
+        text = _written({**self._described(), "digest": self.digest}, MANIFEST_LINES)
+        # The name of a task's file may hold bytes that are not UTF-8: halves of characters, written as JSON's escapes.
+        (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def _described(self) -> dict[str, Any]:
         return {
             "searchapp": "embedded index",
             "info": asdict(self.info),
             "mapping": self.mapping,
-            "fields": {name: field.described() for name, field in self.fields.items()},
+            "documents": self.documents,
+            "kept": {name: asdict(segment) for name, segment in self.kept.items()},
+            "fields": {name: summary.described() for name, summary in self.fields.items()},
             "files": {name: file.described() for name, file in self.files.items()},
             "format": self.format,
             "analysis": self.analysis,
@@ -145,24 +186,40 @@ class Manifest:
             DataError: a file is missing or altered.
             SearchappError: a file can't be read.
         """
-        return cls.of(folder, read_described(folder))
-
-    @classmethod
-    def of(cls, folder: Path, described: Mapping[str, Any]) -> Manifest:
-        """The manifest of a version from what it says, see `read_described`; errors are those of `read`."""
-        if described["format"] == IN_PARTS:
-            raise damaged(folder, f"{MANIFEST} is that of several parts, where one should be")
-        with saying(folder):
+        described = _read(folder)
+        try:
             manifest = cls(
                 info=IndexInfo(**described["info"]),
                 mapping=described["mapping"],
-                fields={name: FieldSummary(**field) for name, field in described["fields"].items()},
+                documents=described["documents"],
+                fields=_summaries(described["fields"]),
                 files={name: StoredFile(**file) for name, file in described["files"].items()},
-                format=described["format"],
                 analysis=described["analysis"],
+                kept={name: _kept(segment) for name, segment in described["kept"].items()},
+                format=described["format"],
             )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise damaged(folder, f"{MANIFEST} lacks what it should say") from error
         manifest.check_sizes(folder)
         return manifest
+
+    def segments(self, folder: Path) -> list[Segment]:
+        """The segments of the index, of which this version in a folder is the commit point: its own is the last.
+
+        Raises:
+            DataError: one is missing or altered.
+            SearchappError: one can't be read.
+        """
+        found = []
+        for name, kept in self.kept.items():
+            earlier = folder.with_name(name)
+            if not earlier.is_dir():
+                raise damaged(folder, f"{name}, on which it builds, is missing")
+            manifest = Manifest.read(earlier)
+            if manifest.digest != kept.manifest:
+                raise damaged(folder, f"{name} is not the one that it was made with")
+            found.append(Segment(earlier, manifest, kept.deletions))
+        return [*found, Segment(folder, self, Deletions())]
 
     def check_sizes(self, folder: Path) -> None:
         """A cheap look at every file, enough to notice what is missing or cut short."""
@@ -216,13 +273,6 @@ class Manifest:
         return sum(file.size for file in self.files.values())
 
 
-def write_described(folder: Path, described: Mapping[str, Any], digest: str) -> None:
-    """Write what a manifest says, with its digest."""
-    text = _written({**described, "digest": digest}, MANIFEST_LINES)
-    # The name of a task's file may hold bytes that are not UTF-8: halves of characters, written as JSON's escapes.
-    (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
-
-
 def _written(value: Any, depth: int) -> str:
     """A JSON value that has a line for each entry down to a depth.
 
@@ -238,30 +288,14 @@ def _written(value: Any, depth: int) -> str:
     return f"{{{','.join(entries)}\n{' ' * (MANIFEST_LINES - depth)}}}"
 
 
-def read_described(folder: Path) -> dict[str, Any]:
-    """What the manifest of a version says, in parts or not, without its digest, which it has proved to be.
-
-    Raises:
-        EngineRefused: it is not an index of searchapp's, or one of a newer searchapp.
-        DataError: it is missing or altered.
-        SearchappError: it can't be read.
-    """
-    described = _read(folder)
-    if described.get("searchapp") != "embedded index":
-        raise EngineRefused(f"{folder} holds an index that searchapp did not make: choose another --home")
-    format_ = described.get("format")
-    if format_ not in (FORMAT, IN_PARTS):
-        raise _of_other_format(folder, format_)
-    return described
+def _summaries(described: Mapping[str, Any]) -> dict[str, FieldSummary]:
+    return {name: FieldSummary(**summary) for name, summary in described.items()}
 
 
-def _of_other_format(folder: Path, format_: object) -> SearchappError:
-    if isinstance(format_, int) and format_ < FORMAT:
-        return outdated(folder)
-    return EngineRefused(
-        f"{folder} has the format {format_}, this searchapp reads {FORMAT} and {IN_PARTS}: "
-        "use the searchapp that wrote it, or delete the folder and index again"
-    )
+def _kept(described: Mapping[str, Any]) -> KeptSegment:
+    deletions = described["deletions"]
+    fields = _summaries(deletions["fields"])
+    return KeptSegment(described["manifest"], Deletions(**{**deletions, "fields": fields}))
 
 
 def outdated(folder: Path) -> DataError:
@@ -271,20 +305,8 @@ def outdated(folder: Path) -> DataError:
     )
 
 
-@contextmanager
-def saying(folder: Path) -> Iterator[None]:
-    """Take a manifest that does not say what is asked of it for damaged.
-
-    Raises:
-        DataError: it does not.
-    """
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise damaged(folder, f"{MANIFEST} lacks what it should say") from error
-
-
 def _read(folder: Path) -> dict[str, Any]:
+    """Read what the manifest of a version says, without its digest, which it has proved to be."""
     try:
         with reading(folder, MANIFEST):
             text = (folder / MANIFEST).read_text(encoding="utf-8")
@@ -292,12 +314,22 @@ def _read(folder: Path) -> dict[str, Any]:
         if not isinstance(described, dict):
             raise ValueError("a JSON object was expected")
         digest = described.pop("digest", None)
-        sound = digest == digest_json(described) or described.get("format") not in (FORMAT, IN_PARTS)
+        sound = digest == digest_json(described)
     except (ValueError, RecursionError) as error:
         raise damaged(folder, f"{MANIFEST} is no manifest") from error
-    if not sound:
+    if described.get("format") == FORMAT and not sound:
         raise damaged(folder, f"{MANIFEST} was altered")
-    return described
+    if described.get("searchapp") != "embedded index":
+        raise EngineRefused(f"{folder} holds an index that searchapp did not make: choose another --home")
+    format_ = described.get("format")
+    if format_ == FORMAT:
+        return described
+    if isinstance(format_, int) and format_ < FORMAT:
+        raise outdated(folder)
+    raise EngineRefused(
+        f"{folder} has the format {format_}, this searchapp reads {FORMAT}: "
+        "use the searchapp that wrote it, or delete the folder and index again"
+    )
 
 
 def damaged(folder: Path, problem: str) -> Damaged:
@@ -326,6 +358,20 @@ def _unread(folder: Path, name: str, error: OSError) -> SearchappError:
 
 
 STAMP = "verified"
+
+
+def require_index(folder: Path) -> IndexInfo:
+    """Return what a version says of itself, once all files of all its segments were found to be as they were written.
+
+    Raises:
+        EngineRefused: it is not an index of searchapp's, or one of a newer searchapp.
+        DataError: a file is missing or altered.
+        SearchappError: a file can't be read.
+    """
+    manifest = Manifest.read(folder)
+    for segment in manifest.segments(folder):
+        require(segment.folder, segment.manifest)
+    return manifest.info
 
 
 def require(folder: Path, manifest: Manifest) -> bool:

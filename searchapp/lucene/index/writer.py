@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise
 from pathlib import Path
@@ -21,9 +21,10 @@ from searchapp.lucene.index import arrays, impacts, layout
 from searchapp.lucene.index.arrays import looked_through
 from searchapp.lucene.index.documents import DocumentsWriter, stored_text
 from searchapp.lucene.index.inverter import Int32s, Inverter, PackedTokens, merge
-from searchapp.lucene.index.layout import CHECKSUMS, FieldSummary, Manifest
+from searchapp.lucene.index.layout import CHECKSUMS, FieldSummary, KeptSegment, Manifest
 from searchapp.lucene.index.mapping import FLOATS, Analyzers, Field, Schema, indexed_text, listed, number
-from searchapp.lucene.index.merge import DIGESTS, Older, OlderField, Side, digest_of, join_runs
+from searchapp.lucene.index.merge import DIGESTS, LiveDocuments, duplicate
+from searchapp.lucene.index.segments import SegmentPlan, digest_of
 from searchapp.lucene.index.terms import Terms
 from searchapp.lucene.similarity import BM25, FieldStatistics, encode_lengths
 from searchapp.model import Document, IndexInfo
@@ -72,24 +73,21 @@ class FieldWriter:
         """Keep what was packed of a batch whose first document has this number."""
         raise NotImplementedError
 
-    def finish(self, documents: int, older: OlderField | None) -> FieldSummary:
-        """Write the files of the field for so many documents, with those of `older` that are carried over."""
+    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:
+        """Write the files of the field for so many documents, with those of `merged` segments, which come first."""
         raise NotImplementedError
 
-    def _finish_present(self, older: OlderField | None) -> int:
+    def _finish_present(self, merged: Sequence[LiveDocuments]) -> int:
         """Write which documents have a value; returns how many."""
-        present = np.frombuffer(self._present, np.int32)
-        if older:
-            present = older.documents(older.column("present").all(), present)
+        of_merged = [one.present(self.field.name) for one in merged]
+        present = np.concatenate([*of_merged, np.frombuffer(self._present, np.int32)])
         self._save("present", present)
         return len(present)
 
-    def _merge(self, inverter: Inverter, older: OlderField | None, *, positional: bool) -> tuple[int, int]:
+    def _merge(self, inverter: Inverter, merged: Sequence[LiveDocuments]) -> tuple[int, int]:
         """Write the postings; returns the number of postings and that of tokens."""
-        if older is None:
-            return merge(inverter.runs(), self._folder, self._prefix, positional=positional)
-        side, added = Side.of_older(older, positional=positional), older.carried.added
-        return join_runs(side, inverter.runs(), added, self._scratch, self._folder, self._prefix)
+        runs = [*(one.postings(self.field, self._scratch) for one in merged), *inverter.runs()]
+        return merge(runs, self._folder, self._prefix, positional=self.field.is_text)
 
     def _save(self, part: str, values: np.ndarray[Any, Any]) -> None:
         arrays.save(self._folder, f"{self._prefix}.{part}", values)
@@ -158,16 +156,15 @@ class _TextWriter(FieldWriter):
         self._lengths.frombytes(lengths.tobytes())
         self._inverter.add(tokens, first)
 
-    def finish(self, documents: int, older: OlderField | None) -> FieldSummary:
-        self._finish_present(older)
+    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:
+        self._finish_present(merged)
         norms = np.zeros(documents, np.uint8)
+        for one in merged:
+            norms[one.first : one.first + one.count] = one.norms(self.field.name)
         present = np.frombuffer(self._present, np.int32)
-        places = older.carried.added[present] if older else present
-        norms[places] = encode_lengths(np.frombuffer(self._lengths, np.int32).astype(np.int64))
-        if older:
-            older.copy("norms", norms)
+        norms[present] = encode_lengths(np.frombuffer(self._lengths, np.int32).astype(np.int64))
         self._save("norms", norms)
-        _postings, tokens = self._merge(self._inverter, older, positional=True)
+        _postings, tokens = self._merge(self._inverter, merged)
         # Only the length 0 has the code 0.
         summary = FieldSummary(self._prefix, int(np.count_nonzero(norms)), tokens)
         statistics = FieldStatistics(summary.documents, summary.tokens)
@@ -194,9 +191,9 @@ class _KeywordWriter(FieldWriter):
         self._present.frombytes((packed.documents + np.int32(first)).tobytes())
         self._inverter.add(packed, first)
 
-    def finish(self, documents: int, older: OlderField | None) -> FieldSummary:  # noqa: ARG002
-        present = self._finish_present(older)
-        postings, _tokens = self._merge(self._inverter, older, positional=False)
+    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:  # noqa: ARG002
+        present = self._finish_present(merged)
+        postings, _tokens = self._merge(self._inverter, merged)
         return FieldSummary(self._prefix, present, postings)
 
 
@@ -217,15 +214,18 @@ class _NumberWriter(FieldWriter):
             self._values.extend(numbers)
             self._documents.extend([first + place] * len(numbers))
 
-    def finish(self, documents: int, older: OlderField | None) -> FieldSummary:  # noqa: ARG002
-        values = np.frombuffer(self._values, self._values.typecode)
-        of_values = np.frombuffer(self._documents, np.int32)
-        if older:
-            values, of_values = older.numbers(values, of_values)
+    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:  # noqa: ARG002
+        of_merged = [one.values(self.field.name) for one in merged]
+        values = np.concatenate(
+            [*(some for some, _of in of_merged), np.frombuffer(self._values, self._values.typecode)]
+        )
+        of_values = np.concatenate(
+            [*(of for _some, of in of_merged), np.frombuffer(self._documents, np.int32)]
+        )
         order = np.lexsort((of_values, ~np.signbit(values), values))  # -0.0 before 0.0, as Lucene has them
         self._save("values", values[order])
         self._save("documents", of_values[order])
-        present = self._finish_present(older)
+        present = self._finish_present(merged)
         return FieldSummary(self._prefix, present, present)
 
 
@@ -255,7 +255,7 @@ FEW_BATCHES = 8
 """Where fewer change, they are analyzed here: to fork the process, which knows all documents, takes longer."""
 
 COPIED_DOCUMENTS = 10_000
-"""Documents of an older version that are copied at a time."""
+"""Documents of a merged segment that are copied at a time."""
 
 Indexed = tuple[str, dict[str, Any]]
 """The id of a document and its source."""
@@ -265,7 +265,7 @@ LONGEST_ID = 512
 
 
 class IndexWriter:
-    """Writes a version into an empty folder."""
+    """Writes a version into an empty folder: a segment of merged and new documents, and which others are kept."""
 
     def __init__(
         self,
@@ -274,22 +274,23 @@ class IndexWriter:
         schema: Schema,
         analyzers: Analyzers,
         *,
-        code: str = "",
-        older: Older | None = None,
+        analysis: str = "",
+        plan: SegmentPlan | None = None,
     ) -> None:
         """Prepare to write.
 
-        `code` is the digest of the code that the analyzers are of. With an `older` version only those documents are
-        added that are not carried over from it; `finish` raises DataError if it is damaged.
+        `analysis` is the digest of what the analyzers depend on. By a `plan` only new documents are analyzed; what it
+        names of the version that serves is opened: errors are those of `SegmentPlan.opened`.
         """
         self._folder = folder
-        self._code = code
-        self._older = older
+        self._analysis = analysis
+        self._plan = plan
+        self._kept, self._merged = plan.opened() if plan else ([], [])
         self._mapping = mapping
         self._schema = schema
         self._scratch = folder / SCRATCH
         self._scratch.mkdir()
-        self._documents = DocumentsWriter(folder, older.carried.folder if older else None)
+        self._documents = DocumentsWriter(folder)
         self._ids = Inverter(self._scratch, "ids")
         self._fields = [
             field_writer(field, f"field{number}", folder, self._scratch, analyzers)
@@ -300,31 +301,39 @@ class IndexWriter:
         self._sources = self._indexed | schema.stored
         self._digests = (self._scratch / DIGESTS).open("wb")
 
-    def write(
-        self,
-        documents: Iterable[Document],
-        info: IndexInfo,
-        advance: Advance = no_progress,
-        *,
-        few: bool = False,
-    ) -> str:
-        """Index documents and write everything; returns the digest of the manifest.
+    def write(self, documents: Iterable[Document], info: IndexInfo, advance: Advance = no_progress) -> None:
+        """Index all documents of the collection and write everything.
 
-        After an error the folder is for the caller to remove. `few`: see `add_all`.
+        After an error the folder is for the caller to remove.
 
         Raises:
             EngineRefused: there is a document that can't be indexed, or there are not as many as there should be.
-            DataError: the older version is damaged.
+            DataError: a segment that is kept or merged is damaged.
         """
         try:
-            self.add_all(documents, advance, few=few)
-            return self.finish(info)
+            advance(sum(one.count for one in self._kept))
+            for one in self._merged:
+                self._copy(one, advance)
+            self.add_all(self._plan.new(documents) if self._plan else documents, advance)
+            self.finish(info)
         except BaseException:
             self.abandon()
             raise
 
-    def add_all(self, documents: Iterable[Document], advance: Advance, *, few: bool = False) -> None:
-        """Index documents; their texts are analyzed on all cores, unless they are `few`, or few have changed.
+    def _copy(self, merged: LiveDocuments, advance: Advance) -> None:
+        """Copy the live documents of a segment."""
+        self._digests.write(merged.digests().tobytes())
+        with self._documents.copying(merged.segment.folder) as copy:
+            numbers = np.flatnonzero(merged.mask)
+            edges = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
+            for begin, stop in pairwise(edges):
+                first, last = int(numbers[begin]), int(numbers[stop - 1]) + 1
+                for some in range(first, last, COPIED_DOCUMENTS):
+                    advance(copy(some, min(some + COPIED_DOCUMENTS, last)))
+        self._added += merged.count
+
+    def add_all(self, documents: Iterable[Document], advance: Advance) -> None:
+        """Index documents; their texts are analyzed on all cores, unless few have changed.
 
         Raises:
             EngineRefused: one has a field that the mapping does not name, or a value of another type.
@@ -338,19 +347,17 @@ class IndexWriter:
                 drawn.append((some, batch))
                 yield batch
 
-        worth_it = FEW_BATCHES if few or self._older else processes.WORTH_IT
+        worth_it = FEW_BATCHES if self._plan else processes.WORTH_IT
         for packed in processes.spread(self._packed, batches(), worth_it=worth_it):
             some, batch = drawn.popleft()
-            first, before = self._added, self._documents.count
+            first = self._added
             for document_id, source in batch:
                 self._add(document_id, source)
             self._digests.write(b"".join(map(digest_of, some)))
             self._ids.add(PackedTokens.one_each([document_id for document_id, _source in batch]), first)
             for field, of_field in zip(self._fields, packed, strict=True):
                 field.add(first, of_field)
-            advance(self._documents.count - before)
-        if self._older:
-            self._carry(len(self._older.carried.numbers), advance)
+            advance(len(batch))
 
     def _packed(self, batch: list[Indexed]) -> list[Packed]:
         """What each field keeps of the documents: the part of the work that needs nothing but them."""
@@ -392,8 +399,6 @@ class IndexWriter:
         return _refused(document_id, f"the mapping has no field {name}")
 
     def _add(self, document_id: str, source: dict[str, Any]) -> None:
-        if self._older:
-            self._carry(self._older.place(self._added))
         try:
             text = stored_text(source)
         except RecursionError as error:
@@ -407,44 +412,33 @@ class IndexWriter:
             raise _refused(document_id, f"its id has {len(encoded)} bytes, not 1 to {LONGEST_ID}")
         self._added += 1
 
-    def _carry(self, end: int, advance: Advance = no_progress) -> None:
-        """Copy the documents that are carried over and come before the one of a number."""
-        assert self._older
-        numbers = self._older.carried.numbers[self._documents.count : end]
-        if not len(numbers):
-            return
-        edges = [0, len(numbers)]
-        if numbers[-1] - numbers[0] >= len(numbers):  # they ascend, with gaps
-            edges[1:1] = (np.flatnonzero(np.diff(numbers) != 1) + 1).tolist()
-        for begin, stop in pairwise(edges):
-            first, last = int(numbers[begin]), int(numbers[stop - 1]) + 1
-            for some in range(first, last, COPIED_DOCUMENTS):
-                advance(self._documents.copy(some, min(some + COPIED_DOCUMENTS, last)))
-
-    def finish(self, info: IndexInfo) -> str:
-        """Write everything that is not written yet, the manifest last; returns its digest."""
+    def finish(self, info: IndexInfo) -> None:
+        """Write everything that is not written yet, the manifest last."""
         self._write_ids(info)
         self._documents.close()
         self._digests.close()
-        digests = np.fromfile(self._scratch / DIGESTS, np.int64)
-        arrays.save(self._folder, DIGESTS, self._older.digests(digests) if self._older else digests)
-        del digests
-        summaries = {writer.field.name: self._finish(writer) for writer in self._fields}
+        arrays.save(self._folder, DIGESTS, np.fromfile(self._scratch / DIGESTS, np.int64))
+        summaries = {
+            writer.field.name: writer.finish(self._documents.count, self._merged) for writer in self._fields
+        }
         shutil.rmtree(self._scratch)
+        kept = {
+            one.segment.folder.name: KeptSegment(
+                one.segment.manifest.digest, one.write_deletions(self._folder, self._schema)
+            )
+            for one in self._kept
+        }
         names = sorted(file.name for file in self._folder.iterdir())
         known = {name: looked_through(self._folder, name) for name in names}
         files = {name: stored for name, (stored, _checksums) in known.items()}
-        manifest = Manifest(info, self._mapping, summaries, files, analysis=self._code)
+        manifest = Manifest(
+            info, self._mapping, self._documents.count, summaries, files, self._analysis, kept
+        )
         checksums = [number for name, _ in manifest.with_checksums() for number in known[name][1]]
         arrays.save(self._folder, CHECKSUMS.removesuffix(arrays.SUFFIX), np.array(checksums, np.uint32))
         files[CHECKSUMS], _ = looked_through(self._folder, CHECKSUMS)
         manifest.write(self._folder)
         layout.remember(self._folder, manifest)
-        return manifest.digest
-
-    def _finish(self, writer: FieldWriter) -> FieldSummary:
-        older = self._older.field(writer.field.name) if self._older else None
-        return writer.finish(self._documents.count, older)
 
     def abandon(self) -> None:
         """Give back what is open; the folder is for the caller to remove."""
@@ -455,19 +449,19 @@ class IndexWriter:
 
     def _write_ids(self, info: IndexInfo) -> None:
         documents = self._documents.count
-        if documents != info.documents:
-            raise invalid(f"{counted(documents, 'document')} came instead of {info.documents:,}: index again")
-        if self._older:
-            added = self._older.carried.added
-            older = Side.of_older_ids(self._older)
-            join_runs(older, self._ids.runs(), added, self._scratch, self._folder, "ids")
-        else:
-            merge(self._ids.runs(), self._folder, "ids", positional=False)
+        in_all = documents + sum(one.count for one in self._kept)
+        if in_all != info.documents:
+            raise invalid(f"{counted(in_all, 'document')} came instead of {info.documents:,}: index again")
+        runs = [*(one.ids(self._scratch) for one in self._merged), *self._ids.runs()]
+        merge(runs, self._folder, "ids", positional=False)
         starts = arrays.load(self._folder, "ids.starts")
+        ids = Terms.open(self._folder, "ids")
         if len(starts) <= documents:
-            ids = Terms.open(self._folder, "ids")
-            twice = ids[int(np.argmax(np.diff(starts) > 1))].decode()
-            raise invalid(f"two documents have the id {twice}")
+            raise duplicate(ids[int(np.argmax(np.diff(starts) > 1))].decode())
+        for place, one in enumerate(self._kept):
+            one.require_other_ids(ids, range(len(ids)))
+            for smaller in self._kept[place + 1 :]:
+                one.require_other_ids(*smaller.live_ids())
         (self._folder / f"ids.starts{arrays.SUFFIX}").unlink()  # each id has one document
         numbers = arrays.load(self._folder, "ids.documents")
         ranks = np.empty_like(numbers)

@@ -20,7 +20,6 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.client import Server as Answering
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.lucene import native
-from searchapp.lucene.index import segments
 from searchapp.lucene.native import compilation
 from searchapp.model import Document
 from tests.search.comparing import comparable, first_difference, in_words_of_both
@@ -103,13 +102,6 @@ def compiled_with(common: Path, *options: str) -> Iterator[Path]:
         native._loaded.cache_clear()
         yield path
     native._loaded.cache_clear()
-
-
-@pytest.fixture
-def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small parts beside few documents too: beside ten times as many, or as many times as the test's file says."""
-    monkeypatch.setattr(segments, "FEWEST_DOCUMENTS", 1)
-    monkeypatch.setattr(segments, "SMALL", getattr(request.module, "SMALL", 10))
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""An index in two parts answers as one that was built anew: the same ids, order, bits of scores, and all else."""
+"""An index in several segments answers as one that was built anew: the same ids, order, scores, and all else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.engines import embedded as embedded_index
-from searchapp.engines.base import Found
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import DataError, QueryRefused, Replaced, SearchappError
 from searchapp.lucene import native
@@ -27,10 +26,9 @@ from searchapp.lucene.queries.number_range import NumberRange
 from searchapp.lucene.queries.query import Leaf
 from searchapp.lucene.queries.term import NumberInSet, Prefix, Synonym, Term, TermInSet
 from searchapp.lucene.search import kernels, pruning, scoring
-from searchapp.lucene.search.searcher import Parts
-from searchapp.model import BEYOND_FLOAT32, Document, Explanation
+from searchapp.model import BEYOND_FLOAT32, Document
 from tests.engines.embedded.conftest import MAPPING, body, compiled_with
-from tests.engines.embedded.parted import edited, parts_of, whole_of
+from tests.engines.embedded.segmented import edited, segments_of, shown, whole_of
 from tests.engines.embedded.test_kernels import TOPICS
 from tests.engines.embedded.test_pruning import INDEXES, PRUNED, drawn
 from tests.profile import FULL, SEED
@@ -40,7 +38,7 @@ from tests.search.drawing import Draw
 Json = dict[str, Any]
 
 Both = tuple[EmbeddedIndex, EmbeddedIndex]
-"""The same documents in parts and as a whole."""
+"""The same documents in segments and as a whole."""
 
 EVERYTHING: Json = {"match_all": {}}
 
@@ -137,8 +135,7 @@ def both_of(
     after: Sequence[Document],
 ) -> Both:
     whole = whole_of(engine, mapping, after)
-    parts = parts_of(engine, mapping, before, after)
-    return stack.enter_context(closing(EmbeddedIndex(parts, whole._analyzers))), whole
+    return stack.enter_context(closing(segments_of(engine, mapping, before, after))), whole
 
 
 PATHS: dict[str, dict[tuple[Any, str], Any]] = {
@@ -225,24 +222,6 @@ def told(index: EmbeddedIndex, asked: Json, *, explain: bool) -> Any:
     return [shown(one) for one in found], total, counts
 
 
-def shown(found: Found) -> Json:
-    return {
-        "hit": found.hit,
-        "source": found.source,
-        "highlights": found.highlights,
-        "explanation": found.explanation and unnumbered(found.explanation),
-    }
-
-
-def unnumbered(explanation: Explanation) -> Any:
-    """An explanation without the document's number, which is nowhere that of another index."""
-    return (
-        explanation.value,
-        re.sub(r" in \d+\) \[", ") [", explanation.description),
-        [unnumbered(one) for one in explanation.details],
-    )
-
-
 def test_random_bodies_on_random_documents_are_answered_as_by_an_index_that_was_built_anew(
     tmp_path: Path,
 ) -> None:
@@ -324,10 +303,9 @@ def otherwise(few: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[B
     like = copy.deepcopy(MAPPING)
     like["settings"]["similarity"]["flat"] |= {"k1": 2.5, "b": 0.9}
     with closing(EmbeddedEngine(tmp_path_factory.mktemp("otherwise"), "test")) as engine:
-        parts = parts_of(engine, MAPPING, *CASES["many are changed"], like)
-        whole = engine.open_like("whole", like)
-        with closing(EmbeddedIndex(parts, whole._analyzers)) as index:
-            yield index, whole
+        segments_of(engine, MAPPING, *CASES["many are changed"])
+        whole_of(engine, MAPPING, CASES["many are changed"][1])
+        yield engine.open_like("rings", like), engine.open_like("whole", like)
 
 
 @pytest.mark.parametrize("path", ["as it is", "pruned", "pruned by marks"])
@@ -427,7 +405,6 @@ def test_a_twin_answers_the_same_until_a_part_is_gone(embedded: EmbeddedEngine, 
             assert hits(twin, asked) == hits(parts, asked)
             assert twin.info == parts.info
         parts.verify()
-        assert isinstance(parts._reader, Parts)
         part = parts._reader.parts[0].folder
         part.rename(tmp_path / "elsewhere")
         with pytest.raises(Replaced):
@@ -439,7 +416,6 @@ def test_damage_is_named_by_the_part_that_has_it(embedded: EmbeddedEngine) -> No
     before, after = CASES["many are changed"]
     with ExitStack() as stack:
         parts, _whole = both_of(stack, embedded, MAPPING, before, after)
-        assert isinstance(parts._reader, Parts)
         folder = parts._reader.parts[1].folder
         path = next(folder.glob("*.documents.npy"))
         content = bytearray(path.read_bytes())
@@ -447,14 +423,6 @@ def test_damage_is_named_by_the_part_that_has_it(embedded: EmbeddedEngine) -> No
         path.write_bytes(content)
         with pytest.raises(DataError, match=re.escape(str(folder))):
             parts.verify()
-
-
-def test_parts_that_do_not_fit_together_are_refused(embedded: EmbeddedEngine) -> None:
-    before = INDEXES["random"]
-    with closing(parts_of(embedded, MAPPING, before, before[2:])) as parts:
-        for dead in ([], [0], [1, 0], [0, 0], [-1, 0], [0, 700]):
-            with pytest.raises(DataError):
-                Parts(parts.info, *parts._opened, np.array(dead, np.int32))
 
 
 BEYOND: Json = {

@@ -1,10 +1,12 @@
-"""What may go wrong with a version in parts: kills, full disks, damage of a part, and who builds at once."""
+"""What may go wrong with an index in segments: kills, full disks, damage of a segment, and who builds at once."""
 
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,37 +15,39 @@ from searchapp.app.index import build
 from searchapp.engines.base import State
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import BeingBuilt, Damaged, DataError, EngineRefused, SearchappError
-from searchapp.lucene.index.layout import MANIFEST, STAMP
+from searchapp.lucene.index.layout import MANIFEST, STAMP, Manifest
 from searchapp.lucene.index.versions import Versions
+from searchapp.model import Document
 from searchapp.progress import Silent
 from tests.engines.embedded.conftest import MAPPING, spec_of
-from tests.engines.embedded.test_carried import DOCUMENTS, fill_disk, folder_of
-from tests.engines.embedded.test_small_parts import (
-    CHANGED,
+from tests.engines.embedded.segmented import (
+    DOCUMENTS,
+    EDITED,
     compared,
+    everything_kept,
+    fill_disk,
+    folder_of,
     indexed,
     require_as_whole,
-    require_merged,
     versions,
 )
 from tests.profile import FULL
 from tests.programs import Program
 
-pytestmark = pytest.mark.usefixtures("small_parts")
-
-AGAIN = [*CHANGED[3:], DOCUMENTS[51]]
+AGAIN = [*EDITED[3:30], DOCUMENTS[30], Document("newer", "ring"), *EDITED[31:]]
 
 
 @pytest.fixture
-def folder(embedded: EmbeddedEngine, tmp_path: Path) -> Path:
-    """A version in parts, which serves."""
+def folder(embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A version of two segments, which serves; what is indexed next keeps both."""
+    everything_kept(monkeypatch)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    assert indexed(embedded, CHANGED)
-    return folder_of(tmp_path, "rings")
+    assert indexed(embedded, EDITED)
+    return folder_of(tmp_path)
 
 
 def files(folder: Path) -> list[Path]:
-    """Every file of a version in parts, and of its base."""
+    """Every file of a version and of the one whose segment it keeps."""
     found = sorted([*folder.with_name("000001").rglob("*"), *folder.rglob("*")])
     return [file for file in found if file.is_file() and file.name != STAMP]
 
@@ -57,7 +61,7 @@ from searchapp.lucene.index import segments, versions
 from searchapp.lucene.index.arrays import ArrayFile
 from searchapp.model import Document
 
-segments.FEWEST_DOCUMENTS, segments.SMALL = 1, 10
+segments.kept = lambda found, new: len(found)
 home, left, how, given = sys.argv[1:]
 left = int(left)
 mapping, documents = json.loads(given)
@@ -108,17 +112,20 @@ def test_what_serves_outlives_a_kill_at_any_moment(
     assert code == 0, said
     steps = MANY - int(said.split()[1])
     served = set()
-    for left in range(1, steps + 1) if FULL else (steps // 2, steps - 2, steps - 1):
+    for left in range(1, steps + 1) if FULL else (steps // 2, steps - 1, steps):
         shutil.rmtree(tmp_path)
         shutil.copytree(saved, tmp_path)
         code, said = run(left)
         assert code == -signal.SIGKILL, said
-        version = folder_of(tmp_path, "rings")
+        version = folder_of(tmp_path)
         served.add(version.name)
         assert embedded.verify("rings", Silent()) is not None
-        require_as_whole(embedded, tmp_path, CHANGED if version.name == folder.name else AGAIN)
-        assert indexed(embedded, CHANGED)  # who builds next removes what was left
-        assert len(versions(tmp_path)) == 2
+        require_as_whole(embedded, EDITED if version.name == folder.name else AGAIN)
+        # Who builds next removes what was left.
+        assert indexed(embedded, EDITED)
+        assert versions(tmp_path) == sorted(
+            [*Manifest.read(folder_of(tmp_path)).kept, folder_of(tmp_path).name]
+        )
     assert served == {folder.name, "000003"}
 
 
@@ -137,12 +144,12 @@ def test_every_file_of_a_part_that_is_missing_or_altered_is_named(
             assert embedded.index_info("rings") is None  # so that the next `index` builds it again
             if damage != turned:  # what is missing or cut short is noticed by a look at sizes
                 (stored,) = (one for one in embedded.stored() if one.version == "test-rings-000002")
-                assert stored.state is State.unreadable or file.name == "dead.npy"
+                assert stored.state is State.unreadable
         file.write_bytes(content)
     assert embedded.index_info("rings") is not None
 
 
-@pytest.mark.parametrize("part", ["000001/digests.npy", "000001/documents.sqlite", "000002/dead.npy"])
+@pytest.mark.parametrize("part", ["000001/digests.npy", "000001/documents.sqlite", "000002/dead-000001.npy"])
 def test_a_damaged_part_is_mended_by_indexing_again(
     embedded: EmbeddedEngine, tmp_path: Path, folder: Path, part: str
 ) -> None:
@@ -151,7 +158,7 @@ def test_a_damaged_part_is_mended_by_indexing_again(
     found = compared(embedded, AGAIN)
     serving = build(embedded, "rings", spec_of(AGAIN), None, AGAIN, "", Silent(), found)
     assert serving.built
-    require_as_whole(embedded, tmp_path, AGAIN)
+    require_as_whole(embedded, AGAIN)
     assert embedded.verify("rings", Silent()) is not None
 
 
@@ -164,7 +171,7 @@ def test_a_base_that_breaks_while_it_is_built_upon_leads_to_a_whole_build(
         embedded.build("rings", spec_of(AGAIN), AGAIN, carried=found)
     serving = build(embedded, "rings", spec_of(AGAIN), None, AGAIN, "", Silent(), found)
     assert "the version before is damaged" in serving.note
-    require_as_whole(embedded, tmp_path, AGAIN)
+    require_as_whole(embedded, AGAIN)
 
 
 def test_a_base_that_was_made_again_under_its_name_is_refused(
@@ -183,7 +190,7 @@ def test_a_base_that_was_made_again_under_its_name_is_refused(
     with pytest.raises(Damaged, match="000001, on which it builds, is missing"):
         embedded.verify("rings", Silent())
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    require_as_whole(embedded, tmp_path, DOCUMENTS)
+    require_as_whole(embedded, DOCUMENTS)
 
 
 def test_where_the_base_is_not_known_nothing_older_is_removed_before_another_version_serves(
@@ -197,26 +204,88 @@ def test_where_the_base_is_not_known_nothing_older_is_removed_before_another_ver
         embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS[:5])
     assert versions(tmp_path) == ["000001", "000002"]
     manifest.write_bytes(content)
-    require_as_whole(embedded, tmp_path, CHANGED)
+    require_as_whole(embedded, EDITED)
     manifest.write_bytes(b"{" + content)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     assert versions(tmp_path) == ["000003"]
 
 
+@pytest.mark.parametrize("merged", [False, True])
 def test_a_full_disk_leaves_what_serves(
-    embedded: EmbeddedEngine, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    embedded: EmbeddedEngine, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, merged: bool
 ) -> None:
     before = {file: file.read_bytes() for file in files(folder)}
-    for pieces in (0, 40, 100):
-        found = compared(embedded, AGAIN)
-        with monkeypatch.context() as patch, pytest.raises(SearchappError, match="no space left"):
+    for pieces in (0, 20, 50):
+        found = compared(embedded, AGAIN, merged=merged)
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(SearchappError, match="could not be written: no space left"),
+        ):
             fill_disk(patch, pieces)
             embedded.build("rings", spec_of(AGAIN), AGAIN, carried=found)
         assert {file: file.read_bytes() for file in files(folder)} == before
         assert versions(tmp_path) == ["000001", "000002"]
-    assert indexed(embedded, AGAIN)
-    require_as_whole(embedded, tmp_path, AGAIN)
-    require_merged(embedded, tmp_path, AGAIN)
+    assert indexed(embedded, AGAIN, merged=merged)
+    require_as_whole(embedded, AGAIN)
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_damaged_file_of_a_segment_is_noticed_or_not_needed(
+    embedded: EmbeddedEngine, tmp_path: Path, folder: Path, merged: bool
+) -> None:
+    """In the short form one file in five, and those of which a merge copies everything."""
+    shutil.copytree(folder.parent, saved := tmp_path / "saved")
+    copied = {f"field1.{part}.npy" for part in ("documents", "frequencies", "positions", "terms", "norms")}
+    copied |= {"digests.npy", "documents.sqlite", "ids.terms.npy", "ids.documents.npy"}
+    noticed = set()
+    for number, file in enumerate(files(folder)):
+        if file.name == MANIFEST or not (FULL or file.name in copied or number % 5 == 0):
+            continue
+        content = file.read_bytes()
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 4]))
+        found = compared(embedded, AGAIN, merged=merged)
+        try:
+            if found is None:
+                raise Damaged(folder, "not compared")
+            embedded.build("rings", spec_of(AGAIN), AGAIN, carried=found)
+        except Damaged:
+            noticed.add(file.name)
+            assert folder_of(tmp_path) == folder
+        else:
+            require_as_whole(embedded, AGAIN)
+        shutil.rmtree(folder.parent)
+        shutil.copytree(saved, folder.parent)
+    assert copied <= noticed
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "digests.npy"])
+def test_verbose_says_that_a_damaged_version_can_not_be_compared(
+    embedded: EmbeddedEngine, folder: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    file = folder / name
+    file.write_bytes(file.read_bytes()[:-9] + b"x" * 9)
+    caplog.set_level(logging.INFO, "searchapp.requests")
+    assert compared(embedded, AGAIN) is None
+    (said,) = caplog.messages
+    assert said.startswith("rings: no document can be taken over, what serves can't be read: ")
+    assert name in said
+
+
+@pytest.mark.parametrize("damage", ["documents", "deletions"])
+def test_segments_that_do_not_agree_on_their_documents_are_refused(
+    embedded: EmbeddedEngine, folder: Path, damage: str
+) -> None:
+    """A manifest with a right digest that says something wrong, as a fault of searchapp's would write it."""
+    manifest = Manifest.read(folder)
+    if damage == "documents":
+        manifest = replace(manifest, info=replace(manifest.info, documents=7))
+    else:
+        kept = manifest.kept["000001"]
+        deletions = replace(kept.deletions, documents=kept.deletions.documents + 1)
+        manifest = replace(manifest, kept={"000001": replace(kept, deletions=deletions)})
+    manifest.write(folder)
+    with pytest.raises(Damaged, match="do not agree on the"):
+        embedded.open("rings")
 
 
 def test_while_another_one_builds_nothing_is_written(
@@ -225,6 +294,6 @@ def test_while_another_one_builds_nothing_is_written(
     found = compared(embedded, AGAIN)
     with Versions(folder.parent)._locked(), pytest.raises(BeingBuilt):
         embedded.build("rings", spec_of(AGAIN), AGAIN, carried=found)
-    assert folder_of(tmp_path, "rings") == folder
+    assert folder_of(tmp_path) == folder
     embedded.build("rings", spec_of(AGAIN), AGAIN, carried=found)
-    require_as_whole(embedded, tmp_path, AGAIN)
+    require_as_whole(embedded, AGAIN)
