@@ -22,7 +22,7 @@ LONGEST = (
     "tests/cli/test_tune.py",
     "tests/cli/test_real_judged_gold.py",
     OLDER,
-    "tests/engines/embedded/test_parts.py",
+    "tests/engines/embedded/test_segmented_answers.py",
     "tests/cli/test_checkthat.py",
     "tests/tui/search/test_troubles_on_a_server.py",
     "tests/cli/test_real_checkthat.py",
