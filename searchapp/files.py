@@ -575,6 +575,17 @@ def _failed(path: Path, error: OSError) -> str:
 NESTED_TOO_DEEP = "has objects or lists nested more than some 900 deep: flatten them"
 
 
+def without_nan(value: Any, instead: str | None) -> Any:
+    """A value for JSON, in which `instead` takes the place of numbers that are not finite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return instead
+    if isinstance(value, dict):
+        return {key: without_nan(item, instead) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item, instead) for item in value]
+    return value
+
+
 def digest_json(value: Any) -> str:
     """The digest of a JSON value, whatever the order of its keys and its spacing."""
     return hashlib.sha256(_canonical(value)).hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -42,8 +42,9 @@ from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.app.experiments.bench_result import BenchResult
+    from searchapp.app.experiments.cross_validation import CrossValidationRequest
     from searchapp.app.experiments.tuning import Tried, TuneResult
-    from searchapp.tasks.base import Collection, Task
+    from searchapp.tasks.base import Task
 
 
 app = typer.Typer()
@@ -131,6 +132,26 @@ def _report(settings: Settings, found: BenchResult) -> None:
         raise error
 
 
+def _validation(
+    settings: Settings,
+    task: Task,
+    data: Path | None,
+    splits: list[str] | None,
+    scorer: ScorerOptions,
+    **more: Any,
+) -> CrossValidationRequest:
+    """The topics of these splits in folds, by default those of all solved topics; `more` are fields of the request."""
+    from searchapp.app.experiments.cross_validation import CrossValidationRequest, training_splits
+
+    collection = task.collection(data_of(settings, task, data))
+    chosen = tuple(dict.fromkeys(splits or training_splits(task, collection)))
+    if not chosen:
+        raise UsageError(
+            f"{task.reference} has no split of solved topics: name the one to tune on with --split, and --on-reported"
+        )
+    return CrossValidationRequest(task, collection, chosen, lenient=scorer.lenient, options=scorer, **more)
+
+
 RECIPE = "best"
 
 
@@ -185,22 +206,16 @@ def ablate(
     layout = chosen_layout(json=as_json, csv=as_csv, latex=as_latex, markdown=as_markdown)
     loaded = load(task)
     request = AblationRequest(
-        task=loaded,
-        collection=loaded.collection(data_of(settings, loaded, data)),
-        splits=tuple(dict.fromkeys(split)),
+        _validation(settings, loaded, data, split, scorer, folds=folds, depth=depth, models=settings.home),
         recipe=recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or [])),
-        depth=depth or loaded.info.default_depth,
         measures=tuple(dict.fromkeys(measure or ())),
         features=features,
-        folds=folds,
-        lenient=scorer.lenient,
-        options=scorer,
         permutations=permutations,
         seed=seed,
     )
     found = taken_apart(request, settings, for_person(settings))
     print_result(layout, found.to_json, lambda: experiment_tables.ablation_printout(found))
-    for warning in (*request.recipe.raised(request.depth), *found.warnings):
+    for warning in (*request.recipe.raised(found.depth), *found.warnings):
         warn(warning)
 
 
@@ -275,27 +290,21 @@ def learning_curve(
         require_place(out, replace=overwrite)
     loaded = load(task)
     request = LearningRequest(
-        task=loaded,
-        collection=loaded.collection(data_of(settings, loaded, data)),
-        split=split,
+        _validation(settings, loaded, data, [split], scorer, measure=measure, depth=depth),
         recipe=recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or [])),
-        depth=depth or loaded.info.default_depth,
         points=_numbers(points),
         unjudged=unjudged,
         judged=judged_grades(settings, loaded.name, Folding(rule, annotator), log) if judgments else None,
         repetitions=repetitions,
         seed=seed,
         alone=alone,
-        measure=measure,
-        lenient=scorer.lenient,
-        options=scorer,
     )
     found = learned(request, settings, for_person(settings))
     if out is not None:
         with whole_file(out, replace=overwrite) as file:
             file.write(curve_picture(found))
         say(settings, f"the curve is drawn into {out}")
-    for warning in request.recipe.raised(request.depth):
+    for warning in request.recipe.raised(found.depth):
         warn(warning)
     if out != STDOUT:
         width = stdout_console().width
@@ -378,7 +387,6 @@ def tune(
     trials run on this machine.
     """
     from searchapp.app.experiments import tuning
-    from searchapp.app.experiments.cross_validation import CrossValidationRequest
     from searchapp.app.experiments.tuning import TuneRequest
     from searchapp.app.experiments.tuning import tune as carry_out
     from searchapp.app.experiments.tuning_space import read_over, read_space
@@ -390,18 +398,10 @@ def tune(
     if out is not None:
         tuning.require_places(out, overwrite=overwrite)
     dimensions = [*([] if space is None else read_space(space)), *read_over(over or [])]
-    collection = loaded.collection(data_of(settings, loaded, data))
+    options = replace(scorer, lenient=lenient)
     request = TuneRequest(
-        validation=CrossValidationRequest(
-            loaded,
-            collection,
-            tuple(dict.fromkeys(split)) if split else _training(loaded, collection),
-            measure=measure,
-            folds=folds,
-            seed=seed,
-            depth=depth,
-            lenient=lenient,
-            options=replace(scorer, lenient=lenient),
+        validation=_validation(
+            settings, loaded, data, split, options, measure=measure, folds=folds, seed=seed, depth=depth
         ),
         recipe=recipe or loaded.info.default_recipe,
         over=dimensions,
@@ -438,18 +438,6 @@ def tune(
             settings,
             f"{written[0]} is written: {index}`searchapp rank {written[0]} --split SPLIT --out DIR`",
         )
-
-
-def _training(task: Task, collection: Collection) -> tuple[str, ...]:
-    from searchapp.app.experiments.cross_validation import training_splits
-    from searchapp.errors import UsageError
-
-    found = training_splits(task, collection)
-    if not found:
-        raise UsageError(
-            f"{task.reference} has no split of solved topics: name the one to tune on with --split, and --on-reported"
-        )
-    return found
 
 
 def _print_trials(found: TuneResult) -> None:

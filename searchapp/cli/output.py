@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from searchapp.config.settings import Settings, without_passwords
 from searchapp.errors import InvalidFiles
+from searchapp.files import without_nan
 from searchapp.progress import Advance, Progress, Silent
 from searchapp.text import escaped, visible
 
@@ -148,7 +149,7 @@ def print_json(value: Any) -> None:
     ASCII where stdout can't hold every one, as under PYTHONIOENCODING=latin-1: Python's own escapes are not JSON's.
     """
     holds_all = (sys.stdout.encoding or "utf-8").casefold().startswith("utf")
-    text = json.dumps(_without_nan(value), indent=2, ensure_ascii=not holds_all, allow_nan=False)
+    text = json.dumps(without_nan(value, "nan"), indent=2, ensure_ascii=not holds_all, allow_nan=False)
     sys.stdout.write(f"{escaped(text)}\n")
 
 
@@ -170,16 +171,6 @@ def _console(**options: Any) -> Console:
 
 def _to_person(message: str, end: str = "\n") -> None:
     print(visible(without_passwords(message)), end=end, file=sys.stderr, flush=True)
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, float) and value != value:
-        return "nan"
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return value
 
 
 LEAST_BAR = 4

@@ -219,14 +219,14 @@ def bench_legend(found: BenchResult) -> Iterator[str]:
 
 def curve_heading(found: LearningCurve) -> str:
     """What is scored, by what and how it is ranked."""
-    official = " (official)" if found.is_official else ""
+    official = " (official)" if found.official else ""
     where = f"{found.task} {found.split}, recipe {found.recipe['name']}"
     return f"{where}: {found.measure}{official} of {counted(found.unjudged, 'unjudged topic')}"
 
 
 def curve_legend(found: LearningCurve) -> Iterator[str]:
     """What must be known to read the figures, in sentences."""
-    who = "people" if found.by_people else "the organisers' gold, which stands in for a judge"
+    who = "people" if found.judgments == "people" else "the organisers' gold, which stands in for a judge"
     yield (
         f"scored at every point: the same {counted(found.unjudged, 'topic')}; judged: growing samples of "
         f"{found.can_be_judged:,} others, by {who}; solved from the beginning: {counted(found.solved, 'topic')}"

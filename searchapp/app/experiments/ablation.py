@@ -8,7 +8,7 @@ of `compare`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from itertools import chain
 from typing import Any, NamedTuple
@@ -28,7 +28,6 @@ from searchapp.app.evaluate import GoldSource
 from searchapp.app.experiments.cross_validation import CrossValidation, CrossValidationRequest
 from searchapp.config.settings import Settings
 from searchapp.errors import NotScorable, UsageError
-from searchapp.evaluation.base import ScorerOptions
 from searchapp.evaluation.measures import Measures, require_measures
 from searchapp.evaluation.significance import PERMUTATIONS, SEED
 from searchapp.model import Ranking, Run
@@ -37,7 +36,6 @@ from searchapp.ranking.fusion import Fusion
 from searchapp.ranking.ranker import Apart, Seconds, told_by
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Signal, Trained
-from searchapp.tasks.base import Collection, Task
 
 
 class Kind(StrEnum):
@@ -116,13 +114,13 @@ class Ablation:
     depth: int
     topics: int
     folds: int
+    told: tuple[str, ...]
+    learned: bool
     signals: tuple[SignalCost, ...]
     variants: tuple[Variant, ...]
     measures: tuple[Measured, ...]
     permutations: int
     seed: int
-    told: tuple[str, ...] = ()
-    learned: bool = False
     warnings: tuple[str, ...] = ()
 
     def rows(self, measured: Measured) -> Iterator[tuple[Variant, float, Pair | None]]:
@@ -138,14 +136,7 @@ class Ablation:
     def to_json(self) -> dict[str, Any]:
         """What `ablate --json` prints."""
         return {
-            "task": self.task,
-            "splits": list(self.splits),
-            "recipe": dict(self.recipe),
-            "depth": self.depth,
-            "topics": self.topics,
-            "folds": self.folds,
-            "told": list(self.told),
-            "learned": self.learned,
+            **{one.name: getattr(self, one.name) for one in fields(self)},
             "signals": [asdict(one) for one in self.signals],
             "variants": [
                 {"name": one.name, **asdict(one), "cpu_saved": self.saved(one)} for one in self.variants
@@ -160,18 +151,13 @@ class Ablation:
                             "name": variant.name,
                             "figure": figure,
                             "tests": None if pair is None else pair.tests.to_json(),
-                            "corrected": {}
-                            if pair is None
-                            else {test: asdict(held) for test, held in pair.corrected.items()},
+                            "corrected": {} if pair is None else asdict(pair)["corrected"],
                         }
                         for variant, figure, pair in self.rows(measured)
                     ],
                 }
                 for measured in self.measures
             ],
-            "permutations": self.permutations,
-            "seed": self.seed,
-            "warnings": list(self.warnings),
         }
 
 
@@ -180,22 +166,16 @@ TAG = "ablation"
 
 @dataclass(frozen=True, slots=True)
 class AblationRequest:
-    """Which recipe to take apart, on which splits, and by what.
+    """Which recipe to take apart, and by what.
 
-    The topics of these splits are ranked together. `measures` are tested beside the official one. With `features`
-    models are trained without each kind of features too. `folds` is that of `cross_validation`.
+    The topics of all splits of `validation` are ranked together. `measures` are tested beside the official one. With
+    `features` models are trained without each kind of features too.
     """
 
-    task: Task
-    collection: Collection
-    splits: tuple[str, ...]
+    validation: CrossValidationRequest
     recipe: Recipe
-    depth: int
     measures: tuple[str, ...] = ()
     features: bool = False
-    folds: int | None = None
-    lenient: bool = False
-    options: ScorerOptions = field(default_factory=ScorerOptions)
     permutations: int = PERMUTATIONS
     seed: int = SEED
 
@@ -219,18 +199,8 @@ def ablate(request: AblationRequest, settings: Settings, progress: Progress) -> 
             f"the recipe {request.recipe.name} is the signal {request.recipe.signals[0].name} alone, so that nothing "
             "can be left out: choose a recipe of several signals"
         )
-    require_measures(Scoring(GoldSource(measures=request.measures)).measures(request.task))
-    asked = CrossValidationRequest(
-        request.task,
-        request.collection,
-        request.splits,
-        folds=request.folds,
-        depth=request.depth,
-        lenient=request.lenient,
-        options=request.options,
-        models=settings.home,
-    )
-    with CrossValidation(asked, settings, progress) as validation:
+    require_measures(Scoring(GoldSource(measures=request.measures)).measures(request.validation.task))
+    with CrossValidation(request.validation, settings, progress) as validation:
         validation.prepare([request.recipe])
         return _Ablating(request, validation, progress).result(progress)
 
@@ -254,33 +224,24 @@ class _Ablating:
         self._request = request
         self._validation = validation
         recipe = request.recipe
-        topics = sum(validation.sizes)
+        self._task = validation.request.task
         self._apart: list[Apart] = []
-        with progress.stage("ranking", topics) as advance:
+        with progress.stage("ranking", len(validation.topics)) as advance:
             for fold in validation.folds:
-                self._apart.append(Apart(recipe, fold.inputs, fold.topics, request.depth, advance))
+                self._apart.append(Apart(recipe, fold.inputs, fold.topics, validation.depth, advance))
         self._scoring = {
-            split: Scoring(
-                GoldSource(
-                    task=request.task.reference,
-                    data=request.collection.folder,
-                    split=split,
-                    options=request.options,
-                    measures=request.measures,
-                )
-            )
-            for split in request.splits
+            split: Scoring(validation.source(split, request.measures)) for split in validation.request.splits
         }
         self._grades = {
-            split: scoring.grades(request.task, scoring.source) for split, scoring in self._scoring.items()
+            split: scoring.grades(self._task, scoring.source) for split, scoring in self._scoring.items()
         }
 
     def result(self, progress: Progress) -> Ablation:
         """Make and score every variant, and test what each is worse by."""
-        request = self._request
+        request, validation = self._request, self._validation
         parts = list(self._parts())
         with progress.stage("fusing and scoring", len(parts)) as advance:
-            ranked = len(self._validation.topics) * request.depth * len(parts)
+            ranked = len(validation.topics) * validation.depth * len(parts)
             made = spread_if_large(lambda place: self._variant(parts[place]), len(parts), ranked)
             advance(len(made))
         variants, scored = zip(*made, strict=True)
@@ -293,12 +254,18 @@ class _Ablating:
             for place, signal in enumerate(request.recipe.signals)
         ]
         return Ablation(
-            task=request.task.name,
-            splits=request.splits,
+            task=self._task.name,
+            splits=validation.request.splits,
             recipe=request.recipe.manifest(),
-            depth=request.depth,
-            topics=len(self._validation.topics),
-            folds=len(self._validation.sizes),
+            depth=validation.depth,
+            topics=len(validation.topics),
+            folds=len(validation.sizes),
+            told=tuple(
+                signal.name
+                for place, signal in enumerate(request.recipe.signals)
+                if told_by(request.recipe.signals, place)
+            ),
+            learned=request.recipe.is_learned,
             signals=tuple(
                 SignalCost(one.name, one.kind, one.weight, taken.cpu, taken.clock) for one, taken in signals
             ),
@@ -306,12 +273,6 @@ class _Ablating:
             measures=tuple(_tested(name, scored, variants, testing) for name in names),
             permutations=request.permutations,
             seed=request.seed,
-            learned=request.recipe.is_learned,
-            told=tuple(
-                signal.name
-                for place, signal in enumerate(request.recipe.signals)
-                if told_by(request.recipe.signals, place)
-            ),
             warnings=scored[0].evaluation.warnings,
         )
 
@@ -357,7 +318,7 @@ class _Ablating:
         for split, scoring in self._scoring.items():
             grades = self._grades[split]
             of_split = Run(TAG, tuple(one for topic, one in rankings.items() if topic in grades))
-            found.append(scored_rankings(variant.name, of_split, scoring, self._request.task, grades))
+            found.append(scored_rankings(variant.name, of_split, scoring, self._task, grades))
         return variant, _together(found)
 
     def _fusion(self, part: _Part) -> Fusion | None:
@@ -374,7 +335,7 @@ class _Ablating:
         signals[place] = replace(signal, without=(*signal.without, part.feature))
         changed = replace(recipe, signals=tuple(signals))
         return [
-            Apart(changed, fold.inputs, fold.topics, self._request.depth, before=apart, again=[place])
+            Apart(changed, fold.inputs, fold.topics, self._validation.depth, before=apart, again=[place])
             for fold, apart in zip(self._validation.folds, self._apart, strict=True)
         ]
 

@@ -8,7 +8,6 @@ again.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,9 +41,9 @@ from searchapp.app.experiments.bench_result import (
     Cell,
     Column,
     System,
-    column_of,
     measure_of,
-    without_nan,
+    record_of,
+    write_json,
 )
 from searchapp.app.index import index_task
 from searchapp.app.rank import RunRequest, make_run, planned
@@ -53,7 +52,7 @@ from searchapp.engines import open_engine
 from searchapp.engines.base import EngineInfo
 from searchapp.errors import DataError, SearchappError, is_lack_of_memory
 from searchapp.evaluation.significance import mean
-from searchapp.files import alone_in, digest_file, digest_json, reason, whole_file
+from searchapp.files import alone_in, digest_file, digest_json, reason
 from searchapp.formats.problems import Problems
 from searchapp.judging.judgments import Unjudged
 from searchapp.model import Hits, IndexInfo, Ranking, Run
@@ -71,11 +70,11 @@ FIGURES_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredSplit:
-    """A split of a task whose cells are there: what its figures depend on.
+class BenchSplit:
+    """A split of a task: what its figures depend on.
 
-    `cells` has the cell of each system, None where the recipe is not for the task; their runs are in `out`, and what is
-    kept in `folder`. With `judgments` these are the gold.
+    The runs of the `systems` are in `out`, what is kept of the split in `folder`. With `judgments` these are the gold.
+    `cells` has the cell of each system once all are ranked, None where the recipe is not for the task.
     """
 
     task: BenchTask
@@ -85,9 +84,14 @@ class ScoredSplit:
     out: Path
     systems: Sequence[System]
     baseline: int
-    cells: tuple[Cell | None, ...]
     testing: Testing
-    judgments: Judgments | None = None
+    judgments: Judgments | None
+    cells: tuple[Cell | None, ...] = ()
+
+    @property
+    def index_name(self) -> str:
+        """The index that the split is ranked in."""
+        return self.collection.index_of(self.split)
 
     @property
     def present(self) -> list[int]:
@@ -149,18 +153,18 @@ class ScoredSplit:
         return Column(self.task.name, self.split, group, tuple(cells), tuple(measures), tuple(warnings))
 
 
-def kept_columns(split: ScoredSplit) -> list[Column] | None:
+def kept_columns(split: BenchSplit) -> list[Column] | None:
     """The columns of a split as they were scored before, if nothing has changed that they depend on."""
     try:
         described = resources.read_json(split.folder / FIGURES_FILE, file_names=True)
         if described.get("format") != FIGURES_FORMAT or described.get("key") != split.key():
             return None
-        return [_as_now(split, column_of(one)) for one in described["columns"]]
+        return [_as_now(split, record_of(Column, one)) for one in described["columns"]]
     except (SearchappError, KeyError, TypeError, ValueError):
         return None  # is scored again
 
 
-def _as_now(split: ScoredSplit, column: Column) -> Column:
+def _as_now(split: BenchSplit, column: Column) -> Column:
     """A kept column with the cells as they are now; whether they could be scored was found before."""
     errors = {
         number: (cell.error, cell.exit_code)
@@ -170,7 +174,7 @@ def _as_now(split: ScoredSplit, column: Column) -> Column:
     return split.column(column.group, errors, column.measures, column.warnings)
 
 
-def scored_columns(split: ScoredSplit) -> list[Column]:
+def scored_columns(split: BenchSplit) -> list[Column]:
     """Score the runs of a split, and keep what came of it.
 
     Raises:
@@ -179,13 +183,11 @@ def scored_columns(split: ScoredSplit) -> list[Column]:
     key = split.key()
     columns = list(_columns(split))
     described = {"format": FIGURES_FORMAT, "key": key, "columns": [asdict(column) for column in columns]}
-    text = json.dumps(without_nan(described), ensure_ascii=False, allow_nan=False)
-    with whole_file(split.folder / FIGURES_FILE) as file:
-        file.write(text.encode("utf-8", "backslashreplace") + b"\n")
+    write_json(split.folder / FIGURES_FILE, described)
     return columns
 
 
-def _columns(split: ScoredSplit) -> Iterator[Column]:
+def _columns(split: BenchSplit) -> Iterator[Column]:
     scoring = Scoring(split.source, split.judgments)
     errors: dict[int, tuple[str, int]] = {}
     scored: dict[int, ScoredRun] = {}
@@ -216,7 +218,7 @@ def _columns(split: ScoredSplit) -> Iterator[Column]:
         yield split.column(group.name, errors, found, said)
 
 
-def _warnings(split: ScoredSplit, scored: Mapping[int, ScoredRun]) -> list[str]:
+def _warnings(split: BenchSplit, scored: Mapping[int, ScoredRun]) -> list[str]:
     """Where figures mislead, each once, with the systems that it is said of unless it is said of all."""
     about: dict[str, list[str]] = {}
     for number, run in scored.items():
@@ -229,7 +231,7 @@ def _warnings(split: ScoredSplit, scored: Mapping[int, ScoredRun]) -> list[str]:
 
 
 def _measures(
-    split: ScoredSplit, scored: Mapping[int, ScoredRun], topics: AnyCollection[str] | None
+    split: BenchSplit, scored: Mapping[int, ScoredRun], topics: AnyCollection[str] | None
 ) -> Iterator[BenchMeasure]:
     """The official figure and the measures of all systems, over some of the topics if these are given."""
     if not scored:
@@ -258,7 +260,7 @@ def _measures(
         yield measure_of(found, figures, numbers, split.baseline)
 
 
-def _topics(split: ScoredSplit, group: Group) -> frozenset[str]:
+def _topics(split: BenchSplit, group: Group) -> frozenset[str]:
     """The ids of a group's topics."""
     if group.where is None:
         return frozenset(group.topics)
@@ -312,19 +314,6 @@ class _Job(NamedTuple):
     system: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
-    """A column of the matrix before it is divided into groups."""
-
-    task: BenchTask
-    collection: Collection
-    split: str
-
-    @property
-    def index_name(self) -> str:
-        return self.collection.index_of(self.split)
-
-
 class _Bench:
     """A bench at work. What its processes do, they do to the copies that they were forked with, and answer."""
 
@@ -345,10 +334,24 @@ class _Bench:
             for recipe, engine in rows
         )
         self._baseline = next(place for place, (one, _) in enumerate(rows) if one.name == plan.baseline)
-        self._splits: list[_Split] = []
-        for task in plan.tasks:
-            collection = task.task.collection(task.data)
-            self._splits += [_Split(task, collection, split) for split in task.splits]
+        self._splits = [
+            BenchSplit(
+                task=task,
+                split=split,
+                collection=collection,
+                folder=plan.out / task.name / split,
+                out=plan.out,
+                systems=self._systems,
+                baseline=self._baseline,
+                testing=Testing(plan.permutations, plan.seed, jointly=False),
+                judgments=None
+                if task.judged is None
+                else Judgments(request.judged[task.name], task.judged.unjudged),
+            )
+            for task in plan.tasks
+            for collection in [task.task.collection(task.data)]
+            for split in task.splits
+        ]
         self._cells: dict[tuple[int, int], Cell] = {}
         self._columns: dict[int, Sequence[Column]] = {}
         self._engines: dict[str, EngineInfo | SearchappError] = {}
@@ -424,12 +427,8 @@ class _Bench:
             except SearchappError as error:
                 self._engines[name] = error
 
-    def _folder(self, number: int) -> Path:
-        split = self._splits[number]
-        return self._plan.out / split.task.name / split.split
-
     def _path(self, number: int, system: int) -> Path:
-        return self._folder(number) / self._systems[system].engine / self._recipes[system].name
+        return self._splits[number].folder / self._systems[system].engine / self._recipes[system].name
 
     def _check(self, number: int, system: int, waiting: deque[_Job]) -> None:
         """Keep a cell that is as it would be now, or have it ranked."""
@@ -495,7 +494,7 @@ class _Bench:
             return None
         if job.what is _What.rank:
             return self._rank(job.split, job.system)
-        return self._score(job.split)
+        return scored_columns(self._scored_split(job.split))
 
     def _index(self, number: int, system: int) -> None:
         split, settings = self._splits[number], self._settings[self._systems[system].engine]
@@ -518,9 +517,6 @@ class _Bench:
         if made.shortfall:
             warnings.append(f"the run has no official file: {made.shortfall}")
         return replace(self._cell(number, system, made.manifest), made=True, warnings=tuple(warnings))
-
-    def _score(self, number: int) -> Sequence[Column]:
-        return scored_columns(self._scored_split(number))
 
     # What came of it
 
@@ -563,25 +559,9 @@ class _Bench:
             return False
         return True
 
-    def _scored_split(self, number: int) -> ScoredSplit:
-        split = self._splits[number]
-        return ScoredSplit(
-            task=split.task,
-            split=split.split,
-            collection=split.collection,
-            folder=self._folder(number),
-            out=self._plan.out,
-            systems=self._systems,
-            baseline=self._baseline,
-            cells=tuple(self._cells.get((number, system)) for system in range(len(self._systems))),
-            testing=Testing(self._plan.permutations, self._plan.seed, jointly=False),
-            judgments=self._judgments(split.task),
-        )
-
-    def _judgments(self, task: BenchTask) -> Judgments | None:
-        if task.judged is None:
-            return None
-        return Judgments(self._request.judged[task.name], task.judged.unjudged)
+    def _scored_split(self, number: int) -> BenchSplit:
+        cells = tuple(self._cells.get((number, system)) for system in range(len(self._systems)))
+        return replace(self._splits[number], cells=cells)
 
     def _cell(self, number: int, system: int, manifest: Manifest) -> Cell:
         return Cell(self._named(number, system), manifest.digest, seconds=manifest.seconds)

@@ -11,14 +11,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from searchapp import resources
-from searchapp.app.comparison import Corrected, Difference, Measured
+from searchapp.app.comparison import Difference, Measured
 from searchapp.errors import DataError, UsageError
-from searchapp.files import whole_file
+from searchapp.files import whole_file, without_nan
 
 FILE = "bench.json"
 FORMAT = 1
@@ -145,8 +147,17 @@ def write_bench(result: BenchResult) -> None:
     Raises:
         SearchappError: it can't be written.
     """
-    text = json.dumps(without_nan(result.to_json()), indent=1, ensure_ascii=False, allow_nan=False)
-    with whole_file(result.folder / FILE) as file:
+    write_json(result.folder / FILE, result.to_json(), indent=1)
+
+
+def write_json(path: Path, described: Any, indent: int | None = None) -> None:
+    """Write JSON, whole or not at all, with null in the place of what is not a number.
+
+    Raises:
+        SearchappError: it can't be written.
+    """
+    text = json.dumps(without_nan(described, None), indent=indent, ensure_ascii=False, allow_nan=False)
+    with whole_file(path) as file:
         file.write(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
@@ -178,80 +189,40 @@ def read_bench(folder: Path) -> BenchResult:
 
 
 def _result(folder: Path, described: Mapping[str, Any]) -> BenchResult:
-    systems = tuple(System(**one) for one in described["systems"])
-    baseline = described["baseline"]
-    if not isinstance(baseline, int) or not 0 <= baseline < len(systems):
-        raise ValueError(f"baseline {baseline!r}")
-    columns = tuple(column_of(one) for one in described["columns"])
-    for column in columns:
-        if {len(column.cells), *(len(one.figures) for one in column.measures)} != {len(systems)}:
+    found: BenchResult = record_of(BenchResult, {**described, "folder": folder})
+    systems = len(found.systems)
+    if not 0 <= found.baseline < systems:
+        raise ValueError(f"baseline {found.baseline}")
+    for column in found.columns:
+        counts = {len(held) for one in column.measures for held in (one.figures, one.differences)}
+        if {len(column.cells), *counts} != {systems}:
             raise ValueError(f"{column.name} has not a cell for each system")
-    return BenchResult(
-        folder=folder,
-        file=str(described["file"]),
-        searchapp=str(described["searchapp"]),
-        created=str(described["created"]),
-        baseline=baseline,
-        systems=systems,
-        columns=columns,
-        permutations=int(described["permutations"]),
-        seed=int(described["seed"]),
-        notes=tuple(map(str, described["notes"])),
-    )
+    return found
 
 
-def column_of(described: Mapping[str, Any]) -> Column:
-    """A column as `dataclasses.asdict` describes it, read back."""
-    return Column(
-        task=str(described["task"]),
-        split=str(described["split"]),
-        group=None if described["group"] is None else str(described["group"]),
-        cells=tuple(
-            None if one is None else Cell(**{**one, "warnings": tuple(map(str, one["warnings"]))})
-            for one in described["cells"]
-        ),
-        measures=tuple(_measure(one) for one in described["measures"]),
-        warnings=tuple(map(str, described["warnings"])),
-    )
+_type_hints = cache(get_type_hints)
 
 
-def _measure(described: Mapping[str, Any]) -> BenchMeasure:
-    figures = tuple(None if one is None else float(one) for one in described["figures"])
-    differences = tuple(None if one is None else _difference(one) for one in described["differences"])
-    if len(figures) != len(differences):
-        raise ValueError("figures and differences are not of the same systems")
-    return BenchMeasure(
-        str(described["name"]),
-        bool(described["is_official"]),
-        int(described["topics"]),
-        figures,
-        differences,
-    )
+def record_of(kind: Any, value: Any) -> Any:
+    """Read back as a type what `dataclasses.asdict` and JSON have made of it; null is nan where a number must be.
 
-
-def _difference(described: Mapping[str, Any]) -> Difference:
-    corrected = {
-        str(test): Corrected(**{name: _number(value) for name, value in held.items()})
-        for test, held in described["corrected"].items()
-    }
-    mean, low, high, effect = (_number(described[name]) for name in ("mean", "low", "high", "effect"))
-    wins, ties, losses = (int(described[name]) for name in ("wins", "ties", "losses"))
-    return Difference(mean, low, high, wins, ties, losses, effect, corrected)
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
-
-
-def without_nan(value: Any) -> Any:
-    """The same with null in the place of what is not a number, which JSON can't hold."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(item) for item in value]
-    return value
+    Raises:
+        KeyError: a field is missing.
+        TypeError, ValueError: it is of another type.
+    """
+    of, parts = get_origin(kind), get_args(kind)
+    if of is UnionType:
+        return None if value is None else record_of(parts[0], value)
+    if of is tuple:
+        return tuple(record_of(parts[0], one) for one in value)
+    if of is Mapping:
+        return {str(name): record_of(parts[1], one) for name, one in dict(value).items()}
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = _type_hints(kind)
+        return kind(**{one.name: record_of(hints[one.name], value[one.name]) for one in fields(kind)})
+    if kind is float:
+        return math.nan if value is None else float(value)
+    return value if kind is Any else kind(value)
 
 
 def measure_of(

@@ -27,9 +27,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from searchapp.app.evaluate import field_figures, official_figures
+from searchapp.app.evaluate import GoldSource, field_figures, official_figures
 from searchapp.app.index import lenient_advice, open_index, require_documents
 from searchapp.app.models import Models, signal_inputs
 from searchapp.app.topic_figures import topic_ids
@@ -47,7 +47,7 @@ from searchapp.progress import Progress, Silent
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Inputs, Need, Solved
-from searchapp.tasks.base import Collection, DocumentSource, Grades, Part, Submission, Task
+from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
 from searchapp.tasks.splits import FOLD_COUNT, FOLD_SEED, fold_number
 
 TAG = "cross-validation"
@@ -178,41 +178,11 @@ class WithoutFold:
         self._topics = topics
         self._solved = solved
 
-    @property
-    def folder(self) -> Path:
-        return self._whole.folder
-
-    @property
-    def documents(self) -> DocumentSource:
-        return self._whole.documents
-
-    @property
-    def indexes(self) -> Mapping[str, DocumentSource]:
-        return self._whole.indexes
-
-    def index_of(self, split: str) -> str:
-        return self._whole.index_of(split)
-
-    def with_indexes(self, names: Mapping[str, str]) -> Collection:
+    def with_indexes(self, names: Mapping[str, str]) -> WithoutFold:
         return WithoutFold(self._whole.with_indexes(names), self._topics, self._solved)
 
-    def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:
-        return self._whole.layout(split, solved=solved)
-
-    def split_files(self, split: str) -> list[Path]:
-        return self._whole.split_files(split)
-
-    def gold_files(self, split: str) -> list[Path]:
-        return self._whole.gold_files(split)
-
-    def solved_splits(self, split: str) -> tuple[str, ...]:
-        return self._whole.solved_splits(split)
-
-    def solved_by(self, splits: Sequence[str]) -> Collection:
+    def solved_by(self, splits: Sequence[str]) -> WithoutFold:
         return WithoutFold(self._whole.solved_by(splits), self._topics, self._solved)
-
-    def example_files(self, split: str) -> list[Path]:
-        return self._whole.example_files(split)
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:  # noqa: ARG002  # they have been checked
         return list(self._topics)
@@ -220,14 +190,9 @@ class WithoutFold:
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:  # noqa: ARG002  # as the topics
         return iter(self._solved)
 
-    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
-        return self._whole.judged_example(topic, grades)
-
-    def check_split(self, split: str, problems: Problems) -> int:
-        return self._whole.check_split(split, problems)
-
-    def is_masked(self, split: str) -> bool:
-        return self._whole.is_masked(split)
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is that of the whole collection."""
+        return getattr(self._whole, name)
 
 
 FEW = 50
@@ -350,6 +315,22 @@ class CrossValidation:
         return self._gold.measure
 
     @property
+    def depth(self) -> int:
+        """How many documents each topic is ranked to."""
+        return self.request.depth or self.request.task.info.default_depth
+
+    def source(self, split: str, measures: tuple[str, ...]) -> GoldSource:
+        """What rankings of a split are scored against, by these measures beside the official figures."""
+        request = self.request
+        return GoldSource(
+            task=request.task.reference,
+            data=request.collection.folder,
+            split=split,
+            options=request.options,
+            measures=measures,
+        )
+
+    @property
     def topics(self) -> tuple[str, ...]:
         """The ids of the topics that have gold, in the order of their splits and files."""
         return tuple(topic.id for topics in self._gold.by_split.values() for topic in topics)
@@ -390,12 +371,11 @@ class CrossValidation:
             DataError: a fold has no solved topics, or too few for the recipe.
         """
         rankings: dict[str, Ranking] = {}
-        depth = self.request.depth or self.request.task.info.default_depth
         for fold in self._folds:
             wanted = [topic for topic in fold.topics if only is None or topic.id in only]
             if wanted:
                 ranker = Ranker(recipe, self._inputs(fold, scoring))
-                rankings |= {one.topic_id: one for one in ranker.rank(wanted, depth, TAG)}
+                rankings |= {one.topic_id: one for one in ranker.rank(wanted, self.depth, TAG)}
         values: dict[str, float] = {}
         for split in self.request.splits:
             values |= self._gold.values(split, rankings)
@@ -521,7 +501,7 @@ class CrossValidation:
         request = self.request
         settings = replace(self._settings, home=home)
         engine = self._open.enter_context(closing(open_on_disk(settings, REMEMBERED)))
-        view = WithoutFold(request.collection, topics, solved)
+        view = cast(Collection, WithoutFold(request.collection, topics, solved))
         inputs = signal_inputs(
             request.task,
             engine,

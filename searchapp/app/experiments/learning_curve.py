@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from searchapp.app.comparison import Scoring, measure_names, scored_rankings
@@ -17,7 +17,6 @@ from searchapp.app.evaluate import GoldSource
 from searchapp.app.experiments.cross_validation import CrossValidation, CrossValidationRequest
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
-from searchapp.evaluation.base import ScorerOptions
 from searchapp.evaluation.measures import require_measures
 from searchapp.evaluation.significance import PairTests, mean, pair_tests, paired
 from searchapp.formats.problems import Problems
@@ -26,7 +25,7 @@ from searchapp.progress import Advance, Progress
 from searchapp.ranking.ranker import Apart, Ranker, depending, learning
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Signal
-from searchapp.tasks.base import Collection, Grades, Task
+from searchapp.tasks.base import Grades
 from searchapp.text import counted
 
 
@@ -34,27 +33,23 @@ from searchapp.text import counted
 class LearningPoint:
     """So many judged topics, with so many `judgments` on average.
 
-    `values` has the score of each sample of so many topics. `gain` tests the scores of topics, each the mean over the
-    samples, against those of the first point: None for the first point itself.
+    `values` has the score of each sample of so many topics, `score` is their mean. `gain` tests the scores of topics,
+    each the mean over the samples, against those of the first point: None for the first point itself.
     """
 
     judged: int
     judgments: float
+    score: float
     values: tuple[float, ...]
     gain: PairTests | None = None
-
-    @property
-    def score(self) -> float:
-        """The mean over the samples."""
-        return mean(self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
     """The score of `unjudged` topics by the number of judged ones, of which there can be `can_be_judged`.
 
-    `solved` topics are so from the beginning. `by_people` says that the judgments are those of people; otherwise gold
-    stands in for them.
+    `official` says whether the measure ranks submissions. `solved` topics are so from the beginning. `judgments` are
+    those of "people", or "gold" stands in for them.
     """
 
     task: str
@@ -62,41 +57,18 @@ class LearningCurve:
     recipe: Mapping[str, Any]
     depth: int
     measure: str
-    is_official: bool
+    official: bool
     unjudged: int
     can_be_judged: int
     solved: int
-    by_people: bool
+    judgments: str
     repetitions: int
     seed: int
     points: tuple[LearningPoint, ...]
 
     def to_json(self) -> dict[str, Any]:
         """What `learning-curve --json` prints."""
-        return {
-            "task": self.task,
-            "split": self.split,
-            "recipe": dict(self.recipe),
-            "depth": self.depth,
-            "measure": self.measure,
-            "official": self.is_official,
-            "unjudged": self.unjudged,
-            "can_be_judged": self.can_be_judged,
-            "solved": self.solved,
-            "judgments": "people" if self.by_people else "gold",
-            "repetitions": self.repetitions,
-            "seed": self.seed,
-            "points": [
-                {
-                    "judged": one.judged,
-                    "judgments": one.judgments,
-                    "score": one.score,
-                    "values": list(one.values),
-                    "gain": None if one.gain is None else one.gain.to_json(),
-                }
-                for one in self.points
-            ],
-        }
+        return asdict(self)
 
 
 TAG = "learning-curve"
@@ -111,29 +83,27 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class LearningRequest:
-    """What is learned from, and what is scored.
+    """What is learned from, and what is scored: the topics of one split, under the measure of `validation`.
 
     `points` are numbers of judged topics, by default 0 and halvings of as many as can be. `unjudged` is how many topics
     are scored, by default half of those with gold or, with the judgments of people, all that nobody has judged.
     `judged` has these judgments; without, the gold stands in for them. Each point at which samples differ is an average
-    over `repetitions` of them. With `alone` judged topics are the only solved ones. `measure` is the official one by
-    default.
+    over `repetitions` of them. With `alone` judged topics are the only solved ones.
     """
 
-    task: Task
-    collection: Collection
-    split: str
+    validation: CrossValidationRequest
     recipe: Recipe
-    depth: int
     points: tuple[int, ...] = ()
     unjudged: int | None = None
     judged: Grades | None = None
     repetitions: int = REPETITIONS
     seed: int = SEED
     alone: bool = False
-    measure: str | None = None
-    lenient: bool = False
-    options: ScorerOptions = field(default_factory=ScorerOptions)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measure that is asked for, none for the official one."""
+        return () if self.validation.measure is None else (self.validation.measure,)
 
 
 def learning_curve(request: LearningRequest, settings: Settings, progress: Progress) -> LearningCurve:
@@ -148,17 +118,9 @@ def learning_curve(request: LearningRequest, settings: Settings, progress: Progr
         raise UsageError(
             f"the recipe {request.recipe.name} does not learn from solved topics: choose one that does"
         )
-    if request.measure is not None:
-        require_measures(Scoring(GoldSource(measures=(request.measure,))).measures(request.task))
-    asked = CrossValidationRequest(
-        request.task,
-        request.collection,
-        (request.split,),
-        depth=request.depth,
-        lenient=request.lenient,
-        options=request.options,
-    )
-    with CrossValidation(asked, settings, progress) as validation:
+    if request.measures:
+        require_measures(Scoring(GoldSource(measures=request.measures)).measures(request.validation.task))
+    with CrossValidation(request.validation, settings, progress) as validation:
         return _Learning(request, validation).curve(progress)
 
 
@@ -166,27 +128,19 @@ class _Learning:
     def __init__(self, request: LearningRequest, validation: CrossValidation) -> None:
         self._request = request
         self._validation = validation
-        task, collection, split = request.task, request.collection, request.split
-        measures = () if request.measure is None else (request.measure,)
-        self._scoring = Scoring(
-            GoldSource(
-                task=task.reference,
-                data=collection.folder,
-                split=split,
-                options=request.options,
-                measures=measures,
-            )
-        )
-        self._gold = self._scoring.grades(task, self._scoring.source)
+        self._task, collection = validation.request.task, validation.request.collection
+        (self._split,) = validation.request.splits
+        self._scoring = Scoring(validation.source(self._split, request.measures))
+        self._gold = self._scoring.grades(self._task, self._scoring.source)
         topics = {topic.id: topic for fold in validation.folds for topic in fold.topics}
         # In the order of their file, whatever the folds are.
         self._topics = [topics[topic] for topic in validation.topics]
-        if split in collection.solved_splits(split):
+        if self._split in collection.solved_splits(self._split):
             raise UsageError(
-                f"the topics of {task.name} {split} are solved ones themselves, so that nothing is left to judge: "
-                "choose a split that is ranked by others"
+                f"the topics of {self._task.name} {self._split} are solved ones themselves, so that nothing is left to "
+                "judge: choose a split that is ranked by others"
             )
-        solved = collection.examples(split, Problems(lenient=True))
+        solved = collection.examples(self._split, Problems(lenient=True))
         others = [one for one in solved if one.topic.id not in topics]
         self._solved: Sequence[Example] = [] if request.alone else others
         self._pool, self._scored = self._divided()
@@ -212,25 +166,27 @@ class _Learning:
                     if (known := [one[topic.id] for one in values if topic.id in one])
                 }
                 first = first or of_topics
+                of_samples = tuple(mean(list(one.values())) for one in values)
                 found.append(
                     LearningPoint(
                         judged=point,
                         judgments=mean([self._judgments(sample) for sample in samples[point]]),
-                        values=tuple(mean(list(one.values())) for one in values),
+                        score=mean(of_samples),
+                        values=of_samples,
                         gain=pair_tests(paired(first, of_topics)) if point != points[0] else None,
                     )
                 )
         return LearningCurve(
-            task=request.task.name,
-            split=request.split,
+            task=self._task.name,
+            split=self._split,
             recipe=request.recipe.manifest(),
-            depth=request.depth,
+            depth=self._validation.depth,
             measure=self._measure,
-            is_official=self._is_official,
+            official=self._is_official,
             unjudged=len(self._scored),
             can_be_judged=len(self._pool),
             solved=len(self._solved),
-            by_people=request.judged is not None,
+            judgments="gold" if request.judged is None else "people",
             repetitions=request.repetitions,
             seed=request.seed,
             points=tuple(found),
@@ -251,7 +207,7 @@ class _Learning:
         if not pool or not scored:
             what = "judged" if not pool else "left unjudged"
             raise UsageError(
-                f"no topic of {request.task.name} {request.split} with gold is {what}: "
+                f"no topic of {self._task.name} {self._split} with gold is {what}: "
                 + ("judge some of its topics, not all" if request.judged is not None else "lower --unjudged")
             )
         chosen = {topic.id for topic in scored}
@@ -288,7 +244,6 @@ class _Learning:
 
     def _values(self, sample: Sequence[Topic], advance: Advance) -> Values:
         """The value of each scored topic where a sample is judged."""
-        request = self._request
         rankings = {one.topic_id: one for one in self._ranked(sample)}
         # The official scorers stop at a topic that has no ranking: any one will do, and its value is left out.
         filler = next(iter(rankings.values()))
@@ -297,8 +252,8 @@ class _Learning:
             tuple(rankings.get(topic.id, replace(filler, topic_id=topic.id)) for topic in self._topics),
         )
         name = counted(len(sample), "judged topic")
-        scored = scored_rankings(name, run, self._scoring, request.task, self._gold)
-        names = measure_names([scored], () if request.measure is None else (request.measure,))
+        scored = scored_rankings(name, run, self._scoring, self._task, self._gold)
+        names = measure_names([scored], self._request.measures)
         self._measure = names[0]
         self._is_official = names[0] == scored.evaluation.official.measure
         values = scored.values[names[0]]
@@ -312,8 +267,9 @@ class _Learning:
         return [signal for place, signal in enumerate(signals) if place not in changing]
 
     def _ranked(self, sample: Sequence[Topic]) -> Run:
-        request, recipe = self._request, self._request.recipe
-        examples = [request.collection.judged_example(topic, self._grades[topic.id]) for topic in sample]
+        recipe, depth = self._request.recipe, self._validation.depth
+        collection = self._validation.request.collection
+        examples = [collection.judged_example(topic, self._grades[topic.id]) for topic in sample]
         # What has no answer teaches nothing.
         known = {one.topic.id: one for one in (*self._solved, *(one for one in examples if one.gold))}
         fold = self._validation.ranked_by(self._scored, list(known.values()))
@@ -324,10 +280,10 @@ class _Learning:
                     f"nothing can be learned from {counted(len(sample), 'judged topic')} without an answer"
                 )
             plain = replace(recipe, signals=tuple(fixed), fusion=recipe.fusion.unlearned)
-            return Ranker(plain, fold.inputs).rank(self._scored, request.depth, TAG)
+            return Ranker(plain, fold.inputs).rank(self._scored, depth, TAG)
         again = learning(recipe.signals)
         try:
-            apart = Apart(recipe, fold.inputs, self._scored, request.depth, before=self._before, again=again)
+            apart = Apart(recipe, fold.inputs, self._scored, depth, before=self._before, again=again)
         except DataError as error:
             raise DataError(f"with {counted(len(sample), 'judged topic')}, {error}") from error
         self._before = apart

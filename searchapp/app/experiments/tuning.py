@@ -503,17 +503,12 @@ class _Tuning:
             "seed": validation.seed,
             "folds": len(self._validation.sizes),
             "measure": self._validation.measure,
-            "depth": self._depth,
+            "depth": self._validation.depth,
             "lenient": validation.lenient,
             "options": {key: str(value) for key, value in asdict(validation.options).items() if value},
             "mappings": {part: digest_json(mapping) for part, mapping in self._names.mappings.items()},
             "data_digests": data_digests(collection.folder, self._validation.files),
         }
-
-    @property
-    def _depth(self) -> int:
-        validation = self._request.validation
-        return validation.depth or validation.task.info.default_depth
 
     # Trials
 
@@ -624,7 +619,7 @@ class _Tuning:
                 dict.fromkeys(
                     warning
                     for recipe in (self._names.recipe, best.recipe)
-                    for warning in recipe.raised(self._depth)
+                    for warning in recipe.raised(self._validation.depth)
                 )
             ),
         )
