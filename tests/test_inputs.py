@@ -144,7 +144,7 @@ def test_a_pipe_that_is_open_already_is_read_to_its_end() -> None:
 
 OWN_FILES = {
     "app/evaluate.py": "written there",
-    "app/line_cache.py": "written there",
+    "app/json_lines.py": "written there",
     "cli/__init__.py": "nothing to write to",
     "fetching/download.py": "searchapp's own, below a folder of its own",
     "fetching/fetch.py": "written there",

@@ -9,10 +9,11 @@ import platform
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 import searchapp
 from searchapp import tasks
@@ -34,44 +35,6 @@ from searchapp.text import counted
 
 NEEDED = "reading"
 """The use without which nothing works."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrivilegeFinding:
-    """What was found of the rights for one use; `enough` is None where it could not be found out."""
-
-    name: str
-    enough: bool | None
-    needed: bool
-    sentence: str
-
-
-def privilege_findings(settings: Settings) -> Iterator[PrivilegeFinding]:
-    """What the settings' user may do on the server, for each use of it."""
-    try:
-        with closing(open_server(settings)) as server:
-            uses = server.rights()
-    except SearchappError as error:
-        yield PrivilegeFinding("rights", None, False, f"not looked at: {error}")
-        return
-    if uses is None:
-        yield PrivilegeFinding(
-            "rights", True, False, "the server's security is off: everybody may do everything there"
-        )
-        return
-    for one in uses:
-        if one.missing:
-            sentence = (
-                f"missing: {'; '.join(one.missing)}; needed for {one.use}: `searchapp doctor --roles` "
-                "prints a role that has it"
-            )
-        else:
-            sentence = f"all that it takes for {one.use}"
-        yield PrivilegeFinding(
-            f"rights for {one.use_name}", not one.missing, one.use_name == NEEDED, sentence
-        )
-
-
 SILENT = Silent()
 LEAST_FREE_BYTES = 1 << 30
 LIBRARIES = ("elasticsearch", "ir-measures", "numpy", "regex", "rich", "typer")
@@ -178,10 +141,27 @@ def _reachable(settings: Settings) -> Check:
 
 
 def _rights(settings: Settings) -> Iterator[Check]:
-    """What this user may do on the server: who may not even read can do nothing there."""
-    for one in privilege_findings(settings):
-        lacking = Verdict.failed if one.needed else Verdict.warning
-        yield Check(one.name, Verdict.ok if one.enough else lacking, one.sentence)
+    """Check for each use of the server whether its user may do it; one who may not even read can do nothing there."""
+    try:
+        with closing(open_server(settings)) as server:
+            uses = server.rights()
+    except SearchappError as error:
+        yield Check("rights", Verdict.warning, f"not looked at: {error}")
+        return
+    if uses is None:
+        yield Check("rights", Verdict.ok, "the server's security is off: everybody may do everything there")
+        return
+    for one in uses:
+        name = f"rights for {one.use_name}"
+        if one.missing:
+            verdict = Verdict.failed if one.use_name == NEEDED else Verdict.warning
+            finding = (
+                f"missing: {'; '.join(one.missing)}; needed for {one.use}: `searchapp doctor --roles` "
+                "prints a role that has it"
+            )
+            yield Check(name, verdict, finding)
+        else:
+            yield Check(name, Verdict.ok, f"all that it takes for {one.use}")
 
 
 def _server(settings: Settings) -> Iterator[Check]:
@@ -201,23 +181,22 @@ def _server(settings: Settings) -> Iterator[Check]:
 
 
 def _nodes(survey: Survey) -> Check:
-    name = "nodes"
+    nodes = partial(Check, "nodes")
     if survey.is_serverless:
-        return Check(
-            name,
-            Verdict.ok,
+        finding = (
             "a serverless project, which chooses shards and replicas by itself and does not show what they hold; "
-            "whether scores are the same is looked at below",
+            "whether scores are the same is looked at below"
         )
+        return nodes(Verdict.ok, finding)
     if survey.nodes is None:
-        return Check(name, Verdict.ok, "not known: these credentials may not ask for them, and need not")
+        return nodes(Verdict.ok, "not known: these credentials may not ask for them, and need not")
     each = " and ".join(f"{number} of version {version}" for version, number in survey.nodes.items())
     finding = f"{each}; the cluster is {survey.health}"
     if len(survey.nodes) > 1:
-        return Check(name, Verdict.warning, f"{finding}: it is being upgraded, and should not be left so")
+        return nodes(Verdict.warning, f"{finding}: it is being upgraded, and should not be left so")
     if survey.health == "red":
-        return Check(name, Verdict.warning, f"{finding}: some shards have no node")
-    return Check(name, Verdict.ok, finding)
+        return nodes(Verdict.warning, f"{finding}: some shards have no node")
+    return nodes(Verdict.ok, finding)
 
 
 def _spread(name: str, index: ShardedIndex) -> Check:
@@ -250,18 +229,19 @@ def _indexes(settings: Settings) -> Iterator[Check]:
 
 
 def _index(engine: Engine, name: str) -> Check:
+    check = partial(Check, f"index {name}")
     try:
         info = engine.index_info(name)
         flaw = engine.flaw(name)
     except SearchappError as error:
-        return Check(f"index {name}", Verdict.failed, str(error))
+        return check(Verdict.failed, str(error))
     if flaw:
-        return Check(f"index {name}", Verdict.failed, f"{flaw}: {remedy(name)}")
+        return check(Verdict.failed, f"{flaw}: {remedy(name)}")
     if info is None and _should_serve(engine, name):
-        return Check(f"index {name}", Verdict.warning, "none that can be used, see its files below")
+        return check(Verdict.warning, "none that can be used, see its files below")
     if info is None:
-        return Check(f"index {name}", Verdict.ok, f"none yet: `searchapp index {name} --data DIR` makes one")
-    return Check(f"index {name}", Verdict.ok, f"{counted(info.documents, 'document')}, built {info.created}")
+        return check(Verdict.ok, f"none yet: `searchapp index {name} --data DIR` makes one")
+    return check(Verdict.ok, f"{counted(info.documents, 'document')}, built {info.created}")
 
 
 def _should_serve(engine: Engine, name: str) -> bool:
@@ -304,22 +284,23 @@ def _files(settings: Settings, progress: Progress) -> Iterator[Check]:
 
 
 def _file_check(engine: OnDisk, name: str, progress: Progress) -> Check | None:
+    check = partial(Check, f"files of {name}")
     try:
         info = engine.verify(name, progress)
     except Damaged as error:
         task = next((one for one in tasks.names() if name in tasks.load(one).info.index_names), name)
         finding = f"damaged ({error.problem}): build it again with `searchapp index {task} --data DIR`"
-        return Check(f"files of {name}", Verdict.failed, finding)
+        return check(Verdict.failed, finding)
     except SearchappError as error:
-        return Check(f"files of {name}", Verdict.failed, str(error))
+        return check(Verdict.failed, str(error))
     if info is None:
         return None  # removed a moment ago
-    return Check(f"files of {name}", Verdict.ok, "sound, every file has the digest it was written with")
+    return check(Verdict.ok, "sound, every file has the digest it was written with")
 
 
 def _agreement(settings: Settings) -> Check:
     """Rank the sample's dev topics on both engines, in indexes made for it, and compare every id and score."""
-    name = "engines agree"
+    agree = partial(Check, "engines agree")
     trial = dataclasses.replace(
         settings, index_prefix=f"{settings.index_prefix}-doctor-{secrets.token_hex(3)}"
     )
@@ -327,24 +308,21 @@ def _agreement(settings: Settings) -> Check:
         server = open_server(trial)
     except EngineError as error:
         if settings.uses_server:
-            return Check(name, Verdict.failed, f"not compared: {error}")
-        return Check(
-            name,
-            Verdict.ok,
-            f"not compared: no Elasticsearch answers at {settings.address}, and none is needed",
-        )
+            return agree(Verdict.failed, f"not compared: {error}")
+        finding = f"not compared: no Elasticsearch answers at {settings.address}, and none is needed"
+        return agree(Verdict.ok, finding)
     embedded = open_on_disk(trial)
     with closing(server), closing(embedded):
         task = tasks.load("nlps")
         try:
             theirs, ours = (_trial_rankings(engine, task) for engine in (server, embedded))
         except SearchappError as error:
-            return Check(name, Verdict.warning, f"not compared: {error}")
+            return agree(Verdict.warning, f"not compared: {error}")
     different = [a.topic_id for a, b in zip(theirs, ours, strict=True) if a != b]
     if different:
         finding = f"topics {', '.join(different)} of the sample rank differently: please report it"
-        return Check(name, Verdict.failed, finding)
-    return Check(name, Verdict.ok, f"{len(ours)} topics of the sample have the same ids and scores on both")
+        return agree(Verdict.failed, finding)
+    return agree(Verdict.ok, f"{len(ours)} topics of the sample have the same ids and scores on both")
 
 
 def _trial_rankings(engine: Engine, task: Task) -> tuple[Ranking, ...]:
@@ -356,12 +334,5 @@ def _trial_rankings(engine: Engine, task: Task) -> tuple[Ranking, ...]:
         ranker = Ranker(recipe, Inputs(engine.open(task.name)))
         return ranker.rank(topics, task.info.default_depth, "doctor").rankings
     finally:
-        _quietly(lambda: engine.remove(task.name))
-
-
-def _quietly(action: Callable[[], None]) -> None:
-    """Tidy up; an engine that fails at that has failed before, and the first failure is what is reported."""
-    try:
-        action()
-    except SearchappError:
-        return
+        with suppress(SearchappError):  # an engine that fails at that has failed before, which is reported
+            engine.remove(task.name)

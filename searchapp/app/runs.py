@@ -13,14 +13,14 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import searchapp
 from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
-from searchapp.app.line_cache import KeptLines
+from searchapp.app.json_lines import JsonLines
 from searchapp.errors import SearchappError
 from searchapp.files import digest_json
 from searchapp.runs import directory as of_runs
@@ -83,8 +83,8 @@ def recent_runs(home: Path, folder: Path) -> list[KnownRun]:
     return latest[:RECENT]
 
 
-def _kept(home: Path) -> KeptLines:
-    return KeptLines(home / RUNS_FILE, MOST_RUNS, file_names=True)
+def _kept(home: Path) -> JsonLines:
+    return JsonLines(home / RUNS_FILE, MOST_RUNS, file_names=True)
 
 
 def _remembered(home: Path) -> Sequence[Path]:
@@ -119,7 +119,7 @@ class Figures:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._kept = KeptLines(home / FIGURES_FILE, MOST_FIGURES)
+        self._kept = JsonLines(home / FIGURES_FILE, MOST_FIGURES)
         self._known: dict[str, Figure] = {}
         for one in self._kept.read():
             key, measure, value = one.get("key"), one.get("measure"), one.get("value")
@@ -188,9 +188,7 @@ class ListedRun:
             "hits": made.hits,
             "depth": made.depth,
             "created": made.created,
-            "official": None
-            if self.figure is None
-            else {"measure": self.figure.measure, "value": self.figure.value},
+            "official": None if self.figure is None else asdict(self.figure),
             "digest": made.digest,
         }
 

@@ -4,22 +4,18 @@
     <home>/saved-searches.jsonl     {"task": "nlps", "name": "groups", "text": "normal subgroup", "recipe": null, ...}
     <home>/positions.jsonl          {"task": "nlps", "text": "normal subgroup", "cursor": 3, "widths": {}, ...}
 
-Recent searches are a cache. Of the other two files, one process at a time reads, changes and replaces the
-whole; a line that can't be read is kept, since a newer searchapp may have written it.
+Recent searches are a cache.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
-from searchapp.app.line_cache import KeptLines
+from searchapp.app.json_lines import Described, JsonLines
 from searchapp.errors import SearchappError, UsageError
-from searchapp.files import locked, parse_json, read_bytes, unreadable, whole_file
 from searchapp.ranking.query_language import Filter
 from searchapp.text import refused
 
@@ -36,7 +32,7 @@ class Past:
     """The searches of a task, the latest first, each once."""
 
     def __init__(self, home: Path, task: str) -> None:
-        self._kept = KeptLines(home / RECENT_FILE, MOST_RECENT)
+        self._kept = JsonLines(home / RECENT_FILE, MOST_RECENT)
         self._task = task
         self.texts: list[str] = []
         for described in self._kept.read():
@@ -65,8 +61,6 @@ LONGEST_NAME = 100
 FURTHEST = 10_000
 """Further down than at this hit nothing is opened again: to get there would take long."""
 
-Described = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class KeptSearch:
@@ -77,16 +71,6 @@ class KeptSearch:
     filters: tuple[Filter, ...] = ()
     like: str | None = None
     literal: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields of a line."""
-        return {
-            "text": self.text,
-            "recipe": self.recipe,
-            "filters": [{"field": one.field, "value": one.value} for one in self.filters],
-            "like": self.like,
-            "literal": self.literal,
-        }
 
     @classmethod
     def from_json(cls, described: Described) -> KeptSearch:
@@ -113,18 +97,17 @@ class Saved:
     """The searches of a task that were saved, by their names."""
 
     def __init__(self, home: Path, task: str) -> None:
-        self._path = home / SAVED
+        self._kept = JsonLines(home / SAVED)
         self._task = task
 
     def searches(self) -> dict[str, KeptSearch]:
         """All of them, the latest first; none where the file can't be read."""
         found: dict[str, KeptSearch] = {}
-        with suppress(SearchappError):
-            for _line, described in _lines(self._path):
-                with suppress(ValueError, KeyError, TypeError, AttributeError):
-                    if self._is_of_task(described) and 0 < len(described["name"].strip()) <= LONGEST_NAME:
-                        found.pop(described["name"], None)
-                        found[described["name"]] = KeptSearch.from_json(described)
+        for described in self._kept.read():
+            with suppress(ValueError, KeyError, TypeError, AttributeError):
+                if self._is_of_task(described) and 0 < len(described["name"].strip()) <= LONGEST_NAME:
+                    found.pop(described["name"], None)
+                    found[described["name"]] = KeptSearch.from_json(described)
         return dict(reversed(found.items()))
 
     def search(self, name: str) -> KeptSearch:
@@ -153,8 +136,8 @@ class Saved:
             raise UsageError(f"the name of a search has 1 to {LONGEST_NAME} characters")
         if len(search.text) > LONGEST:
             raise UsageError(f"a text of more than {LONGEST:,} characters is not saved")
-        line = {"task": self._task, "name": name, **search.to_json()}
-        _replace(self._path, lambda one: self._is_called(one, name), [line])
+        line = {"task": self._task, "name": name, **asdict(search)}
+        self._kept.replace(lambda one: self._is_called(one, name), [line])
 
     def delete(self, name: str) -> None:
         """Delete a search.
@@ -162,7 +145,7 @@ class Saved:
         Raises:
             SearchappError: the file can't be read or written.
         """
-        _replace(self._path, lambda one: self._is_called(one, name), [])
+        self._kept.replace(lambda one: self._is_called(one, name), [])
 
     def _is_called(self, described: Described, name: str) -> bool:
         return self._is_of_task(described) and described.get("name") == name
@@ -184,11 +167,10 @@ class LastPosition:
 def last_position(home: Path, task: str) -> LastPosition | None:
     """Where somebody left the search screen of a task; None if nobody did, or it can't be read."""
     found: LastPosition | None = None
-    with suppress(SearchappError):
-        for _line, described in _lines(home / POSITIONS):
-            with suppress(ValueError, KeyError, TypeError, AttributeError):
-                if described["task"] == task:
-                    found = _position(described)
+    for described in JsonLines(home / POSITIONS).read():
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            if described["task"] == task:
+                found = _position(described)
     return found
 
 
@@ -198,13 +180,13 @@ def keep_position(home: Path, task: str, position: LastPosition) -> None:
         return
     line = {
         "task": task,
-        **position.search.to_json(),
+        **asdict(position.search),
         "cursor": position.cursor,
         "cells": position.cells,
         "widths": dict(position.widths),
     }
     with suppress(SearchappError):
-        _replace(home / POSITIONS, lambda one: one.get("task") == task, [line])
+        JsonLines(home / POSITIONS).replace(lambda one: one.get("task") == task, [line])
 
 
 def _position(described: Described) -> LastPosition:
@@ -217,31 +199,3 @@ def _number(held: object) -> int:
     if not isinstance(held, int) or held < 0:
         raise ValueError("that is no number from 0 on")
     return held
-
-
-def _lines(path: Path) -> Iterator[tuple[bytes, Described]]:
-    """The lines of a file, and what each says: nothing if it can't be read.
-
-    Raises:
-        DataError: the file can't be read.
-    """
-    try:
-        held = read_bytes(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        raise unreadable(path, error) from error
-    for line in held.splitlines():
-        described: object = None
-        with suppress(ValueError):
-            described = parse_json(line.decode("utf-8"))
-        if line.strip():
-            yield line, described if isinstance(described, dict) else {}
-
-
-def _replace(path: Path, is_replaced: Callable[[Described], bool], by: Sequence[Described]) -> None:
-    with locked(path):
-        lines = [line for line, described in _lines(path) if not is_replaced(described)]
-        lines += [json.dumps(one, ensure_ascii=False).encode("utf-8", "replace") for one in by]
-        with whole_file(path) as file:
-            file.writelines(line + b"\n" for line in lines)

@@ -35,6 +35,7 @@ from searchapp.options import argument, flag, option
 from searchapp.tasks import catalogue
 
 if TYPE_CHECKING:
+    from searchapp.ranking.recipes import Recipe
     from searchapp.tasks.base import Task
 
 
@@ -529,6 +530,17 @@ def parameters_of(settings: list[str]) -> dict[str, object]:
         except ValueError:
             values[name] = text
     return values
+
+
+def recipe_of(task: Task, name: str | None, set_: list[str] | None) -> Recipe:
+    """The recipe of a name, or the task's own, with the parameters that `--set` changes.
+
+    Raises:
+        UsageError: there is no such recipe or parameter.
+    """
+    from searchapp.ranking import recipes
+
+    return recipes.load(task.recipe_book(), name or task.info.default_recipe, parameters_of(set_ or []))
 
 
 # Those of `evaluation.significance`, which takes NumPy to be imported.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from searchapp.cli.output import (
     warn_of_skipped,
 )
 from searchapp.config.settings import Settings
+from searchapp.engines import open_engine, open_server
 from searchapp.errors import EngineRefused, SearchappError, UsageError
 from searchapp.files import data_name
 from searchapp.options import argument, flag, option
@@ -77,7 +78,6 @@ def index(
     judgments name documents by their ids.
     """
     from searchapp.app.index import index_task, outcome_sentences
-    from searchapp.engines import open_engine
 
     loaded = load(task)
     collection = loaded.collection(data_of(settings, loaded, data))
@@ -151,7 +151,6 @@ def list_(settings: Settings, as_json: JsonOption = False) -> None:
     were killed, which the next build removes.
     """
     from searchapp.app import index
-    from searchapp.engines import open_engine
 
     with closing(open_engine(settings)) as engine:
         info, found = engine.info(), index.stored_versions(engine)
@@ -178,7 +177,6 @@ def remove(
     Only what searchapp has made with this SEARCHAPP_INDEX_PREFIX is removed.
     """
     from searchapp.app import index
-    from searchapp.engines import open_engine
 
     with closing(open_engine(settings)) as engine:
         found = index.named(index.stored_versions(engine), names)
@@ -211,14 +209,13 @@ def repair(
             "indexes of the embedded engine need no repair: give the address of an Elasticsearch with --url or "
             "SEARCHAPP_URL"
         )
-    from searchapp.engines import open_server
 
     with closing(open_server(settings, lambda sentence: say(settings, sentence))) as engine:
         found = index.stored_versions(engine)
         chosen = index.named(found, [name] if name else [one.name for one in found])
         repaired = [_repaired(engine, versions) for versions in chosen.values()]
     if as_json:
-        print_json({"indexes": [_described_repair(one) for one in repaired]})
+        print_json({"indexes": [{**asdict(one), "problem": one.problem or None} for one in repaired]})
     for one in repaired:
         if not as_json and (one.serving or one.removed):
             removed = f"; removed: {', '.join(one.removed)}" if one.removed else ""
@@ -282,15 +279,6 @@ def _repaired(engine: OnServer, versions: Sequence[StoredVersion]) -> Repair:
     if repaired.problem:
         return replace(repaired, problem=f"{repaired.problem}: {remedy(name, owner)}")
     return repaired
-
-
-def _described_repair(repair: Repair) -> dict[str, object]:
-    return {
-        "name": repair.name,
-        "serving": repair.serving,
-        "removed": list(repair.removed),
-        "problem": repair.problem or None,
-    }
 
 
 def _print(found: Sequence[StoredVersion]) -> None:

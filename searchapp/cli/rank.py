@@ -18,11 +18,12 @@ from searchapp.cli.commands import (
     TaskArgument,
     command,
     data_of,
-    parameters_of,
+    recipe_of,
 )
 from searchapp.cli.judgment_options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import for_person, print_json, say, warn, warn_of_skipped
 from searchapp.config.settings import Settings
+from searchapp.engines import open_engine
 from searchapp.errors import DataError
 from searchapp.formats.problems import some
 from searchapp.judging.judgments import Folding, Rule
@@ -71,15 +72,11 @@ def rank(
     """Rank the documents for every topic of a split and write a run directory."""
     from searchapp.app import runs
     from searchapp.app.rank import RunRequest, make_run
-    from searchapp.engines import open_engine
-    from searchapp.ranking import recipes
     from searchapp.runs import directory
 
     loaded = load(task)
     directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
-    chosen = recipes.load(
-        loaded.recipe_book(), recipe or loaded.info.default_recipe, parameters_of(set_ or [])
-    )
+    chosen = recipe_of(loaded, recipe, set_)
     collection = loaded.collection(data_of(settings, loaded, data))
     judged: tuple[Example, ...] = ()
     if with_judgments:
@@ -172,7 +169,6 @@ def rerun(
     """
     from searchapp.app import rank as again
     from searchapp.app import runs
-    from searchapp.engines import open_engine
     from searchapp.runs import directory
 
     directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
@@ -234,12 +230,10 @@ def train(
     from searchapp.app import models
     from searchapp.app.index import open_index, require_documents
     from searchapp.app.models import last_solved, signal_inputs
-    from searchapp.engines import open_engine
     from searchapp.formats.problems import Problems
-    from searchapp.ranking import recipes
 
     loaded = load(task)
-    chosen = recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or []))
+    chosen = recipe_of(loaded, recipe, set_)
     collection = loaded.collection(data_of(settings, loaded, data))
     ranked = loaded.info.require_split(split) if split else last_solved(loaded, collection)
     if examples:

@@ -19,10 +19,11 @@ from searchapp.cli.commands import (
     TaskArgument,
     command,
     data_of,
-    parameters_of,
+    recipe_of,
 )
 from searchapp.cli.output import for_person, has_screen, print_json, say, stdout_console, warn
 from searchapp.config.settings import Settings
+from searchapp.engines import open_engine
 from searchapp.errors import DataError, UsageError
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
@@ -115,7 +116,7 @@ def print_saved_searches(settings: Settings, task: Task, *, as_json: bool) -> No
 
 
 def _described_search(search: KeptSearch) -> dict[str, object]:
-    fields = search.to_json()
+    fields = asdict(search)
     return {"words": fields.pop("text"), **fields}
 
 
@@ -166,7 +167,6 @@ def search(
     solved topics included. --recipe and --filter take the place of those that a saved search has.
     """
     from searchapp.app.search import Searcher, SearchRequest
-    from searchapp.engines import open_engine
     from searchapp.ranking import recipes
 
     if open_ is not None and why is not None:
@@ -436,13 +436,9 @@ def explain(
     """
     from searchapp.app.inspection.explanation import ExplainRequest
     from searchapp.app.inspection.explanation import explain as explained
-    from searchapp.engines import open_engine
-    from searchapp.ranking import recipes
 
     loaded = load(task)
-    chosen = recipes.load(
-        loaded.recipe_book(), recipe or loaded.info.default_recipe, parameters_of(set_ or [])
-    )
+    chosen = recipe_of(loaded, recipe, set_)
     if split is not None:
         loaded.info.require_split(split)
     collection = loaded.collection(data_of(settings, loaded, data))
@@ -481,7 +477,6 @@ def analyze(
 
     from searchapp.app import analyze as use_case
     from searchapp.app.index import open_index
-    from searchapp.engines import open_engine
 
     loaded = load(task)
     use_case.require(loaded, field, analyzer)

@@ -14,7 +14,7 @@ from searchapp.cli.commands import JsonOption, command
 from searchapp.cli.output import for_person, has_screen, print_json, show, stdout_console
 from searchapp.config.resolution import Found, Resolution
 from searchapp.config.settings import Settings
-from searchapp.engines import server_roles
+from searchapp.engines import open_engine, server_roles
 from searchapp.errors import SearchappError, UsageError
 from searchapp.options import flag
 from searchapp.text import visible_line
@@ -59,7 +59,6 @@ def demo(settings: Settings) -> None:
 
     Everything happens in a temporary folder and in indexes of its own, which are removed at the end.
     """
-    from searchapp.engines import open_engine
 
     with tempfile.TemporaryDirectory(prefix="searchapp-demo-") as folder:
         sample = dataclasses.replace(
@@ -198,10 +197,7 @@ def doctor(
             console.print(line, soft_wrap=True)
     failed = [check.name for check in checks if check.verdict is Verdict.failed]
     if as_json:
-        described = [
-            {"name": check.name, "verdict": check.verdict, "finding": check.finding} for check in checks
-        ]
-        print_json({"well": not failed, "checks": described})
+        print_json({"well": not failed, "checks": [dataclasses.asdict(check) for check in checks]})
     if failed:
         raise SearchappError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")
 

@@ -20,6 +20,7 @@ from searchapp.cli.commands import (
 )
 from searchapp.cli.output import print_json, say, stdout_console, warn
 from searchapp.config.settings import Settings
+from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, SearchappError, UsageError
 from searchapp.files import whole_file
 from searchapp.options import argument, option
@@ -194,7 +195,6 @@ def _warn_of_what_is_remembered(settings: Settings) -> None:
 def _indexed(settings: Settings, tasks: Sequence[Task]) -> tuple[dict[str, int], list[OwnTask]]:
     """The number of indexed documents of each task, and the user's own tasks; nothing without an engine to ask."""
     from searchapp.app import index
-    from searchapp.engines import open_engine
 
     try:
         with closing(open_engine(settings)) as engine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -165,15 +166,7 @@ def _described(found: RunTopics, figures: Figures, topics: Sequence[str]) -> dic
         "run": found.pages.name,
         "measure": figures.name,
         "instead_of": figures.instead_of,
-        "topics": [
-            {
-                "id": topic,
-                "value": figures.topics[topic].value,
-                "relevant": figures.topics[topic].relevant,
-                "missed": figures.topics[topic].missed,
-            }
-            for topic in topics
-        ],
+        "topics": [{"id": topic, **asdict(figures.topics[topic])} for topic in topics],
     }
 
 

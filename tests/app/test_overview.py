@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from searchapp.app import runs
-from searchapp.app.line_cache import KeptLines
+from searchapp.app.json_lines import JsonLines
 from searchapp.app.overview import look, look_into
 from searchapp.app.runs import Figures, KnownRun, recent_runs
 from searchapp.cli import app as command_line
@@ -122,7 +122,7 @@ def test_runs_are_listed_once_the_latest_first_and_what_is_gone_is_forgotten(tmp
 
 
 def test_the_oldest_lines_go_when_there_are_too_many(tmp_path: Path) -> None:
-    kept = KeptLines(tmp_path / "kept.jsonl", 3)
+    kept = JsonLines(tmp_path / "kept.jsonl", 3)
     for number in range(7):
         kept.add({"number": number})
     assert [one["number"] for one in kept.read()] == [4, 5, 6]

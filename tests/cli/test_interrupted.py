@@ -73,8 +73,8 @@ def slow():
     print("begun", flush=True)
     time.sleep(1)
     return names()
-import searchapp.tasks
-searchapp.tasks.names = slow
+from searchapp.cli import tasks
+tasks.names = slow
 sys.argv[1:] = ["tasks", "--json"]
 cli.main()
 """

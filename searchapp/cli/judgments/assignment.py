@@ -15,6 +15,7 @@ from searchapp.cli.commands import DataOption, JsonOption, OverwriteOption, Task
 from searchapp.cli.judgment_options import LogOption, of_task, open_log, require_known
 from searchapp.cli.output import for_person, has_screen, print_json, say, warn
 from searchapp.config.settings import Settings
+from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, UsageError
 from searchapp.files import whole_file
 from searchapp.options import REQUIRED, argument, flag, option
@@ -143,7 +144,6 @@ def pool(
     does.
     """
     from searchapp.app.pool import scope_of, write_pool
-    from searchapp.engines import open_engine
 
     if (task is None) != (split is None):
         raise UsageError("name both the task and the split of TREC runs: --task and --split")

@@ -25,6 +25,7 @@ from searchapp.cli.judgment_options import (
 from searchapp.cli.output import print_json, say, stdout_console, warn
 from searchapp.cli.tables import Column, print_columns
 from searchapp.config.settings import Settings
+from searchapp.engines import judgments_address, open_engine
 from searchapp.errors import DataError, UsageError
 from searchapp.files import whole_file, write_files
 from searchapp.judging.events import Kind
@@ -213,7 +214,6 @@ def _check_ids(
     """
 
     from searchapp.app.index import open_index
-    from searchapp.engines import open_engine
     from searchapp.runs.lookup import look_up_documents, look_up_topics
 
     if not incoming.new:
@@ -344,7 +344,6 @@ def sync(settings: Settings, log: LogOption = None, as_json: JsonOption = False)
     Events that the server lacks are sent, events that the log lacks are fetched; a repetition changes nothing.
     """
     from searchapp.app.sessions import exchange
-    from searchapp.engines import judgments_address
     from searchapp.judging.log import JudgmentLog
 
     address = judgments_address(settings)
