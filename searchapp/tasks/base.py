@@ -8,8 +8,7 @@
 A task is made of these parts; it has no behaviour of its own. docs/architecture.md says what a new one touches.
 
 `Once` and `DocumentSource` read the files of a collection once for each command, and report their problems to every
-caller. `CollectionBase` chooses the splits whose solved topics a ranking may use. `general` is a query template that
-needs nothing of a task but text.
+caller. `general` is a query template that needs nothing of a task but text.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, Generic, Protocol, Self, TypeVar
+from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 from searchapp import resources
 from searchapp.errors import DataError, UsageError
@@ -187,59 +186,93 @@ class TaskInfo:
         raise UsageError(f"{self.name} has no split {choice}{or_else}")
 
 
-class Collection(Protocol):
+class Collection(ABC):
     """The files of a task in one folder, opened once in a command and never kept longer: the files may change.
 
     What is asked for several times in a command is read and parsed once, as far as it is small (see `documents`).
     Whatever takes the name of a split raises UsageError when the task has none of that name.
+
+    `documents` are all documents, in the order of their files, `indexes` those of each index by its name, as
+    `TaskInfo.index_names` has them, and `renamed` those of these names that a variant has other ones for. `chosen` are
+    the splits whose solved topics somebody has chosen, None where nobody has.
     """
 
-    @property
-    def folder(self) -> Path:
-        """The folder."""
+    chosen: frozenset[str] | None = None
+    renamed: Mapping[str, str] = MappingProxyType({})
 
-    @property
-    def documents(self) -> DocumentSource:
-        """All documents, in the order of their files."""
-
-    @property
-    def indexes(self) -> Mapping[str, DocumentSource]:
-        """The documents of each index by its name, as `TaskInfo.index_names` has them."""
+    def __init__(
+        self,
+        info: TaskInfo,
+        folder: Path,
+        documents: DocumentSource,
+        indexes: Mapping[str, DocumentSource] | None = None,
+    ) -> None:
+        self.info = info
+        self.folder = folder
+        self.documents = documents
+        self.indexes = {info.index_name: documents} if indexes is None else indexes
 
     def index_of(self, split: str) -> str:
         """The name of the index that a split is ranked in."""
+        self.info.require_split(split)
+        return self.renamed.get(self.info.index_name, self.info.index_name)
 
-    def with_indexes(self, names: Mapping[str, str]) -> Collection:
+    def with_indexes(self, names: Mapping[str, str]) -> Self:
         """The same collection, whose indexes have other names: those of a variant with mappings of its own."""
+        other = copy(self)
+        other.indexes = {names.get(name, name): documents for name, documents in self.indexes.items()}
+        other.renamed = names
+        return other
 
-    def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:
+    def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:  # noqa: ARG002  # the same for all
         """Return how a task file says that a split's files are read, by its tables; empty for a task that ships.
 
         The values are JSON. With `solved` they include the splits of the solved topics.
         """
+        return {}
 
+    @abstractmethod
     def split_files(self, split: str) -> list[Path]:
         """The files of a split's topics and gold, whether they exist or not."""
 
     def gold_files(self, split: str) -> list[Path]:
         """The files that the official scorer takes as a split's gold."""
+        return self.split_files(split)
+
+    @abstractmethod
+    def all_solved_splits(self, split: str) -> tuple[str, ...]:
+        """The splits whose solved topics are those that a split may be ranked by."""
 
     def solved_splits(self, split: str) -> tuple[str, ...]:
         """The splits whose solved topics are the examples, as far as their files are there."""
+        every = self.all_solved_splits(split)
+        return every if self.chosen is None else tuple(one for one in every if one in self.chosen)
 
-    def solved_by(self, splits: Sequence[str]) -> Collection:
+    def solved_by(self, splits: Sequence[str]) -> Self:
         """The same collection, in which the examples are of these splits alone.
 
         Raises:
             UsageError: one of them has no solved topics.
         """
+        every = dict.fromkeys(one for split in self.info.splits for one in self.all_solved_splits(split))
+        for one in splits:
+            if one not in every:
+                choice = refused(one, every) if every else f"{one!r}: it has none at all"
+                raise UsageError(f"{self.info.reference} has no solved topics in the split {choice}")
+        other = copy(self)
+        other.chosen = frozenset(splits)
+        return other
 
     def example_files(self, split: str) -> list[Path]:
         """The files that the examples are read from."""
+        files = (file for solved in self.solved_splits(split) for file in self.split_files(solved))
+        return list(dict.fromkeys(files))
 
+    @abstractmethod
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         """The topics of a split in the order of their file; what their gold is like does not matter here."""
 
+    @abstractmethod
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
         """The solved topics that the split's topics may be ranked by.
 
@@ -251,7 +284,9 @@ class Collection(Protocol):
 
         Without a relevant document it has no answer, and nothing to teach.
         """
+        return Example(topic, {document: 1.0 for document, grade in grades.items() if grade > 0})
 
+    @abstractmethod
     def check_split(self, split: str, problems: Problems) -> int:
         """Find everything that is wrong with the files of a split's topics and gold; returns the number of good topics.
 
@@ -261,6 +296,8 @@ class Collection(Protocol):
 
     def is_masked(self, split: str) -> bool:
         """Whether the organisers have left the gold out of a split's files."""
+        self.split_files(split)  # for its error
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,20 +343,23 @@ class NoOfficialFile(DataError):
     """No official file can be made of a run; the message says in a clause why not, and what helps."""
 
 
-class OfficialFormat(Protocol[P, C_contra]):
+class OfficialFormat(ABC, Generic[P, C_contra]):
     """The organisers' file of a task with the collection C, and their scorer, which takes the predictions P.
 
     `breakdowns` breaks the scorer's figures down by whatever it has a name for, None where nothing can be.
     """
 
     @property
+    @abstractmethod
     def scorer(self) -> Scorer[P]:
         """Scores official files, and runs without writing them."""
 
     @property
     def breakdowns(self) -> BreakdownScorer[P] | None:
         """Breaks the scorer's figures down."""
+        return None
 
+    @abstractmethod
     def files(self, submission: Submission[C_contra]) -> Mapping[str, Writer]:
         """What writes each of a run's official files, by the file's name.
 
@@ -333,7 +373,9 @@ class OfficialFormat(Protocol[P, C_contra]):
 
         The field's measures are of the run's rankings, also where the official files list documents otherwise.
         """
+        return self.scorer.predictions(submission.run)
 
+    @abstractmethod
     def validate(self, file: OfficialFile[C_contra], problems: Problems) -> None:
         """Find everything that is wrong with an official file.
 
@@ -344,6 +386,7 @@ class OfficialFormat(Protocol[P, C_contra]):
             NotScorable: the official scorer can't read the file.
         """
 
+    @abstractmethod
     def gold(self, grades: Grades, part: Part[C_contra]) -> Mapping[str, Writer]:
         """What writes the gold that grades amount to, for the official scorer, by the file's name.
 
@@ -359,6 +402,7 @@ class OfficialFormat(Protocol[P, C_contra]):
             NotScorable: the organisers' script stops on a file or refuses it.
             DataError: a file is missing or can't be read.
         """
+        return self.scorer.qrels(part.gold(files, options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,49 +438,6 @@ class Task:
         """The names of what its official figures can be broken down by, as `evaluate --by` takes them."""
         found = self.official.breakdowns
         return () if found is None else found.breakdowns
-
-
-class CollectionBase(ABC):
-    """A collection that is made another one by a choice.
-
-    `chosen` are the splits whose solved topics somebody has chosen, None where nobody has. `indexes` are the documents
-    by the names of the indexes, `renamed` those of these names that a variant has other ones for.
-    """
-
-    chosen: frozenset[str] | None = None
-    indexes: Mapping[str, DocumentSource]
-    renamed: Mapping[str, str] = MappingProxyType({})
-
-    def with_indexes(self, names: Mapping[str, str]) -> Self:
-        other = copy(self)
-        other.indexes = {names.get(name, name): documents for name, documents in self.indexes.items()}
-        other.renamed = names
-        return other
-
-    def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:  # noqa: ARG002  # the same for all
-        return {}
-
-    @abstractmethod
-    def all_solved_splits(self, split: str) -> tuple[str, ...]:
-        """The splits whose solved topics are those that a split may be ranked by.
-
-        Raises:
-            UsageError: there is no such split.
-        """
-
-    def solved_splits(self, split: str) -> tuple[str, ...]:
-        every = self.all_solved_splits(split)
-        return every if self.chosen is None else tuple(one for one in every if one in self.chosen)
-
-    def _solved_by(self, info: TaskInfo, splits: Sequence[str]) -> Self:
-        every = dict.fromkeys(one for split in info.splits for one in self.all_solved_splits(split))
-        for one in splits:
-            if one not in every:
-                choice = refused(one, every) if every else f"{one!r}: it has none at all"
-                raise UsageError(f"{info.reference} has no solved topics in the split {choice}")
-        other = copy(self)
-        other.chosen = frozenset(splits)
-        return other
 
 
 def general_names() -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from searchapp import resources
 from searchapp.formats.json_files import OfficialId, type_name
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Example, Run, Topic
+from searchapp.model import Run
 from searchapp.resources import SAMPLES, RecipeBook
 from searchapp.tasks import base
 from searchapp.tasks.base import Collection, NoOfficialFile, OfficialFormat, P, Task, TaskInfo, Writer
@@ -48,11 +48,6 @@ def _recipe_book(info: TaskInfo) -> RecipeBook:
         return own.template(name) if has_it else base.general(info, name)
 
     return replace(own, template=template, depth=info.default_depth)
-
-
-def relevant_alike(topic: Topic, grades: Mapping[str, float]) -> Example:
-    """The solved topic whose relevant documents count the same."""
-    return Example(topic, {document: 1.0 for document, grade in grades.items() if grade > 0})
 
 
 def json_writer(value: object) -> Writer:

@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Set
 from pathlib import Path
-from typing import Self
 
-from searchapp.formats.problems import Problems
-from searchapp.model import Example, Topic
-from searchapp.tasks.base import CollectionBase, DocumentSource, TaskInfo
-from searchapp.tasks.shipped import relevant_alike
+from searchapp.tasks.base import Collection, DocumentSource, TaskInfo
 
 TRAIN, DEV, TEST = "train", "dev", "test"
 """The split whose topics are the solved examples, the one that is reported meanwhile, and the one whose gold the
 organisers may have left out: it is ranked by the other two."""
 
 
-class SplitFiles(CollectionBase):
+class SplitFiles(Collection):
     """A collection with a file for each split; a task adds how its files are read.
 
     `documents` are those of its only index, `file` gives the place of a split's file in the folder, for the splits
@@ -40,10 +36,7 @@ class SplitFiles(CollectionBase):
         file: Callable[[str], Path],
         examples: str = TRAIN,
     ) -> None:
-        self.info = info
-        self.folder = folder
-        self.documents = documents
-        self.indexes: Mapping[str, DocumentSource] = {info.index_name: documents}
+        super().__init__(info, folder, documents)
         self._file = file
         self._examples = examples
 
@@ -59,29 +52,13 @@ class SplitFiles(CollectionBase):
         """
         return self.documents.ids() or None
 
-    def index_of(self, split: str) -> str:
-        self.info.require_split(split)
-        return self.renamed.get(self.info.index_name, self.info.index_name)
-
     def split_files(self, split: str) -> list[Path]:
         return [self.file(split)]
-
-    def gold_files(self, split: str) -> list[Path]:
-        return self.split_files(split)
 
     def all_solved_splits(self, split: str) -> tuple[str, ...]:
         is_test = self.info.require_split(split) == TEST
         also = is_test and DEV in self.info.splits and self.file(DEV).exists()
         return (self._examples, DEV) if also else (self._examples,)
-
-    def solved_by(self, splits: Sequence[str]) -> Self:
-        return self._solved_by(self.info, splits)
-
-    def example_files(self, split: str) -> list[Path]:
-        return list(dict.fromkeys(self.file(one) for one in self.solved_splits(split)))
-
-    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
-        return relevant_alike(topic, grades)
 
     def is_masked(self, split: str) -> bool:
         if self.info.require_split(split) != TEST:
@@ -92,15 +69,6 @@ class SplitFiles(CollectionBase):
     @abstractmethod
     def solved(self, path: Path) -> Iterable[bool]:
         """For each topic of a file whose gold may be left out, whether it has gold, whatever is wrong with the file."""
-
-    @abstractmethod
-    def topics(self, split: str, problems: Problems) -> list[Topic]: ...
-
-    @abstractmethod
-    def check_split(self, split: str, problems: Problems) -> int: ...
-
-    @abstractmethod
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]: ...
 
 
 FOLD_COUNT = 5

@@ -23,11 +23,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Some
 from contextlib import ExitStack, closing
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import isfinite
 from pathlib import Path
-from typing import Any, cast
 
 from searchapp.app.evaluate import GoldSource, field_figures, official_figures
 from searchapp.app.index import lenient_advice, open_index, require_documents
@@ -170,29 +170,12 @@ class OtherSimilarities:
             self._solved.index.close()
 
 
-class WithoutFold:
-    """A collection whose solved topics are those of the other folds, and whose topics are those of one."""
-
-    def __init__(self, whole: Collection, topics: Sequence[Topic], solved: Sequence[Example]) -> None:
-        self._whole = whole
-        self._topics = topics
-        self._solved = solved
-
-    def with_indexes(self, names: Mapping[str, str]) -> WithoutFold:
-        return WithoutFold(self._whole.with_indexes(names), self._topics, self._solved)
-
-    def solved_by(self, splits: Sequence[str]) -> WithoutFold:
-        return WithoutFold(self._whole.solved_by(splits), self._topics, self._solved)
-
-    def topics(self, split: str, problems: Problems) -> list[Topic]:  # noqa: ARG002  # they have been checked
-        return list(self._topics)
-
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]:  # noqa: ARG002  # as the topics
-        return iter(self._solved)
-
-    def __getattr__(self, name: str) -> Any:
-        """Everything else is that of the whole collection."""
-        return getattr(self._whole, name)
+def without_fold(whole: Collection, topics: Sequence[Topic], solved: Sequence[Example]) -> Collection:
+    """The collection with the topics of one fold, and with the solved topics of the other folds."""
+    view = copy(whole)
+    view.topics = lambda split, problems: list(topics)  # type: ignore[method-assign]  # noqa: ARG005
+    view.examples = lambda split, problems: iter(solved)  # type: ignore[method-assign]  # noqa: ARG005
+    return view
 
 
 FEW = 50
@@ -501,7 +484,7 @@ class CrossValidation:
         request = self.request
         settings = replace(self._settings, home=home)
         engine = self._open.enter_context(closing(open_on_disk(settings, REMEMBERED)))
-        view = cast(Collection, WithoutFold(request.collection, topics, solved))
+        view = without_fold(request.collection, topics, solved)
         inputs = signal_inputs(
             request.task,
             engine,

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import partial
 from pathlib import Path
-from typing import Self
 
 from searchapp import resources
 from searchapp.errors import DataError
@@ -30,11 +29,12 @@ from searchapp.formats.problems import Problems, unusable_id
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.model import Document, Example, Ranking, Topic
 from searchapp.tasks.base import (
-    CollectionBase,
+    Collection,
     DocumentSource,
     Grades,
     NoOfficialFile,
     OfficialFile,
+    OfficialFormat,
     Once,
     Part,
     Submission,
@@ -44,7 +44,7 @@ from searchapp.tasks.base import (
 from searchapp.tasks.checkthat import debate_files
 from searchapp.tasks.checkthat.debate_files import MOST_LINES, Line, read_debate, write_debate
 from searchapp.tasks.checkthat.scorer import CUTOFFS, SUFFIX, CheckThatScorer, Prediction, line_number
-from searchapp.tasks.shipped import relevant_alike, shipped
+from searchapp.tasks.shipped import shipped
 from searchapp.text import counted
 
 FEWEST = 2
@@ -149,21 +149,20 @@ INFO = TaskInfo(
 )
 
 
-class CheckThatCollection(CollectionBase):
+class CheckThatCollection(Collection):
     """A folder of debates a split, a file of lines each. The name of a single debate is a split too."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         # Documents, topics, gold and official files are all made of the lines, 3 MB for all debates: these are kept,
         # and the documents made again from them.
         self._debates: dict[Path, Once[Sequence[Line]]] = {}
-        self.documents = DocumentSource(
+        every = DocumentSource(
             self._every_file, lambda problems: self._read(self._every_file(), problems), kept=False
         )
         in_training = DocumentSource(
             self._training, lambda problems: self._read(self._training(), problems), kept=False
         )
-        self.indexes = {WITH_TEST: self.documents, INFO.index_name: in_training}
+        super().__init__(INFO, folder, every, {WITH_TEST: every, INFO.index_name: in_training})
 
     def lines(self, path: Path, problems: Problems) -> Sequence[Line]:
         """The lines of a debate."""
@@ -185,18 +184,9 @@ class CheckThatCollection(CollectionBase):
             INFO.require_split(split, f" or the name of a debate in {self.folder}, such as 20160926_1pres")
         return found
 
-    def gold_files(self, split: str) -> list[Path]:
-        return self.split_files(split)
-
     def all_solved_splits(self, split: str) -> tuple[str, ...]:
         self.split_files(split)  # for its error
         return (TRAINING,)
-
-    def solved_by(self, splits: Sequence[str]) -> Self:
-        return self._solved_by(INFO, splits)
-
-    def example_files(self, split: str) -> list[Path]:
-        return self._training() if self.solved_splits(split) else []
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         registry = AnalysisRegistry(resources.index_mapping(INFO.mapping)["settings"]["analysis"])
@@ -237,13 +227,6 @@ class CheckThatCollection(CollectionBase):
                 gold = {_id(path, line): 1.0 for line in lines if line.label == 1}
                 yield Example(Topic(path.stem, _described(path, lines), {"debate": path.stem}), gold)
 
-    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
-        return relevant_alike(topic, grades)
-
-    def is_masked(self, split: str) -> bool:
-        self.split_files(split)  # for its error
-        return False
-
     def _training(self) -> list[Path]:
         return self.split_files(TRAINING)
 
@@ -270,7 +253,7 @@ class CheckThatCollection(CollectionBase):
                 yield Document(_id(path, line), line.text, fields)
 
 
-class CheckThatFormat:
+class CheckThatFormat(OfficialFormat[list[Prediction], CheckThatCollection]):
     """A file of line numbers and scores for each debate, which together are one submission."""
 
     scorer = CheckThatScorer()
@@ -287,9 +270,6 @@ class CheckThatFormat:
                 )
         collection = submission.part.collection
         return {f"{ranking.topic_id}{SUFFIX}": _writer(ranking, collection) for ranking in submission.run}
-
-    def predictions(self, submission: Submission[CheckThatCollection]) -> list[Prediction]:
-        return self.scorer.predictions(submission.run)
 
     def validate(self, file: OfficialFile[CheckThatCollection], problems: Problems) -> None:
         path, part = file.path, file.part

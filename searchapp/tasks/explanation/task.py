@@ -13,7 +13,7 @@ and are shown to people where these lie beside the ratings.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection as AbstractCollection
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
@@ -35,6 +35,7 @@ from searchapp.tasks.base import (
     DocumentSource,
     Grades,
     OfficialFile,
+    OfficialFormat,
     Part,
     Submission,
     TaskInfo,
@@ -72,7 +73,7 @@ def facts_in(folder: Path) -> DocumentSource:
     )
 
 
-class RankingFile(ABC):
+class RankingFile(OfficialFormat[dict[str, list[str | None]], base.Collection]):
     """The official file: a row for each fact of a question's ranking.
 
     `folds_questions` says whether the official scorer folds the letter case of question ids, `needs_every_fact`
@@ -237,9 +238,6 @@ class Explanation2019Format(RankingFile):
         masked = part.split == TEST and not any(explained.values())
         return {question: masked or has_explanation for question, has_explanation in explained.items()}
 
-    def predictions(self, submission: Submission[Collection]) -> dict[str, list[str | None]]:
-        return self.scorer.predictions(submission.run)
-
     def gold(self, grades: Grades, part: Part[Collection]) -> Mapping[str, Writer]:
         rows = [
             (question, " ".join(f"{fact}|{JUDGED_ROLE}" for fact, grade in of_topic.items() if grade > 0))
@@ -348,9 +346,6 @@ class Explanation2021Format(RankingFile):
         (path,) = part.files
         return {question.id: True for question in worldtree.read_ratings(path, problems)}
 
-    def predictions(self, submission: Submission[Collection]) -> dict[str, list[str | None]]:
-        return self.scorer.predictions(submission.run)
-
     def gold(self, grades: Grades, part: Part[Collection]) -> Mapping[str, Writer]:
         problems = [
             {
@@ -361,11 +356,6 @@ class Explanation2021Format(RankingFile):
         ]
         (path,) = part.files
         return {path.name: json_writer({"rankingProblems": problems})}
-
-    def grades(
-        self, files: Sequence[Path], part: Part[Collection], options: ScorerOptions = ScorerOptions()
-    ) -> Grades:
-        return self.scorer.qrels(part.gold(files, options))
 
 
 def _topic_2021(question: RatedQuestion, options: Mapping[str, str] = NONE, right: str = "") -> Topic:

@@ -18,12 +18,11 @@ Every problem is recorded and the next entry read. An entry with a problem is le
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import DataError, UsageError
-from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats import json_files, two_column
 from searchapp.formats.problems import Problems, shown, unusable_id
 from searchapp.model import Document, Example, Markup, Topic
@@ -32,6 +31,7 @@ from searchapp.tasks.base import (
     Grades,
     NoOfficialFile,
     OfficialFile,
+    OfficialFormat,
     Part,
     Submission,
     TaskInfo,
@@ -181,11 +181,10 @@ class NlpsCollection(SplitFiles):
         return (statement.premises is not None for statement in statements)
 
 
-class NlpsFormat:
+class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
     """The file of two columns, and the scorer with its cut-off."""
 
     scorer = NlpsScorer()
-    breakdowns = None
 
     def files(self, submission: Submission[NlpsCollection]) -> Mapping[str, Writer]:
         needed = submission.options.nearest or NEAREST
@@ -198,9 +197,6 @@ class NlpsFormat:
                     "choose a smaller cut-off with `export --nearest`"
                 )
         return {INFO.official_file: lambda file: two_column.write_two_column(file, submission.run)}
-
-    def predictions(self, submission: Submission[NlpsCollection]) -> dict[str, list[str | None]]:
-        return self.scorer.predictions(submission.run)
 
     def validate(self, file: OfficialFile[NlpsCollection], problems: Problems) -> None:
         path, part = file.path, file.part
@@ -248,11 +244,6 @@ class NlpsFormat:
         }
         (path,) = part.files
         return {path.name: json_writer(statements)}
-
-    def grades(
-        self, files: Sequence[Path], part: Part[NlpsCollection], options: ScorerOptions = ScorerOptions()
-    ) -> Grades:
-        return self.scorer.qrels(part.gold(files, options))
 
 
 def _ids(path: Path) -> frozenset[str]:

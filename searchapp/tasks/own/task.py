@@ -7,11 +7,12 @@ of the split that have gold; warnings name the topics and documents that this le
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from searchapp import resources
 from searchapp.errors import DataError, UsageError
@@ -24,10 +25,11 @@ from searchapp.model import Document, Example, Run, Topic
 from searchapp.resources import RecipeBook
 from searchapp.tasks import base
 from searchapp.tasks.base import (
-    CollectionBase,
+    Collection,
     DocumentSource,
     Grades,
     OfficialFile,
+    OfficialFormat,
     Part,
     Submission,
     Task,
@@ -44,7 +46,7 @@ Rankings = Mapping[str, Sequence[str]]
 ReadGold = Callable[[Path, str | None, Problems], Mapping[str, Mapping[str, int]]]
 """Reads a gold file, that of a split if one is named: grades by topic and document."""
 
-ReadTopics = Callable[[GoldFiles], Collection[str] | None]
+ReadTopics = Callable[[GoldFiles], AbstractSet[str] | None]
 """Reads the ids of the topics of the split; None if the split or its files are unknown."""
 
 
@@ -197,20 +199,13 @@ def _template(info: TaskInfo, described: OwnFile, name: str) -> dict[str, Any]:
     return base.general(info, name)
 
 
-class OwnCollection(CollectionBase):
+class OwnCollection(Collection):
     """The files that the task file names, in its folder or in another."""
 
     def __init__(self, info: TaskInfo, described: OwnFile, folder: Path) -> None:
-        self.folder = folder
-        self._info = info
-        self._described = described
         files = [folder / file for file in described.documents]
-        self.documents = DocumentSource(lambda: files, self._read, kept=False)
-        self.indexes = {info.index_name: self.documents}
-
-    def index_of(self, split: str) -> str:
-        self._info.require_split(split)
-        return self.renamed.get(self._info.index_name, self._info.index_name)
+        super().__init__(info, folder, DocumentSource(lambda: files, self._read, kept=False))
+        self._described = described
 
     def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:
         described = self._described
@@ -233,21 +228,15 @@ class OwnCollection(CollectionBase):
         gold = self._split(split).gold
         if gold is None:
             raise UsageError(
-                f"the split {split} of {self._info.name} has no gold: name its file as gold in [topics.{split}] of "
+                f"the split {split} of {self.info.name} has no gold: name its file as gold in [topics.{split}] of "
                 f"{self._described.path}, or with --gold"
             )
         return [self.folder / gold.file]
 
     def all_solved_splits(self, split: str) -> tuple[str, ...]:
-        self._info.require_split(split)
+        self.info.require_split(split)
         solved = self._described.examples
         return () if solved is None else (solved,)
-
-    def solved_by(self, splits: Sequence[str]) -> Self:
-        return self._solved_by(self._info, splits)
-
-    def example_files(self, split: str) -> list[Path]:
-        return [file for solved in self.solved_splits(split) for file in self.split_files(solved)]
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         topics = self._split(split)
@@ -261,7 +250,7 @@ class OwnCollection(CollectionBase):
         if topics.gold is None or len(sharing) < 2:
             return None
         of_gold = Problems()
-        path, highest = self.folder / topics.gold.file, len(self._info.grades) - 1
+        path, highest = self.folder / topics.gold.file, len(self.info.grades) - 1
         judged = {grade.topic for grade in task_file.read_grades(path, topics.gold.layout, of_gold, highest)}
         if of_gold.stopped:  # what is wrong with single grades matters to `check_split` alone
             problems.add_all(of_gold)
@@ -276,7 +265,7 @@ class OwnCollection(CollectionBase):
             documents = self.documents.ids()
             path = self.folder / gold.file
             of_gold = Problems()
-            for grade in task_file.read_grades(path, gold.layout, of_gold, len(self._info.grades) - 1):
+            for grade in task_file.read_grades(path, gold.layout, of_gold, len(self.info.grades) - 1):
                 where = f"line {grade.line}"
                 if grade.topic not in topics:
                     detail = f"{shown(grade.topic)} is not in the split {split}"
@@ -289,7 +278,7 @@ class OwnCollection(CollectionBase):
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
         for solved in self.solved_splits(split):
             (path,) = self.gold_files(solved)
-            qrels = _read_gold(self._info, self._described, path, solved, problems)
+            qrels = _read_gold(self.info, self._described, path, solved, problems)
             for topic in self.topics(solved, problems):
                 example = self.judged_example(topic, qrels.get(topic.id, {}))
                 if example.gold:
@@ -297,10 +286,6 @@ class OwnCollection(CollectionBase):
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         return Example(topic, {document: float(grade) for document, grade in grades.items() if grade > 0})
-
-    def is_masked(self, split: str) -> bool:
-        self._info.require_split(split)
-        return False
 
     def _read(self, problems: Problems) -> Iterator[Document]:
         seen: set[str] = set()
@@ -312,7 +297,7 @@ class OwnCollection(CollectionBase):
         from searchapp.evaluation.measures import measure
 
         told = {problem.detail for problem in problems}
-        for name in (self._info.official_measure, *self._info.measures):
+        for name in (self.info.official_measure, *self.info.measures):
             try:
                 measure({}, {}, [name])
             except UsageError as error:
@@ -321,26 +306,25 @@ class OwnCollection(CollectionBase):
                     problems.add(path, "unknown measure", detail=str(error), skippable=False)
 
     def _split(self, split: str) -> Topics:
-        return self._described.topics[self._info.require_split(split)]
+        return self._described.topics[self.info.require_split(split)]
 
 
-class OwnFormat:
+class OwnFormat(OfficialFormat[Rankings, OwnCollection]):
     """A TREC run, scored by a measure of the field."""
-
-    breakdowns = None
 
     def __init__(self, info: TaskInfo, described: OwnFile) -> None:
         self._info = info
         self._described = described
-        self.scorer = GradedScorer(
+        self._scorer = GradedScorer(
             described.measure, partial(_read_gold, info, described), partial(_topics_of, info, described)
         )
 
+    @property
+    def scorer(self) -> GradedScorer:
+        return self._scorer
+
     def files(self, submission: Submission[OwnCollection]) -> Mapping[str, Writer]:
         return {OFFICIAL_FILE: lambda file: trec.write_run(file, trec.with_distinct_scores(submission.run))}
-
-    def predictions(self, submission: Submission[OwnCollection]) -> Rankings:
-        return self.scorer.predictions(submission.run)
 
     def validate(self, file: OfficialFile[OwnCollection], problems: Problems) -> None:
         path, part = file.path, file.part

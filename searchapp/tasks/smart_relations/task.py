@@ -36,7 +36,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats import json_files
 from searchapp.formats.json_files import (
     EntryReader,
@@ -53,6 +52,7 @@ from searchapp.tasks.base import (
     DocumentSource,
     Grades,
     OfficialFile,
+    OfficialFormat,
     Part,
     Submission,
     Task,
@@ -344,7 +344,7 @@ class RelationsCollection(SplitFiles):
 
 
 @dataclass(frozen=True, slots=True)
-class RelationsFormat:
+class RelationsFormat(OfficialFormat[Predictions, RelationsCollection]):
     """A list of relations for each question."""
 
     info: TaskInfo
@@ -363,9 +363,6 @@ class RelationsFormat:
             for ranking in submission.run
         ]
         return {self.info.official_file: lambda file: write_predictions(file, answers)}
-
-    def predictions(self, submission: Submission[RelationsCollection]) -> Predictions:
-        return self.scorer.predictions(submission.run)
 
     def validate(self, file: OfficialFile[RelationsCollection], problems: Problems) -> None:
         path, part = file.path, file.part
@@ -394,11 +391,6 @@ class RelationsFormat:
         ]
         (path,) = part.files
         return {path.name: json_writer(gold)}
-
-    def grades(
-        self, files: Sequence[Path], part: Part[RelationsCollection], options: ScorerOptions = ScorerOptions()
-    ) -> Grades:
-        return self.scorer.qrels(part.gold(files, options))
 
 
 def _official_ids(part: Part[RelationsCollection]) -> Mapping[str, OfficialId]:

@@ -30,6 +30,7 @@ from searchapp.tasks.base import (
     DocumentSource,
     Grades,
     OfficialFile,
+    OfficialFormat,
     Once,
     Part,
     Submission,
@@ -270,7 +271,7 @@ class TypesCollection(SplitFiles):
 
 
 @dataclass(frozen=True, slots=True)
-class TypesFormat:
+class TypesFormat(OfficialFormat[answers.Predictions, TypesCollection]):
     """A category and a list of types for each question."""
 
     info: TaskInfo
