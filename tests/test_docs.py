@@ -17,7 +17,7 @@ from scripts.cli_reference import TARGET, reference
 from searchapp import resources
 from searchapp.config.resolution import PROJECT_FILE, USER_FILE, read_project_file, read_user_file, resolve
 from searchapp.lucene.analysis import registry
-from searchapp.lucene.search.request import READERS
+from searchapp.lucene.queries.registry import KINDS as QUERIES
 from searchapp.ranking import fusion
 from searchapp.ranking.signals import KINDS
 from searchapp.ranking.templates import WEIGHT, WINDOW, meanings
@@ -100,7 +100,7 @@ def rows_of_support() -> dict[str, set[str]]:
 @pytest.mark.parametrize(
     ("row", "there"),
     [
-        ("queries", READERS),
+        ("queries", QUERIES),
         ("char filters", registry.CHAR_FILTERS),
         ("tokenizers", registry.TOKENIZERS),
         ("token filters", [*registry.TOKEN_FILTERS, registry.SYNONYMS]),

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,11 +46,11 @@ from searchapp.lucene.index.versions import CURRENT, Versions
 from searchapp.lucene.index.writer import IndexWriter
 from searchapp.lucene.queries.parser import Parser
 from searchapp.lucene.queries.query import Query
-from searchapp.lucene.queries.rewrite import settled
+from searchapp.lucene.queries.registry import readers
 from searchapp.lucene.search.highlight import Emitted, Highlighter
-from searchapp.lucene.search.request import READERS, BodyReader, Request
-from searchapp.lucene.search.scoring import Answer, Memory, Packed, finite_scores, packed, unpacked
+from searchapp.lucene.search.request import BodyReader, Request
 from searchapp.lucene.search.searcher import Searcher, counts
+from searchapp.lucene.search.topk import Answer, Memory, Packed, finite_scores, packed, unpacked
 from searchapp.lucene.similarity import Float32s
 from searchapp.model import AnalysisStep, Body, Counts, Document, Explanation, Hits, IndexInfo
 from searchapp.progress import Advance, Notify, Progress, no_notice, no_progress
@@ -83,8 +82,9 @@ class EmbeddedIndex:
         self._reader = reader
         self._memory = memory
         self._analyzers = analyzers
+        first = reader.parts[0]
         self._bodies = BodyReader(
-            Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader.parts[0]))
+            Parser(reader.schema, analyzers, readers(), lambda query: query.settled(first))
         )
         self._searchers = [Searcher(part) for part in reader.parts]
         self._emitted = Emitted(analyzers)
@@ -280,7 +280,7 @@ class EmbeddedIndex:
         require_wanted()
         with self._damage_reported(), finite_scores():
             read = self._bodies.read({"query": query, "sort": BEST_FIRST}).query
-            return counts([(one.reader, one.matching(read)) for one in self._searchers], fields)
+            return counts([(one.reader, read.matching(one.rows)) for one in self._searchers], fields)
 
     def twin(self) -> EmbeddedIndex:
         try:

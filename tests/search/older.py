@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from searchapp.lucene.queries import rewrite
+from searchapp.lucene.queries import boolean
 
-NEW_IN_LUCENE_10 = (rewrite._nested_required,)
-"""Rules of `rewrite` that Lucene 9.12 doesn't have.
+NEW_IN_LUCENE_10 = (boolean._nested_required,)
+"""Rules of `bool` that Lucene 9.12 doesn't have.
 
 Lucene 10.1 takes the clauses of a conjunction without a boost inside another one for clauses of the outer one, and adds
 them all up in double (https://github.com/apache/lucene/pull/13994); before, the sum of the inner one was rounded to
@@ -22,7 +22,5 @@ float32 by itself.
 def rewriting() -> Iterator[None]:
     """Let the embedded engine rewrite queries as Lucene 9.12 does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            rewrite, "_RULES", tuple(rule for rule in rewrite._RULES if rule not in NEW_IN_LUCENE_10)
-        )
+        patch.setattr(boolean, "RULES", tuple(rule for rule in boolean.RULES if rule not in NEW_IN_LUCENE_10))
         yield

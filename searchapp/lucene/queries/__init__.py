@@ -1,10 +1,10 @@
-"""Elasticsearch's query DSL, read into Lucene's queries.
+"""Elasticsearch's query DSL, read into Lucene's queries, which match, score and explain.
 
-query         leaves, queries made of others, and their union `Query`
-parser        from JSON to queries: what all readers share, and the limit of clauses
-match_all, term, number_range   families of leaf queries: value, reader, matching, scoring, explanation
-fulltext      `match`, `match_phrase`, `multi_match`; the leaf `Phrase`
-compound      `bool`, `dis_max`, `constant_score`, `boosting`, `function_score`
-rewrite       Lucene's simplifications before scoring, and ways through a query
-
-The table of all readers is `READERS` in `search.request`."""
+registry      the queries of the DSL, and where each is read
+parser        from JSON to queries: what all readers share
+query         what every query does; leaves, `Constant`, `Boost`
+scores        rows of scores, and their sums
+boolean, dis_max, boosting, function_score   compound queries
+match_all, term, number_range, fulltext   families of leaf queries
+normal_form   the form of a query in which both engines search
+"""

@@ -25,23 +25,23 @@ from searchapp.lucene import native, parameters
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index import arrays
 from searchapp.lucene.index.mapping import Field, Schema
-from searchapp.lucene.index.reader import FieldReader, Numbers, Postings
+from searchapp.lucene.index.reader import FieldReader, IndexReader, Numbers, Postings
 from searchapp.lucene.index.terms import FEW_AMONG, TermPositions
 from searchapp.lucene.parameters import printed
+from searchapp.lucene.queries.boolean import Bool, TermsDisjunction, with_minimum
+from searchapp.lucene.queries.dis_max import DisMax
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
-from searchapp.lucene.queries.parser import Parser, required, with_minimum
+from searchapp.lucene.queries.parser import Parser, required
 from searchapp.lucene.queries.query import (
-    Bool,
-    DisMax,
     Leaf,
     Places,
     Query,
     ScoredLeaf,
-    TermsDisjunction,
     boosted,
     explained,
     multiplied_by,
 )
+from searchapp.lucene.queries.scores import most_of_a_rare_term
 from searchapp.lucene.queries.term import Synonym, Term, of_value
 from searchapp.model import Explanation, Token
 
@@ -121,6 +121,10 @@ class Phrase(ScoredLeaf):
 
     def postings(self, field: FieldReader) -> Postings:
         return self.postings_among(field, None)
+
+    def frequency_in_whole(self, reader: IndexReader, here: int) -> int:
+        """To find the phrases of all parts of an index takes too long: a phrase never counts as common."""
+        return min(here, most_of_a_rare_term(reader.whole_count))
 
     def idf(self, field: FieldReader) -> np.float32:
         """The sum of the terms' idfs, in double."""
@@ -427,7 +431,7 @@ class _Matching:
         return with_minimum(found, self.minimum)
 
 
-def match(parser: Parser, content: Any) -> Query:
+def read_match(parser: Parser, content: Any) -> Query:
     """The terms of a text in one field."""
 
     def read(name: str, given: Mapping[str, Any]) -> _Matching:
@@ -443,7 +447,7 @@ def match(parser: Parser, content: Any) -> Query:
     return multiplied_by(parser.note(holder, key, partial(matching.query, parser)), matching.boost)
 
 
-def match_phrase(parser: Parser, content: Any) -> Query:
+def read_match_phrase(parser: Parser, content: Any) -> Query:
     """The terms of a text, one right after the other."""
     known = ("slop", "analyzer", "zero_terms_query")
     name, given = parser.on_field(content, "match_phrase", "query", known)
@@ -455,7 +459,7 @@ def match_phrase(parser: Parser, content: Any) -> Query:
     return boosted(query, given, "match_phrase")
 
 
-def multi_match(parser: Parser, content: Any) -> Query:
+def read_multi_match(parser: Parser, content: Any) -> Query:
     """The terms of a text in several fields; fields that the mapping has not are left out."""
     known = ("query", "fields", "type", "tie_breaker", *_MATCH)
     given = parser.options(content, "multi_match", known)

@@ -1,4 +1,6 @@
-"""Queries without terms: every document (`match_all`), none (`match_none`), with a value (`exists`), by id (`ids`)."""
+"""Queries without terms: every document (`match_all`), none (`match_none`), with a value (`Exists`), by id (`ids`); and
+the reader of `constant_score`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import IndexReader, Mask
 from searchapp.lucene.queries.parser import Parser, required
-from searchapp.lucene.queries.query import Bool, Boost, Constant, Leaf, Query, boosted
+from searchapp.lucene.queries.query import Boost, Constant, Leaf, Query, boosted
+from searchapp.lucene.queries.scores import Rows
+from searchapp.lucene.similarity import ONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,8 @@ class MatchAll(Leaf):
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return np.flatnonzero(reader.everything()).astype(np.int32)
 
-    def mask(self, reader: IndexReader) -> Mask:
-        return reader.everything()
+    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
+        return rows.everything()
 
     def described(self, schema: Schema) -> str:  # noqa: ARG002
         return "*:*"
@@ -64,7 +68,7 @@ class MatchNone(Leaf):
     late: bool = False
 
     def rewritten(self) -> MatchNone:
-        return MatchNone()
+        return MatchNone() if self.late else self
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:  # noqa: ARG002
         return np.empty(0, np.int32)
@@ -107,18 +111,11 @@ def exists_description(field: str) -> str:
     return f"FieldExistsQuery [field={field}]"
 
 
-def read_exists(parser: Parser, content: Any) -> Query:
-    """Documents that have a value in a field, or in any field below an object."""
-    given = parser.options(content, "exists", ("field",))
-    name = parameters.name(required(given, "field", "exists"), "`field` of the query `exists`")
-    found = parser.field(name)
-    below = (
-        [found.name] if found else [field for field in parser.schema.fields if field.startswith(f"{name}.")]
-    )
-    if not below:
-        return MatchNone()
-    any_of = tuple(map(Exists, below))
-    return boosted(Constant(any_of[0] if len(any_of) == 1 else Bool(should=any_of)), given, "exists")
+def read_constant_score(parser: Parser, content: Any) -> Query:
+    """A query as a filter: every document it matches has the same score."""
+    given = parser.options(content, "constant_score", ("filter",))
+    inner = parser.query(required(given, "filter", "constant_score"))
+    return boosted(inner if is_nothing(inner) else Constant(inner), given, "constant_score")
 
 
 MOST_IDS = 10_000

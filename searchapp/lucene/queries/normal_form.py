@@ -15,9 +15,11 @@ by itself. Both engines search in this form. It has the same hits and marks the 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from ctypes import c_float
 from typing import Any
+
+from searchapp.lucene.queries.registry import KINDS
 
 _TRIMMED = "".join(map(chr, range(0x21)))
 _HALF = 1 << 31
@@ -68,8 +70,6 @@ def _integer(text: str, specification: str) -> int:
 
 
 _NEVER = {"term": {"id": {"value": "\u0000 no document"}}}
-_SCORED_CLAUSES = ("must", "should")
-_CLAUSES = (*_SCORED_CLAUSES, "filter", "must_not")
 
 
 def normal_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -109,20 +109,14 @@ def normal_form(query: Any, *, scored: bool = True) -> Any:
     return query if normal is content else {kind: normal}
 
 
-def _inner(kind: str, content: Mapping[str, Any], scored: bool) -> list[tuple[str, bool]]:
+def _inner(kind: str, content: Mapping[str, Any], scored: bool) -> Iterator[tuple[str, bool]]:
     """The names of the queries inside a query, and whether their scores count."""
-    match kind:
-        case "bool":
-            return [(name, scored and name in _SCORED_CLAUSES) for name in _CLAUSES]
-        case "dis_max":
-            return [("queries", scored)]
-        case "constant_score":
-            return [("filter", False)]
-        case "boosting":
-            return [("positive", scored), ("negative", False)]
-        case "function_score":  # whose `min_score` lets scores choose the hits, in a filter too
-            return [("query", scored or content.get("min_score") is not None)]
-    return []
+    if kind not in KINDS:
+        return
+    # A `min_score` lets scores choose the hits, in a filter too.
+    scored = scored or (kind == "function_score" and content.get("min_score") is not None)
+    yield from ((name, scored) for name in KINDS[kind].scored)
+    yield from ((name, False) for name in KINDS[kind].unscored)
 
 
 def _function(function: Any) -> Any:

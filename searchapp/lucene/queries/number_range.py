@@ -210,7 +210,7 @@ def of_number(field: Field, value: Any) -> Query:
     return NumberRange(field.name, found, found, is_point=True)
 
 
-def read(parser: Parser, content: Any) -> Query:
+def read_range(parser: Parser, content: Any) -> Query:
     """Numbers between bounds; without bounds, whatever has a value."""
     name, given = parameters.single(content, "the query `range`")
     given = parser.options(given, "range", ("gt", "gte", "lt", "lte"))

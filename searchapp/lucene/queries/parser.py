@@ -1,89 +1,18 @@
-"""Read the query DSL: dispatch the name of a query to its reader, and limit the number of clauses.
-
-Clauses are counted as by Elasticsearch's `MaxClauseCountQueryVisitor`.
-"""
+"""Read the query DSL: dispatch the name of a query to its reader."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar
 
 from searchapp.errors import EngineRefused, Gathering
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import Reported, invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import Analyzers, Field, Schema
-from searchapp.lucene.queries import normal_form
-from searchapp.lucene.queries.query import (
-    Bool,
-    Boost,
-    Boosting,
-    Constant,
-    DisMax,
-    FunctionScore,
-    Leaf,
-    Query,
-    TermsDisjunction,
-)
-
-MOST_CLAUSES = 8_192
-"""What a server with 512 MB of heap and two cores allows.
-
-Each server has a limit of its own, of 1,024 or more: its heap in MB times 64, divided by its search threads. The
-embedded engine has one that is the same everywhere.
-"""
-
-
-def require_few(query: Query) -> None:
-    """Refuse a query, as it was written, that has more clauses than a server allows.
-
-    Raises:
-        EngineRefused: the query has too many.
-    """
-    _require(count_of(query))
-
-
-def _require(count: int) -> None:
-    if count > MOST_CLAUSES:
-        raise invalid(f"a query has {count:,} clauses, and at most {MOST_CLAUSES:,} are allowed")
-
-
-def count_of(query: Query) -> int:
-    """How many clauses a query counts as.
-
-    Raises:
-        EngineRefused: a query inside has too many.
-    """
-    match query:
-        case Leaf():
-            return query.clause_count
-        case TermsDisjunction(_, terms):
-            return len(terms)
-        case Boost(inner) | Constant(inner):
-            return count_of(inner)
-        case DisMax(queries):
-            return _all(queries)
-        case Bool():
-            _require(len(query))
-            once = (*dict.fromkeys(query.must_not), *dict.fromkeys(query.filter))
-            return _all(query.must) + _all(query.should) + _all(once)
-        case Boosting(positive, negative):
-            require_few(negative)
-            return count_of(positive)
-        case FunctionScore():
-            for function in query.functions:
-                if function.filter is not None:
-                    require_few(function.filter)
-            return count_of(query.query)
-        case _:
-            assert_never(query)
-
-
-def _all(queries: Iterable[Query]) -> int:
-    return sum(map(count_of, queries))
-
+from searchapp.lucene.queries.query import Query, require_few
 
 Reader = Callable[["Parser", Any], Query]
 
@@ -138,7 +67,7 @@ class Parser:
             query = self.query_at("query", body)
         finally:
             self._noted = None
-        require_few(query)
+        require_few(query.clause_count)
         return query, noted
 
     def query_at(self, place: str, body: Any) -> Query:
@@ -306,18 +235,3 @@ def required(given: Mapping[str, Any], parameter: str, name: str) -> Any:
     if given.get(parameter) is None:
         raise invalid(f"the query `{name}` lacks `{parameter}`")
     return given[parameter]
-
-
-def with_minimum(query: Bool, specification: str | None) -> Bool:
-    """Return the query with a `minimum_should_match`, if one is specified.
-
-    Raises:
-        EngineRefused: the specification is no number, percentage or condition.
-    """
-    if specification is None:
-        return query
-    try:
-        minimum = normal_form.required(len(query.should), specification)
-    except ValueError as error:
-        raise invalid(str(error)) from error
-    return replace(query, minimum=minimum)

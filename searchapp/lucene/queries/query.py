@@ -1,31 +1,48 @@
-"""Lucene's queries as values: leaves, queries made of others, and their union `Query`.
+"""Lucene's queries as values: what every query does, and the queries that others are made of.
 
-A leaf reads, matches, scores, explains and highlights itself; a `ScoredLeaf` is scored by BM25. The other classes
-hold queries. Code with one branch for each kind ends in `assert_never`, so mypy reports a forgotten kind. Equal
-queries are equal values, on which rewriting relies as Lucene's does. Boosts are float32 held in floats and are
-multiplied in float32. Values of explanations are float32 as a rule, printed as the shortest decimal that is the
-same float32.
+A query rewrites, matches, scores, explains and shows itself; a compound one names the queries inside it by `children`.
+Equal queries are equal values, on which rewriting relies as Lucene's does. Boosts are float32 held in floats and are
+multiplied in float32. Values of explanations are float32 as a rule, printed as the shortest decimal that is the same
+float32.
 """
 
 from __future__ import annotations
 
+import operator
 import sys
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
-from typing import Any, ClassVar, TypeAlias, assert_never
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import parameters, similarity
+from searchapp.lucene.errors import invalid
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Postings
 from searchapp.lucene.parameters import printed
+from searchapp.lucene.queries.scores import Row, Rows, Scores, of_constant, total
 from searchapp.lucene.similarity import ONE
 from searchapp.model import Explanation, Token
+
+MOST_CLAUSES = 8_192
+"""What a server with 512 MB of heap and two cores allows.
+
+Each server has a limit of its own, of 1,024 or more: its heap in MB times 64, divided by its search threads. The
+embedded engine has one that is the same everywhere.
+"""
+
+
+def require_few(count: int) -> None:
+    """Refuse a query with more clauses than a server allows.
+
+    Raises:
+        EngineRefused: it has too many.
+    """
+    if count > MOST_CLAUSES:
+        raise invalid(f"a query has {count:,} clauses, and at most {MOST_CLAUSES:,} are allowed")
 
 
 def shortest(value: float | np.float32) -> float:
@@ -57,11 +74,11 @@ Places = Sequence[tuple[int, int]]
 EVERYWHERE: Places = ((0, sys.maxsize),)
 
 
-class Leaf:
-    """A query without others inside, which gives the same score to each document it matches; a `ScoredLeaf` does not.
+class Query:
+    """What the engine asks of every query; `scores` and what follows it are asked of a rewritten query.
 
-    Equal leaves are equal values. The class is abstract by its methods and not by its metaclass, which would make each
-    `isinstance` of a clause slower, and a topic has hundreds of clauses.
+    The class is abstract by its methods and not by its metaclass, which would make each `isinstance` of a clause
+    slower, and a topic has hundreds of clauses.
     """
 
     __slots__ = ()
@@ -69,12 +86,160 @@ class Leaf:
     matches_nothing: ClassVar[bool] = False
     """Whether no document matches, whatever the index holds."""
 
+    # Queries inside
+
+    def children(self) -> tuple[Query, ...]:
+        """The queries that this one is made of."""
+        return ()
+
+    def with_children(self, children: tuple[Query, ...]) -> Query:  # noqa: ARG002
+        """The same query made of others, given in the order of `children`."""
+        return self
+
+    @property
+    def clause_count(self) -> int:
+        """How many clauses Elasticsearch counts the query as (`MaxClauseCountQueryVisitor`).
+
+        Raises:
+            EngineRefused: a query inside has too many.
+        """
+        return sum(child.clause_count for child in self.children())
+
+    @property
+    def looks_at_values(self) -> bool:
+        """Whether scores depend on the values of fields, which not every document need have."""
+        return any(child.looks_at_values for child in self.children())
+
+    @property
+    def looks_at_scores(self) -> bool:
+        """Whether the documents that match depend on their scores."""
+        return any(child.looks_at_scores for child in self.children())
+
+    def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
+        """The leaves inside that give the query hits, and their boosts: what highlighting marks."""
+        for child in self.children():
+            yield from child.leaves(boost)
+
+    def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
+        """The field, the terms and the boost of each clause of terms whose scores count."""
+        for child in self.children():
+            yield from child.scored_terms(boost)
+
+    # Simplifying
+
+    def settled(self, reader: IndexReader) -> Query:
+        """The query as it was written, with what Lucene learns from the index: that all documents match, or none."""
+        return self.with_children(tuple(child.settled(reader) for child in self.children()))
+
+    def rewritten(self) -> Query:
+        """What one call of `Query.rewrite` makes of the query: the query itself when nothing is left to do.
+
+        Lucene takes a step everywhere in a query before it takes the next one anywhere: the order in which boosts are
+        multiplied depends on it, and what becomes of clauses whose scores nobody looks at.
+        """
+        children = self.children()
+        simpler = each(one_step, children)
+        return self if simpler is children else self.with_children(simpler)
+
+    def only_matching(self) -> Query:
+        """What is left of the query inside a constant score, after a step."""
+        return self
+
+    # Matching and scoring
+
+    @abstractmethod
+    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
+        """The documents that match, whatever their scores; `among` is as in `scores`.
+
+        Only a `min_score` looks at scores. The boosts outside count for it, even where they count for nothing else:
+        Lucene hands boosts down to filters too.
+        """
+
+    @abstractmethod
+    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+        """The scores of all documents, the query's own boost multiplied by `boost`.
+
+        `among` marks the documents that count, None all documents: scores of other documents are not looked at and may
+        be wrong, and values that they lack are not missed.
+
+        Raises:
+            EngineRefused: the scores of some document can't be computed.
+        """
+
+    # Showing
+
+    @abstractmethod
+    def described(self, schema: Schema) -> str:
+        """The query in Lucene's notation (`Query.toString`).
+
+        Raises:
+            EngineRefused: the notation is not known here.
+        """
+
+    def described_inside(self, schema: Schema) -> str:
+        """The query as a part of another one in Lucene's notation."""
+        return self.described(schema)
+
+    def described_as_filter(self, schema: Schema) -> str:
+        """What explanations show of a query that only filters and is `unscored`."""
+        return self.described(schema)
+
+    def unscored(self) -> Query:
+        """The query inside whose weight Lucene makes when it only filters."""
+        return self
+
+    @abstractmethod
+    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+        """How the query comes to the score of a document; None when the document does not match.
+
+        Raises:
+            EngineRefused: the explanation is not known here.
+        """
+
+
+def each(step: Callable[[Query], Query], queries: tuple[Query, ...]) -> tuple[Query, ...]:
+    """The queries after a step, which are the same tuple when nothing is left to do in any."""
+    simpler = tuple(map(step, queries))
+    return queries if all(map(operator.is_, queries, simpler)) else simpler
+
+
+def one_step(query: Query) -> Query:
+    """See `Query.rewritten`."""
+    return query.rewritten()
+
+
+def rewrite(query: Query) -> Query:
+    """The query that Lucene scores in the place of this one (`Query.rewrite`, Lucene 10).
+
+    The simplifications matter to the last bit: a separate clause is rounded to float32 before it is added to its
+    neighbours, a merged clause is not. Explanations show the simplified query.
+    """
+    simpler = query.rewritten()
+    while simpler is not query:
+        query, simpler = simpler, simpler.rewritten()
+    return query
+
+
+def only(document: int, rows: Rows) -> Mask:
+    """The mark of one document, to compute nothing that counts for others."""
+    among = np.zeros(rows.count, bool)
+    among[document] = True
+    return among
+
+
+class Leaf(Query):
+    """A query without others inside, which gives the same score to each document it matches; a `ScoredLeaf` does not.
+
+    Equal leaves are equal values.
+    """
+
+    __slots__ = ()
+
     has_few_documents: ClassVar[bool] = False
     """Whether it is cheaper, as a rule, to go through the leaf's documents than through all of the index."""
 
     @property
     def clause_count(self) -> int:
-        """How many clauses Elasticsearch counts the leaf as."""
         return 1
 
     @property
@@ -82,55 +247,29 @@ class Leaf:
         """Whether Lucene first has to look for the terms that the leaf stands for (`MultiTermQuery`)."""
         return False
 
-    # Simplifying
-
-    def settled(self, reader: IndexReader) -> Leaf:  # noqa: ARG002
-        """The leaf that Lucene makes of this one once the index is known: see `settle`."""
-        return self
-
-    def rewritten(self) -> Leaf:
-        """The leaf that Lucene scores in the place of this one: see `rewrite`."""
-        return self
-
-    # Matching
+    def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
+        yield self, boost
 
     @abstractmethod
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         """The documents that match, in any order; a document may come several times."""
 
-    def mask(self, reader: IndexReader) -> Mask:
-        """The documents that match, as one truth value for each document of the index."""
-        mask = np.zeros(reader.count, bool)
-        mask[self.documents(reader)] = True
+    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
+        mask = np.zeros(rows.count, bool)
+        mask[self.documents(rows.reader)] = True
         return mask
 
-    # Showing
-
-    @abstractmethod
-    def described(self, schema: Schema) -> str:
-        """The leaf in Lucene's notation (`Query.toString`).
-
-        Raises:
-            EngineRefused: the notation is not known here.
-        """
-
-    def described_as_filter(self, schema: Schema) -> str:
-        """What explanations show of a leaf that only filters."""
-        return self.described(schema)
+    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:  # noqa: ARG002
+        return of_constant(self.matching(rows), boost)
 
     def described_as_constant(self, schema: Schema) -> str:
         """What explanations show of a leaf that gives each document the same score."""
         return self.described(schema)
 
-    def explanation(self, reader: IndexReader, document: int, boost: np.float32) -> Explanation | None:
-        """How the leaf comes to the score of a document; None when the document does not match.
-
-        Raises:
-            EngineRefused: the explanation is not known here.
-        """
-        if not self.mask(reader)[document]:
+    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+        if not self.matching(rows)[document]:
             return None
-        return constant(boost, self.described_as_constant(reader.schema))
+        return constant(boost, self.described_as_constant(rows.reader.schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +320,28 @@ class ScoredLeaf(MarkedLeaf):
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return self.postings(reader.fields[self.field]).documents
 
-    def explanation(self, reader: IndexReader, document: int, boost: np.float32) -> Explanation | None:
+    def frequency_in_whole(self, reader: IndexReader, here: int) -> int:
+        """In how many documents of the whole index the leaf is that is in so many `here`."""
+        return reader.sum_of_parts(here, lambda part: len(self.postings(part.fields[self.field]).documents))
+
+    def row(self, rows: Rows, boost: np.float32) -> Row:
+        """The scores of the documents where the leaf occurs."""
+
+        def compute() -> Row:
+            field = rows.reader.fields[self.field]
+            found = self.postings(field)
+            weight = field.similarity.weight(boost, self.idf(field))
+            scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
+            frequency = self.frequency_in_whole(rows.reader, len(scores))
+            return rows.row(found.documents, scores, bool(scores.all()), frequency)
+
+        return rows.kept((self, float(boost)), compute)
+
+    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:  # noqa: ARG002
+        return total(rows.count, [self.row(rows, boost)])
+
+    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+        reader = rows.reader
         field = reader.fields[self.field]
         frequency = self.frequency(field, document)
         if not frequency:
@@ -233,170 +393,89 @@ def frequency_of(term: str, field: FieldReader, document: int) -> float:
     return float(postings.frequencies[place])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TermsDisjunction:
-    """Different terms of one field of which any may match: `Bool(should=...)` of them, in one value.
+@dataclass(frozen=True, slots=True)
+class Around(Query):
+    """A query made of another one, with the same hits."""
 
-    Topics consist of little else, and of hundreds of terms: to handle each term as a query costs more time than to
-    score it. Lucene has no such query: `disjunctions` spells one out.
-    """
+    query: Query
 
-    field: str
-    terms: tuple[str, ...]
+    def children(self) -> tuple[Query, ...]:
+        return (self.query,)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TermsDisjunction)
-            and self.field == other.field
-            and set(self.terms) == set(other.terms)
-        )
+    def only_matching(self) -> Query:
+        return self.query
 
-    def __hash__(self) -> int:
-        return hash((self.field, len(self.terms)))  # enough to tell most apart, without looking at every term
+    def unscored(self) -> Query:
+        return self.query.unscored()
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Around):
     """The documents of a query, all with the score 1."""
 
-    query: Query
+    def with_children(self, children: tuple[Query, ...]) -> Query:
+        return Constant(children[0])
+
+    def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:  # noqa: ARG002
+        yield from ()  # a constant's score is not that of what is inside
+
+    def rewritten(self) -> Query:
+        inner = self.query.rewritten().only_matching()
+        if inner.matches_nothing:
+            return inner
+        return self if inner is self.query else Constant(inner)
+
+    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
+        return self.query.matching(rows, among=among)
+
+    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+        return of_constant(self.matching(rows, among=among), boost)
+
+    def described(self, schema: Schema) -> str:
+        return f"ConstantScore({self.query.described(schema)})"
+
+    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+        if not self.matching(rows, among=only(document, rows))[document]:
+            return None
+        return constant(boost, self.described(rows.reader.schema))
 
 
 @dataclass(frozen=True, slots=True)
-class Boost:
+class Boost(Around):
     """A query whose scores are multiplied, before its term weights are rounded."""
 
-    query: Query
     boost: float
 
+    def with_children(self, children: tuple[Query, ...]) -> Query:
+        return Boost(children[0], self.boost)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bool:
-    """Clauses that must, should, must not match; a filter must match without counting.
+    def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
+        return self.query.leaves(product(self.boost, boost))
 
-    The order of clauses makes no difference, as in Lucene: two such queries beside each other become one. At
-    least `minimum` of `should` must match; 0 still asks for one of them when nothing else must match.
-    """
+    def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
+        return self.query.scored_terms(product(self.boost, boost))
 
-    must: tuple[Query, ...] = ()
-    must_not: tuple[Query, ...] = ()
-    should: tuple[Query, ...] = ()
-    filter: tuple[Query, ...] = ()
-    minimum: int = 0
+    def rewritten(self) -> Query:
+        inner, boost = self.query.rewritten(), self.boost
+        if boost == 1 or inner.matches_nothing:
+            return inner
+        if isinstance(inner, Boost):
+            return Boost(inner.query, product(boost, inner.boost))
+        if boost == 0 and not isinstance(inner, Constant):
+            return Boost(Constant(inner), 0.0)
+        return self if inner is self.query else Boost(inner, boost)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Bool) and self._without_order() == other._without_order()
+    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
+        return self.query.matching(rows, np.float32(self.boost) * boost, among)
 
-    def __hash__(self) -> int:
-        return hash((self.minimum, *(frozenset(clauses) for clauses in self._clauses())))
+    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+        return self.query.scores(rows, np.float32(self.boost) * boost, among)
 
-    def _clauses(self) -> tuple[tuple[Query, ...], ...]:
-        return self.must, self.must_not, self.should, self.filter
+    def described(self, schema: Schema) -> str:
+        return f"({self.query.described(schema)})^{printed(self.boost)}"
 
-    def _without_order(self) -> tuple[int, list[Counter[Query]]]:
-        return self.minimum, [Counter(clauses) for clauses in self._clauses()]
-
-    @property
-    def is_pure_disjunction(self) -> bool:
-        return not (self.must or self.must_not or self.filter) and self.minimum <= 1
-
-    def __len__(self) -> int:
-        return len(self.must) + len(self.must_not) + len(self.should) + len(self.filter)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DisMax:
-    """The best of several queries, in any order, plus `tie_breaker` times the others."""
-
-    queries: tuple[Query, ...]
-    tie_breaker: float
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, DisMax)
-            and self.tie_breaker == other.tie_breaker
-            and Counter(self.queries) == Counter(other.queries)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.tie_breaker, frozenset(self.queries)))
-
-
-@dataclass(frozen=True, slots=True)
-class Boosting:
-    """The documents of `positive`, those that match `negative` too with `factor` times the score.
-
-    `as_written` is `negative` as the search body has it, which explanations show.
-    """
-
-    positive: Query
-    negative: Query
-    factor: float
-    as_written: Query
-
-
-@dataclass(frozen=True, slots=True)
-class FieldValue:
-    """A number of the document's as a factor: modifier(value * factor).
-
-    Two that differ in `missing` only are the same to Elasticsearch: as clauses of one `bool` the first one counts
-    twice. `mapped` says whether the mapping has the field at all.
-    """
-
-    field: str
-    factor: float
-    modifier: str
-    missing: float | None = dataclass_field(compare=False)
-    mapped: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """One function of `function_score`: for the documents of `filter`, a weight times a field's value."""
-
-    filter: Query | None
-    weight: float | None
-    value: FieldValue | None
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionScore:
-    """A query whose scores are combined with functions of the document.
-
-    `single` says that there is at most one function and that the function is for all documents, which
-    Elasticsearch explains differently.
-    """
-
-    query: Query
-    functions: tuple[Function, ...]
-    score_mode: str
-    boost_mode: str
-    max_boost: float
-    min_score: float | None
-    single: bool
-
-
-Query: TypeAlias = Leaf | TermsDisjunction | Constant | Boost | Bool | DisMax | Boosting | FunctionScore
-"""Every query."""
-
-
-def inside(query: Query) -> tuple[Query, ...]:
-    """The queries that a query is made of, the filters of its functions included."""
-    match query:
-        case Leaf() | TermsDisjunction():
-            return ()
-        case Boost(inner, _) | Constant(inner):
-            return (inner,)
-        case Bool():
-            return (*query.must, *query.must_not, *query.should, *query.filter)
-        case DisMax(queries, _):
-            return queries
-        case Boosting(positive, negative):
-            return positive, negative
-        case FunctionScore(inner, functions):
-            return (inner, *(one.filter for one in functions if one.filter is not None))
-        case _:
-            assert_never(query)
+    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+        return self.query.explanation(rows, document, np.float32(self.boost) * boost)
 
 
 def boosted(query: Query, given: Mapping[str, Any], name: str) -> Query:
@@ -406,7 +485,7 @@ def boosted(query: Query, given: Mapping[str, Any], name: str) -> Query:
 
 def multiplied_by(query: Query, boost: float) -> Query:
     """The query with a boost."""
-    if boost == 1 or (isinstance(query, Leaf) and query.matches_nothing):
+    if boost == 1 or query.matches_nothing:
         return query
     return Boost(query, parameters.finite(boost, "the boost of a query"))
 

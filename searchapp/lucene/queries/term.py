@@ -7,7 +7,7 @@ numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, ClassVar
@@ -35,6 +35,7 @@ from searchapp.lucene.queries.query import (
     explained_idf_of,
     frequency_of,
 )
+from searchapp.lucene.queries.scores import Row, Rows
 from searchapp.model import Explanation, Token
 
 
@@ -45,6 +46,12 @@ class Term(ScoredLeaf):
     has_few_documents: ClassVar[bool] = True
 
     term: str
+
+    def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
+        yield self.field, (self.term,), boost
+
+    def row(self, rows: Rows, boost: np.float32) -> Row:
+        return rows.of_terms(self.field, [self.term], boost)[0]
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return reader.fields[self.field].documents_with_terms((self.term,))

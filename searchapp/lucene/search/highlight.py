@@ -19,7 +19,6 @@ from searchapp.lucene.analysis.characters import has_halves, joined_units, whole
 from searchapp.lucene.errors import invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import Analyzers, Field, Schema, by_depth, shown_text
 from searchapp.lucene.queries.query import EVERYWHERE, MarkedLeaf, Places, Query
-from searchapp.lucene.queries.rewrite import leaves
 from searchapp.model import Token
 
 LARGEST_GROUP = 50
@@ -227,7 +226,7 @@ def _tag(given: Any) -> str:
 def _wanted(query: Query) -> dict[str, Wanted]:
     """What to mark in each field."""
     fields: defaultdict[str, Wanted] = defaultdict(list)
-    for leaf, boost in leaves(query):
+    for leaf, boost in query.leaves():
         if isinstance(leaf, MarkedLeaf):
             fields[leaf.field].append((leaf, boost != 0))
     return fields

@@ -1,7 +1,7 @@
 """The best documents of a batch of topics by the C functions (`kernels.c`), and the queries that they take: `Flat`.
 
-They answer sums and maxima of the scores of terms and other scored leaves, to the bits of `scoring`, in a third of the
-time; other queries are left to `Scorer`. The library is `native`; without it nothing here is used.
+They answer sums and maxima of the scores of terms and other scored leaves, to the bits of `queries.scores`, in a third
+of the time; all documents are scored for other queries. The library is `native`; without it nothing here is used.
 """
 
 from __future__ import annotations
@@ -18,20 +18,14 @@ from numpy.typing import NDArray
 
 from searchapp.lucene import native
 from searchapp.lucene.index.reader import IndexReader, Numbers
+from searchapp.lucene.queries.boolean import Bool, TermsDisjunction
+from searchapp.lucene.queries.dis_max import DisMax
 from searchapp.lucene.queries.match_all import gives_nothing
-from searchapp.lucene.queries.query import (
-    Bool,
-    DisMax,
-    Leaf,
-    Query,
-    ScoredLeaf,
-    TermsDisjunction,
-    without_boosts,
-)
+from searchapp.lucene.queries.query import Leaf, Query, ScoredLeaf, without_boosts
+from searchapp.lucene.queries.scores import FEW, Row, Rows, most_of_a_rare_term
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.search.request import Request
-from searchapp.lucene.search.scoring import FEW, Answer
-from searchapp.lucene.search.term_scores import Row, Rows, most_of_a_rare_term
+from searchapp.lucene.search.topk import Answer
 from searchapp.lucene.similarity import ONE, Float32s
 
 Longs = NDArray[np.int64]
@@ -228,24 +222,21 @@ FieldBoost = tuple[str, float]
 
 @dataclass(slots=True)
 class Clause:
-    """Terms of a field or another scored leaf, their boost, and whether their sum is rounded before it is added.
+    """Terms of a field or another scored leaf, their boost, and whether their sum is rounded before it is added."""
 
-    `key` says of which field and boost terms are, and is None for any other leaf.
-    """
-
-    terms: TermsDisjunction | ScoredLeaf
+    field: str
+    terms: tuple[str, ...]
     boost: np.float32
     rounded: bool
-    key: FieldBoost | None
+    leaf: ScoredLeaf | None = None
 
-    @classmethod
-    def of(cls, terms: TermsDisjunction | ScoredLeaf, boost: np.float32, rounded: bool) -> Clause:
-        key = (terms.field, float(boost)) if isinstance(terms, TermsDisjunction | Term) else None
-        return cls(terms, boost, rounded, key)
+    @property
+    def key(self) -> FieldBoost:
+        return self.field, float(self.boost)
 
     def elsewhere(self, reader: IndexReader) -> tuple[int, int]:
-        """How many terms occur in other parts of the index only, and in how many documents, see `PartField`."""
-        return (0, 0) if self.key is None else reader.fields[self.key[0]].elsewhere(_written(self.terms))
+        """How many terms occur in other segments only, and in how many documents."""
+        return reader.fields[self.field].elsewhere(self.terms)
 
 
 @dataclass(slots=True)
@@ -264,10 +255,10 @@ class Flat:
 
     @classmethod
     def of(cls, query: Query, boost: np.float32 = ONE) -> Flat | None:
-        """A rewritten query as clauses, None for what can't be said so. It comes to the scores of `Scorer.scores`."""
+        """A rewritten query as clauses, None for what can't be said so. It comes to the scores of `Query.scores`."""
         query, boost = without_boosts(query, boost)
         if isinstance(query, TermsDisjunction | ScoredLeaf):
-            return cls([Clause.of(query, boost, rounded=False)])
+            return cls(_clauses((query,), boost, rounded=False))
         if isinstance(query, DisMax):
             if not query.tie_breaker >= 0:
                 return None
@@ -293,32 +284,26 @@ class Flat:
 def _clauses(queries: Sequence[Query], boost: np.float32, rounded: bool) -> list[Clause]:
     """Queries as clauses, nothing if some are none.
 
-    The terms of a disjunction without a boost are clauses of a sum, see `disjunctions`.
+    The terms of a disjunction without a boost are clauses of a sum, see `Bool.with_terms_as_clauses`.
     """
     clauses = []
     for query in queries:
         inner, factor = without_boosts(query, boost)
         if isinstance(inner, TermsDisjunction):
-            clauses.append(Clause.of(inner, factor, rounded or inner is not query))
+            clauses.append(Clause(inner.field, inner.terms, factor, rounded or inner is not query))
+        elif isinstance(inner, Term):
+            clauses.append(Clause(inner.field, (inner.term,), factor, rounded))
         elif isinstance(inner, ScoredLeaf):
-            clauses.append(Clause.of(inner, factor, rounded))
+            clauses.append(Clause(inner.field, (), factor, rounded, inner))
         else:
             return []
     return clauses
-
-
-def _written(terms: TermsDisjunction | ScoredLeaf) -> tuple[str, ...]:
-    """The terms of a clause that has some."""
-    if isinstance(terms, TermsDisjunction):
-        return terms.terms
-    return (terms.term,) if isinstance(terms, Term) else ()
 
 
 @dataclass(slots=True)
 class _Tables:
     """The tables of a batch: a field's that is scored whole, or a row alone."""
 
-    reader: IndexReader
     rows: Rows
     tables: list[Table] = field(default_factory=list)
     whole: dict[FieldBoost, int] = field(default_factory=dict)
@@ -330,32 +315,32 @@ class _Tables:
 
         Those of other fields are left to NumPy: to hand over each row by itself takes longer than is gained.
         """
-        wanted: defaultdict[FieldBoost, list[TermsDisjunction | ScoredLeaf]] = defaultdict(list)
+        wanted: defaultdict[FieldBoost, list[tuple[str, ...]]] = defaultdict(list)
         for clause in clauses:
-            if clause.key is not None:
+            if clause.leaf is None:
                 wanted[clause.key].append(clause.terms)
-        common = most_of_a_rare_term(self.reader.whole_count)
+        common = most_of_a_rare_term(self.rows.reader.whole_count)
         for (name, factor), terms in wanted.items():
             boost = np.float32(factor)
-            row = self.rows.whole(name, chain.from_iterable(map(_written, terms)), boost)
+            row = self.rows.whole(name, chain.from_iterable(terms), boost)
             if row is not None:
-                of_field = self.reader.fields[name]
+                of_field = self.rows.reader.fields[name]
                 table = Table.of(row.documents, row.scores, of_field.starts, common)
-                if self.reader.is_part:
+                if self.rows.reader.is_part:
                     table = replace(table, frequencies=of_field.document_frequencies())
                 self.whole[name, factor] = self._add(row, table)
 
     def have(self, clause: Clause) -> bool:
         """Whether the rows of a clause can be added."""
-        return clause.key is None or clause.key in self.whole
+        return clause.leaf is not None or clause.key in self.whole
 
     def add_to(self, batch: Batch, clause: Clause) -> None:
         """Add the rows of a clause, which `have` it."""
-        if clause.key is not None:
-            ranks = self.reader.fields[clause.key[0]].ranks(_written(clause.terms))
+        if clause.leaf is None:
+            ranks = self.rows.reader.fields[clause.field].ranks(clause.terms)
             batch.add_rows(self.whole[clause.key], ranks)
-        elif isinstance(clause.terms, ScoredLeaf):
-            batch.add_rows(self._of_row(self.rows.row(clause.terms, clause.boost)), (0,))
+        else:
+            batch.add_rows(self._of_row(clause.leaf.row(self.rows, clause.boost)), (0,))
 
     def _of_row(self, row: Row) -> int:
         if id(row.scores) not in self.alone:
@@ -368,47 +353,38 @@ class _Tables:
         return len(self.tables) - 1
 
 
-class Together:
-    """Finds the best documents of many topics."""
+def best_together(rows: Rows, requests: Sequence[Request]) -> list[Answer | None]:
+    """The answer to each request of a batch, None to those whose documents must all be scored."""
+    library, reader = native.library(), rows.reader
+    if library is None or reader.count > MOST_DOCUMENTS:
+        return [None] * len(requests)
+    flat = [_flat(request) for request in requests]
+    tables = _Tables(rows)
+    tables.add_fields(chain.from_iterable(one.clauses for one in flat if one is not None))
+    flat = [one if one is not None and all(map(tables.have, one.clauses)) else None for one in flat]
+    batch = Batch(tables.tables, dead=reader.dead)
+    for request, one in zip(requests, flat, strict=True):
+        if one is not None:
+            _add(batch, tables, one, request.frame.first + request.frame.size)
+    if not tables.only_positive:  # a score of 0 may be that of a document that matches
+        return [None] * len(requests)
+    answers = iter(best_of_batch(library, batch, reader.ranks, reader.by_rank, FEW) if batch.sizes else ())
+    return [
+        None if one is None else _from(next(answers), request.frame.first)
+        for one, request in zip(flat, requests, strict=True)
+    ]
 
-    def __init__(self, reader: IndexReader, rows: Rows) -> None:
-        """`rows` are those of all documents."""
-        self._reader = reader
-        self._rows = rows
 
-    def best(self, requests: Sequence[Request]) -> list[Answer | None]:
-        """The answer to each request, None to those that must be scored by a `Scorer`."""
-        library = native.library()
-        if library is None or self._reader.count > MOST_DOCUMENTS:
-            return [None] * len(requests)
-        flat = [_flat(request) for request in requests]
-        tables = _Tables(self._reader, self._rows)
-        tables.add_fields(chain.from_iterable(one.clauses for one in flat if one is not None))
-        flat = [one if one is not None and all(map(tables.have, one.clauses)) else None for one in flat]
-        batch = Batch(tables.tables, dead=self._reader.dead)
-        for request, one in zip(requests, flat, strict=True):
-            if one is not None:
-                self._add(batch, tables, one, request.frame.first + request.frame.size)
-        if not tables.only_positive:  # a score of 0 may be that of a document that matches
-            return [None] * len(requests)
-        answers = iter(
-            best_of_batch(library, batch, self._reader.ranks, self._reader.by_rank, FEW)
-            if batch.sizes
-            else ()
-        )
-        return [
-            None if one is None else _from(next(answers), request.frame.first)
-            for one, request in zip(flat, requests, strict=True)
-        ]
-
-    def _add(self, batch: Batch, tables: _Tables, flat: Flat, size: int) -> None:
-        for clause in flat.clauses:
-            tables.add_to(batch, clause)
-            batch.end_clause(clause.rounded)
-            if self._reader.is_part:
-                batch.elsewhere.append(clause.elsewhere(self._reader))
-        excluded = chain.from_iterable(one.documents(self._reader).tolist() for one in flat.excluded)
-        batch.end_topic(size, flat.all_match, flat.tie_breaker, list(excluded))
+def _add(batch: Batch, tables: _Tables, flat: Flat, size: int) -> None:
+    """Add a topic to a batch, whose `size` best documents are asked for."""
+    reader = tables.rows.reader
+    for clause in flat.clauses:
+        tables.add_to(batch, clause)
+        batch.end_clause(clause.rounded)
+        if reader.is_part:
+            batch.elsewhere.append(clause.elsewhere(reader))
+    excluded = chain.from_iterable(one.documents(reader).tolist() for one in flat.excluded)
+    batch.end_topic(size, flat.all_match, flat.tie_breaker, list(excluded))
 
 
 def _flat(request: Request) -> Flat | None:

@@ -31,10 +31,9 @@ from searchapp.lucene.index.impacts import EDGES
 from searchapp.lucene.index.reader import BoundedPostings, FieldReader, IndexReader, Numbers
 from searchapp.lucene.queries.match_all import MatchNone
 from searchapp.lucene.queries.query import Leaf, Query, ScoredLeaf
-from searchapp.lucene.queries.term import Term
+from searchapp.lucene.queries.scores import FEW, most_of_a_rare_term
 from searchapp.lucene.search.kernels import Clause, Flat
-from searchapp.lucene.search.scoring import FEW, NOTHING, Answer
-from searchapp.lucene.search.term_scores import frequency_in_whole, most_of_a_rare_term
+from searchapp.lucene.search.topk import NOTHING, Answer
 from searchapp.lucene.similarity import Float32s
 
 SLACK = 1 - 2.0**-20
@@ -249,7 +248,7 @@ class Pruner:
         flat = Flat.of(query)
         if flat is None:
             return None
-        fields = (self._reader.fields[clause.terms.field] for clause in (*flat.clauses, *flat.optional))
+        fields = (self._reader.fields[clause.field] for clause in (*flat.clauses, *flat.optional))
         return flat if all(field.field.is_text and field.norm_inverses.all() for field in fields) else None
 
     def _excluded(self, leaves: Sequence[Leaf]) -> Numbers | None:
@@ -321,13 +320,10 @@ class Pruner:
 
     def _of_clause(self, clause: Clause) -> list[_Term]:
         """The terms of a clause that stand in some document."""
-        leaf = clause.terms
-        field = self._reader.fields[leaf.field]
-        known = self._terms.setdefault((leaf.field, float(clause.boost)), {})
+        field = self._reader.fields[clause.field]
+        known = self._terms.setdefault(clause.key, {})
         found = []
-        names: Sequence[str | ScoredLeaf] = (leaf,) if isinstance(leaf, ScoredLeaf) else leaf.terms
-        if isinstance(leaf, Term):
-            names = (leaf.term,)
+        names: Sequence[str | ScoredLeaf] = clause.terms if clause.leaf is None else (clause.leaf,)
         for name in names:
             try:
                 term = known[name]
@@ -369,7 +365,7 @@ class Pruner:
         postings = BoundedPostings(
             found.documents, found.frequencies.astype(np.uint32), impacts, int(impacts.max())
         )
-        frequency = frequency_in_whole(leaf, self._reader, len(found.documents))
+        frequency = leaf.frequency_in_whole(self._reader, len(found.documents))
         computed = sum(one.nbytes for one in (postings.documents, postings.frequencies, impacts))
         return self._packed(leaf, field, postings, weight, frequency, EDGES, computed)
 

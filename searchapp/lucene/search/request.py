@@ -1,6 +1,5 @@
 """Read a search body: query, size, sort, `_source`, highlights.
 
-`READERS`: the queries of Elasticsearch's DSL and the functions that read them.
 `Recurring`: a template makes the same query with other texts for every topic. Reading and rewriting it takes longer
 than scoring it, and depends on a text only by its number of different terms (none, one or several). So that is done
 once for all texts with the same, and the terms are substituted in the result.
@@ -19,13 +18,11 @@ from searchapp.errors import EngineRefused, Gathering
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import objects
-from searchapp.lucene.queries import compound, fulltext, match_all, number_range, term
-from searchapp.lucene.queries.compound import function_score
+from searchapp.lucene.queries.boolean import TermsDisjunction
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
 from searchapp.lucene.queries.normal_form import normal_body
-from searchapp.lucene.queries.parser import MOST_CLAUSES, Noted, Parser, Reader, count_of
-from searchapp.lucene.queries.query import Bool, Boost, DisMax, MarkedLeaf, Query, TermsDisjunction, inside
-from searchapp.lucene.queries.rewrite import rewrite
+from searchapp.lucene.queries.parser import Noted, Parser
+from searchapp.lucene.queries.query import MOST_CLAUSES, MarkedLeaf, Query, rewrite
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.search.highlight import HIGHLIGHT_QUERY, Marks, read_marks
 from searchapp.model import Body
@@ -92,26 +89,6 @@ def _name(name: str) -> str:
     return name
 
 
-READERS: Mapping[str, Reader] = {
-    "bool": compound.bool_,
-    "boosting": compound.boosting,
-    "constant_score": compound.constant_score,
-    "dis_max": compound.dis_max,
-    "exists": match_all.read_exists,
-    "function_score": function_score,
-    "ids": match_all.read_ids,
-    "match": fulltext.match,
-    "match_all": match_all.read_match_all,
-    "match_none": match_all.read_match_none,
-    "match_phrase": fulltext.match_phrase,
-    "multi_match": fulltext.multi_match,
-    "prefix": term.read_prefix,
-    "range": number_range.read,
-    "term": term.read_term,
-    "terms": term.read_terms,
-}
-
-
 SHAPES = 4
 """So many queries are kept that are more than texts apart."""
 
@@ -171,7 +148,7 @@ class Recurring:
                 if known is None:
                     return None
                 filled, others = known
-                clauses = others + sum(map(count_of, found))
+                clauses = others + sum(one.clause_count for one in found)
                 return filled(found) if clauses <= MOST_CLAUSES else None
         return None
 
@@ -187,7 +164,7 @@ class Recurring:
             pattern, [path for _one, path in placed], [one.read for one, _path in placed]
         )
         if len(shape.results) < RESULTS:
-            others = count_of(query) - sum(map(count_of, found))
+            others = query.clause_count - sum(one.clause_count for one in found)
             filled = _filler(query, rewritten, found)
             shape.results.setdefault(_kinds(found), None if filled is None else (filled, others))
         if shape not in self._shapes:
@@ -272,7 +249,7 @@ def _terms_inside(query: Query) -> list[TermsDisjunction | MarkedLeaf]:
     """The clauses of a query that have terms."""
     if isinstance(query, TermsDisjunction | MarkedLeaf):
         return [query]
-    return list(chain.from_iterable(map(_terms_inside, inside(query))))
+    return list(chain.from_iterable(map(_terms_inside, query.children())))
 
 
 def _filled(node: Query, found: Sequence[Query], places: list[int]) -> Filled:
@@ -282,35 +259,10 @@ def _filled(node: Query, found: Sequence[Query], places: list[int]) -> Filled:
             places.append(place)
             return lambda others: others[place]
     before = len(places)
-    if isinstance(node, Boost):
-        inner, boost = _filled(node.query, found, places), node.boost
-        if len(places) > before:
-            return lambda others: Boost(inner(others), boost)
-    elif isinstance(node, DisMax):
-        queries, tie_breaker = _all_filled(node.queries, found, places), node.tie_breaker
-        if len(places) > before:
-            return lambda others: DisMax(queries(others), tie_breaker)
-    elif isinstance(node, Bool):
-        must, must_not, should, filters = (
-            _all_filled(clauses, found, places)
-            for clauses in (node.must, node.must_not, node.should, node.filter)
-        )
-        minimum = node.minimum
-        if len(places) > before:
-            return lambda others: Bool(
-                must(others), must_not(others), should(others), filters(others), minimum
-            )
-    return lambda _others: node
-
-
-def _all_filled(
-    nodes: tuple[Query, ...], found: Sequence[Query], places: list[int]
-) -> Callable[[Sequence[Query]], tuple[Query, ...]]:
-    before = len(places)
-    parts = [_filled(node, found, places) for node in nodes]
+    children = [_filled(child, found, places) for child in node.children()]
     if len(places) == before:
-        return lambda _others: nodes
-    return lambda others: tuple([part(others) for part in parts])
+        return lambda _others: node
+    return lambda others: node.with_children(tuple([child(others) for child in children]))
 
 
 _KNOWN = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -12,13 +12,13 @@ from searchapp.errors import EngineRefused
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask
 from searchapp.lucene.queries.query import Query
-from searchapp.lucene.search import scoring
-from searchapp.lucene.search.explanation import Explainer
-from searchapp.lucene.search.kernels import Together
+from searchapp.lucene.queries.scores import Rows, Scores
+from searchapp.lucene.search import topk
+from searchapp.lucene.search.kernels import best_together
 from searchapp.lucene.search.pruning import Pruner
 from searchapp.lucene.search.request import Frame, Request
-from searchapp.lucene.search.scoring import Answer, Scorer, Scores, finite_scores
-from searchapp.lucene.search.term_scores import Rows
+from searchapp.lucene.search.topk import Answer, finite_scores
+from searchapp.lucene.similarity import ONE
 from searchapp.model import Counts, Explanation
 
 
@@ -66,10 +66,8 @@ class Searcher:
 
     def __init__(self, reader: IndexReader) -> None:
         self.reader = reader
-        rows = Rows(reader)
-        self.scorer = Scorer(reader, rows)
+        self.rows = Rows(reader)
         self.pruner = Pruner(reader)
-        self.together = Together(reader, rows)
         self._found: tuple[str, Scores] | None = None
         """The scores of the query that was asked last, whose next hits are often asked for."""
 
@@ -84,10 +82,17 @@ class Searcher:
         left = found.count(None)
         # The body that is refused is refused again when it is answered, by its place.
         with suppress(EngineRefused), finite_scores():
-            self.scorer.prepare(
-                request.query for request, one in zip(requests, found, strict=True) if one is None
-            )
+            self._prepare(request.query for request, one in zip(requests, found, strict=True) if one is None)
         return found, pruned, len(requests) - left
+
+    def _prepare(self, queries: Iterable[Query]) -> None:
+        """Compute together what the scores of several queries have in common, before they are asked for."""
+        wanted: defaultdict[tuple[str, float], list[str]] = defaultdict(list)
+        for query in queries:
+            for field, terms, boost in query.scored_terms():
+                wanted[field, boost] += terms
+        for (field, boost), every in wanted.items():
+            self.rows.prepare(field, every, np.float32(boost))
 
     def _answer_together(self, requests: Sequence[Request], found: list[Answer | None]) -> None:
         """Put the answers into `found` that can be had together, of the requests that have none."""
@@ -95,7 +100,7 @@ class Searcher:
         if not places:
             return
         with suppress(EngineRefused), finite_scores():
-            answers = self.together.best([requests[place] for place in places])
+            answers = best_together(self.rows, [requests[place] for place in places])
             for place, answer in zip(places, answers, strict=True):
                 found[place] = answer
 
@@ -109,7 +114,7 @@ class Searcher:
 
     def best(self, request: Request) -> Answer:
         """The best documents of a query, all of which are scored."""
-        return self.best_of(self.scored(request), request.frame)
+        return self.best_of(request.query.scores(self.rows), request.frame)
 
     def remembers(self, words: str) -> bool:
         """Whether all scores of a query in these words are known, see `best_again`."""
@@ -124,27 +129,23 @@ class Searcher:
             pruned = self.pruned(request)
             if pruned is not None:
                 return pruned, True
-            self._found = words, self.scored(request)
+            self._found = words, request.query.scores(self.rows)
         return self.best_of(self._found[1], request.frame), False
-
-    def scored(self, request: Request) -> Scores:
-        """The scores of all documents."""
-        return self.scorer.scores(request.query)
 
     def best_of(self, scores: Scores, frame: Frame) -> Answer:
         """The documents that a frame asks for."""
         first, size = frame.first, frame.size
         if frame.after is not None:
             score, id_ = frame.after
-            scores = scoring.behind(scores, self.reader.ranks, score, self.reader.ids.place_behind(id_))
-        documents = scoring.best(scores, self.reader.ranks, first + size)[first:]
+            scores = topk.behind(scores, self.reader.ranks, score, self.reader.ids.place_behind(id_))
+        documents = topk.best(scores, self.reader.ranks, first + size)[first:]
         return documents.astype(np.int32), scores.values[documents]
 
-    def matching(self, query: Query) -> Mask:
-        """The documents that a query matches."""
-        return self.scorer.matching(query)
-
     def explanations(self, query: Query, documents: Sequence[int]) -> list[Explanation]:
-        """How a query comes to the scores of documents that it matches."""
-        explainer = Explainer(self.reader, self.scorer)
-        return [explainer.explanation(query, document) for document in documents]
+        """How a query comes to the scores of documents that it matches.
+
+        Raises:
+            EngineRefused: the query has a part whose explanation is not known here.
+        """
+        found = [query.explanation(self.rows, document, ONE) for document in documents]
+        return [one for one in found if one is not None]

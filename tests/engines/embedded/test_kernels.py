@@ -22,10 +22,11 @@ from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import QueryRefused
 from searchapp.lucene import native
 from searchapp.lucene.native import compilation
-from searchapp.lucene.search import kernels, scoring
+from searchapp.lucene.queries import scores as row_sums
+from searchapp.lucene.queries.dis_max import disjunction_max
+from searchapp.lucene.queries.scores import Row, Scores
+from searchapp.lucene.search import kernels, topk
 from searchapp.lucene.search.kernels import SUM, Batch, Table
-from searchapp.lucene.search.scoring import Scores
-from searchapp.lucene.search.term_scores import Row
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.engines.embedded.test_pruning import INDEXES, QUERIES, match
@@ -161,19 +162,19 @@ def test_rows_are_added_in_the_order_of_numpy(
     batch.end_topic(size, all_match, float(np.float32(tie)), [2, 7])
     (answer,) = kernels.best_of_batch(functions, batch, ranks, ranks, few)
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):
-        patch.setattr(scoring, "FEW", few)
+        patch.setattr(row_sums, "FEW", few)
         if tie == SUM:
-            found = [scoring.total_of_few(clause) or scoring.total(COUNT, clause) for clause in clauses]
+            found = [row_sums.total_of_few(clause) or row_sums.total(COUNT, clause) for clause in clauses]
             joined = [one for one in found if isinstance(one, Row)]
-            expected = scoring.total(COUNT, joined, [one for one in found if isinstance(one, Scores)])
+            expected = row_sums.total(COUNT, joined, [one for one in found if isinstance(one, Scores)])
         else:
-            expected = scoring.disjunction_max([scoring.total(COUNT, clause) for clause in clauses], tie)
+            expected = disjunction_max([row_sums.total(COUNT, clause) for clause in clauses], tie)
         values, mask = expected.values, np.ones(COUNT, bool) if all_match else expected.values > 0
     if not np.isfinite(values).all():
         assert answer is None
         return
     mask[[2, 7]] = False
-    documents = scoring.best(Scores(np.where(mask, values, np.float32(0)), mask), ranks, size)
+    documents = topk.best(Scores(np.where(mask, values, np.float32(0)), mask), ranks, size)
     assert answer is not None
     assert answer[0].tolist() == documents.tolist()
     assert answer[1].view(np.int32).tolist() == values[documents].view(np.int32).tolist()

@@ -1,4 +1,4 @@
-"""What a leaf query brings with it is all that the engine needs of it: nothing else has to know it."""
+"""What a query brings with it is all that the engine needs of it: nothing else has to know it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 from searchapp.engines import embedded as index
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
+from searchapp.errors import EngineRefused
 from searchapp.lucene.index.mapping import Schema
-from searchapp.lucene.index.reader import IndexReader, Numbers
-from searchapp.lucene.queries import match_all
+from searchapp.lucene.index.reader import IndexReader, Mask, Numbers
+from searchapp.lucene.queries import match_all, registry
 from searchapp.lucene.queries import match_all as match_none
 from searchapp.lucene.queries.parser import Parser
-from searchapp.lucene.queries.query import EVERYWHERE, Leaf, MarkedLeaf, Places, Query, boosted
-from searchapp.lucene.search.request import READERS
-from searchapp.model import Document, Token
+from searchapp.lucene.queries.query import (
+    EVERYWHERE,
+    Leaf,
+    MarkedLeaf,
+    Places,
+    Query,
+    boosted,
+    explained,
+)
+from searchapp.lucene.queries.scores import Rows, Scores
+from searchapp.lucene.similarity import ONE
+from searchapp.model import Document, Explanation, Token
 from tests.engines.embedded.conftest import body, spec_of
 from tests.search.asking import KINDS
 
@@ -55,15 +66,50 @@ def read(parser: Parser, content: Any) -> Query:
     return boosted(Suffix(name, given["value"]), given, "suffix")
 
 
+@dataclass(frozen=True, slots=True)
+class Halved(Query):
+    """A query with half of its scores: one made of another that Lucene does not have."""
+
+    query: Query
+
+    def children(self) -> tuple[Query, ...]:
+        return (self.query,)
+
+    def with_children(self, children: tuple[Query, ...]) -> Query:
+        return Halved(*children)
+
+    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
+        return self.query.matching(rows, boost, among)
+
+    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+        found = self.query.scores(rows, boost, among)
+        return Scores(found.values / np.float32(2), found.matching)
+
+    def described(self, schema: Schema) -> str:
+        return f"half of {self.query.described(schema)}"
+
+    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+        inner = self.query.explanation(rows, document, boost)
+        return None if inner is None else explained(inner.value / 2, "half of:", (inner,))
+
+
+def read_halved(parser: Parser, content: Any) -> Query:
+    given = parser.options(content, "halved", ("query",))
+    return boosted(Halved(parser.query(given["query"])), given, "halved")
+
+
 @pytest.fixture
 def searched(embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> EmbeddedIndex:
-    """An index whose readers know the query `suffix`."""
-    monkeypatch.setattr(index, "READERS", {**READERS, "suffix": read})
+    """An index whose readers know the queries `suffix` and `halved`."""
+    known = {**registry.readers(), "suffix": read, "halved": read_halved}
+    monkeypatch.setattr(index, "readers", lambda: known)
     embedded.build("leaves", spec_of(DOCUMENTS), DOCUMENTS)
     return embedded.open("leaves")
 
 
 ENDS_IN_A = {"suffix": {"text": "a"}}
+HALVED = [("1", 1.0), ("2", 0.0), ("4", 0.0)]
+BEST = [("1", 1.0), ("3", 1.0), ("2", 0.5), ("4", 0.5)]
 HAS_B = {"constant_score": {"filter": {"term": {"text": "b"}}}}
 
 
@@ -83,9 +129,13 @@ HAS_B = {"constant_score": {"filter": {"term": {"text": "b"}}}}
             [("2", 1.0), ("4", 1.0), ("1", 0.5)],
         ),
         ({"function_score": {"query": ENDS_IN_A, "weight": 3}}, [("1", 3.0), ("3", 3.0)]),
+        ({"halved": {"query": {"bool": {"filter": HAS_B, "should": [ENDS_IN_A, ENDS_IN_A]}}}}, HALVED),
+        ({"bool": {"must": [{"halved": {"query": ENDS_IN_A, "boost": 4}}]}}, [("1", 2.0), ("3", 2.0)]),
+        ({"bool": {"filter": {"halved": {"query": ENDS_IN_A}}, "must": HAS_B}}, [("1", 1.0)]),
+        ({"dis_max": {"queries": [{"halved": {"query": HAS_B}}, ENDS_IN_A]}}, BEST),
     ],
 )
-def test_a_leaf_is_known_by_its_class_alone(
+def test_a_query_is_known_by_its_class_alone(
     searched: EmbeddedIndex, query: dict[str, Any], expected: list[tuple[str, float]]
 ) -> None:
     (hits,) = searched.search([body(query)])
@@ -102,6 +152,19 @@ def test_a_leaf_is_explained_and_highlighted_by_its_class_alone(searched: Embedd
     assert found.highlights == {"text": ["b <a>"]}
 
 
+def test_a_query_inside_another_is_explained_highlighted_and_counted(searched: EmbeddedIndex) -> None:
+    halved = {"halved": {"query": ENDS_IN_A}}
+    (found, _other) = searched.find(body(halved, explain=True, highlight=MARKED))
+    assert found.explanation is not None
+    assert (found.explanation.value, found.explanation.description) == (0.5, "half of:")
+    assert found.highlights == {"text": ["b <a>"]}
+    (constant, _other) = searched.find(body({"constant_score": {"filter": halved}}, explain=True))
+    assert constant.explanation is not None
+    assert constant.explanation.description == "ConstantScore(half of text:*a)"
+    with pytest.raises(EngineRefused, match=r"8,193 clauses"):
+        searched.find(body({"halved": {"query": {"bool": {"should": [ENDS_IN_A] * 8_193}}}}))
+
+
 def test_equal_leaves_are_equal_values() -> None:
     leaves: set[Leaf] = {
         Suffix("text", "a"),
@@ -114,4 +177,4 @@ def test_equal_leaves_are_equal_values() -> None:
 
 
 def test_each_query_of_the_dsl_is_compared_with_the_server() -> None:
-    assert set(READERS) == KINDS
+    assert set(registry.readers()) == KINDS

@@ -10,7 +10,7 @@ import pytest
 
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.lucene.index.reader import IndexReader
-from searchapp.lucene.search import term_scores
+from searchapp.lucene.queries import scores as term_scores
 from searchapp.model import Document, float32
 from tests.engines.embedded.conftest import body, spec_of
 from tests.search.drawing import Draw

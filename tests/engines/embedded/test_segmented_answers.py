@@ -20,12 +20,13 @@ from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import DataError, QueryRefused, Replaced, SearchappError
 from searchapp.lucene import native
 from searchapp.lucene.index import impacts
+from searchapp.lucene.queries import scores
 from searchapp.lucene.queries.fulltext import Phrase
 from searchapp.lucene.queries.match_all import Exists, Ids
 from searchapp.lucene.queries.number_range import NumberRange
 from searchapp.lucene.queries.query import Leaf
 from searchapp.lucene.queries.term import NumberInSet, Prefix, Synonym, Term, TermInSet
-from searchapp.lucene.search import kernels, pruning, scoring
+from searchapp.lucene.search import kernels, pruning
 from searchapp.model import BEYOND_FLOAT32, Document
 from tests.engines.embedded.conftest import MAPPING, body, compiled_with
 from tests.engines.embedded.segmented import edited, segments_of, shown, whole_of
@@ -112,7 +113,7 @@ def functions(request: pytest.FixtureRequest, _common: Path) -> Iterator[None]:
 def few() -> Iterator[None]:
     """Let few postings be many, as they are elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (scoring, kernels, pruning):
+        for module in (scores, kernels, pruning):
             patch.setattr(module, "FEW", 20)
         yield
 

@@ -1,36 +1,182 @@
-"""Compound queries: `bool`, `dis_max`, `constant_score`, `boosting`, `function_score`.
+"""The query `function_score`: a query whose scores are combined with functions of the document.
 
-The functions of `function_score` are computed as in `org.elasticsearch.common.lucene.search.function`.
+The functions are computed as in `org.elasticsearch.common.lucene.search.function`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
-from searchapp.lucene.errors import Reported, beyond_float32, invalid, known_only, unsupported
-from searchapp.lucene.index.reader import IndexReader
-from searchapp.lucene.queries.match_all import MatchAll, MatchNone, is_nothing
-from searchapp.lucene.queries.parser import Parser, required, with_minimum
+from searchapp.lucene.errors import beyond_float32, invalid, known_only, unsupported
+from searchapp.lucene.index.mapping import Schema
+from searchapp.lucene.index.reader import IndexReader, Mask
+from searchapp.lucene.parameters import printed
+from searchapp.lucene.queries.match_all import MatchAll, is_nothing
+from searchapp.lucene.queries.parser import Parser, required
 from searchapp.lucene.queries.query import (
-    Bool,
     Boost,
-    Boosting,
-    Constant,
-    DisMax,
-    FieldValue,
-    Function,
-    FunctionScore,
+    Leaf,
     Query,
     boosted,
+    exact,
+    explained,
+    only,
+    product,
+    require_few,
+    rewrite,
 )
-from searchapp.lucene.similarity import Float32s
+from searchapp.lucene.queries.scores import Rows, Scores, restricted
+from searchapp.lucene.similarity import ONE, Float32s
+from searchapp.model import Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """A number of the document's as a factor: modifier(value * factor).
+
+    Two that differ in `missing` only are the same to Elasticsearch: as clauses of one `bool` the first one counts
+    twice. `mapped` says whether the mapping has the field at all.
+    """
+
+    field: str
+    factor: float
+    modifier: str
+    missing: float | None = dataclass_field(compare=False)
+    mapped: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function of `function_score`: for the documents of `filter`, a weight times a field's value."""
+
+    filter: Query | None
+    weight: float | None
+    value: FieldValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionScore(Query):
+    """A query whose scores are combined with functions of the document.
+
+    `single` says that there is at most one function and that the function is for all documents, which
+    Elasticsearch explains differently.
+    """
+
+    query: Query
+    functions: tuple[Function, ...]
+    score_mode: str
+    boost_mode: str
+    max_boost: float
+    min_score: float | None
+    single: bool
+
+    def children(self) -> tuple[Query, ...]:
+        return (self.query, *self._filters())
+
+    def _filters(self) -> tuple[Query, ...]:
+        return tuple(one.filter for one in self.functions if one.filter is not None)
+
+    def with_children(self, children: tuple[Query, ...]) -> Query:
+        query, *filters = children
+        others = iter(filters)
+        functions = tuple(
+            one if one.filter is None else replace(one, filter=next(others)) for one in self.functions
+        )
+        return replace(self, query=query, functions=functions)
+
+    @property
+    def clause_count(self) -> int:
+        for condition in self._filters():
+            require_few(condition.clause_count)
+        return self.query.clause_count
+
+    @property
+    def looks_at_values(self) -> bool:
+        inside = (child.looks_at_values for child in self.children())
+        return any(one.value is not None for one in self.functions) or any(inside)
+
+    @property
+    def looks_at_scores(self) -> bool:
+        return self.min_score is not None or any(child.looks_at_scores for child in self.children())
+
+    def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
+        """Those of the query.
+
+        Elasticsearch rewrites a `function_score` right inside another one before it looks into the inner one, and so
+        finds no prefixes and lists of terms there. Where there is nothing to rewrite, it collects the terms, whatever
+        the boost outside.
+        """
+        if not isinstance(self.query, FunctionScore):
+            yield from self.query.leaves(boost)
+            return
+        found = list(self.query.leaves())
+        stays = all(factor != 0 and not leaf.is_multi_term for leaf, factor in found)
+        for leaf, factor in found:
+            if not leaf.is_multi_term:
+                yield leaf, factor if stays else product(factor, boost)
+
+    def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
+        return self.query.scored_terms(boost)
+
+    def rewritten(self) -> Query:
+        children = self.children()
+        simpler = (self.query.rewritten(), *map(rewrite, self._filters()))
+        same = all(new is old for new, old in zip(simpler, children, strict=True))
+        return self if same else self.with_children(simpler)
+
+    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
+        if self.min_score is None:
+            return self.query.matching(rows, boost, among)
+        return self.scores(rows, boost, among).mask()
+
+    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+        inner = self.query.scores(rows, boost, among)
+        mask = inner.mask()
+        if among is not None:
+            mask = mask & among
+        documents = np.flatnonzero(mask)
+        applies = [
+            None if one.filter is None else one.filter.matching(rows, among=mask)[documents]
+            for one in self.functions
+        ]
+        values = np.zeros(rows.count, np.float32)
+        values[documents] = function_scores(rows.reader, self, documents, inner.values[documents], applies)
+        if self.min_score is not None:
+            mask = mask & (values >= np.float32(self.min_score))
+        return restricted(Scores(values, mask), mask)
+
+    def described(self, schema: Schema) -> str:
+        if self.functions:
+            # Elasticsearch prints the addresses of objects there, which are others each time.
+            raise unsupported("the explanation of `function_score` inside a filter or a constant score")
+        return f"function score ({self.query.described(schema)}, functions: [])"
+
+    def unscored(self) -> Query:
+        return self.query.unscored() if self.min_score is None else self
+
+    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+        among = only(document, rows)
+        inner = self.query.explanation(rows, document, boost)
+        if inner is None or not self.scores(rows, boost, among).mask()[document]:
+            return None
+        applies = [
+            one.filter is None or bool(one.filter.matching(rows, among=among)[document])
+            for one in self.functions
+        ]
+        found = _explained_functions(rows.reader, self, document, inner, applies)
+        if self.min_score is not None and self.min_score > np.float32(exact(found)):
+            # Elasticsearch explains then that the document does not match, though it found it.
+            raise unsupported("the explanation of a score that reaches `min_score` by its rounding")
+        return found
+
 
 Doubles = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -169,96 +315,99 @@ def field_value(reader: IndexReader, function: FieldValue, documents: Places) ->
     return result
 
 
-_CLAUSES = ("must", "must_not", "should", "filter")
+_HOW = {
+    "multiply": "function score, product of:",
+    "sum": "sum of",
+    "avg": "avg of",
+    "max": "max of:",
+    "min": "min of",
+}
 
 
-def _clauses(parser: Parser, described: Any, name: str) -> tuple[Query, ...]:
-    if described is None:
-        return ()
-    if not isinstance(described, list | tuple | Mapping):
-        raise invalid(f"`{name}` of the query `bool` must be a query or a list of them, not {described!r}")
-    return parser.queries(described, f"bool.{name}")
+def _explained_functions(
+    reader: IndexReader,
+    query: FunctionScore,
+    document: int,
+    inner: Explanation,
+    applies: Sequence[bool],
+) -> Explanation:
+    """How the functions of a query change the score that `inner` explains.
+
+    `applies` tells for each function whether it is for the document.
+    """
+    if not query.functions:
+        return inner
+    place = np.array([document])
+    parts = [
+        _applied(reader, function, place)
+        for function, applying in zip(query.functions, applies, strict=True)
+        if applying
+    ]
+    if not parts:
+        factor = explained(1, "No function matched")
+    elif query.single:
+        factor = parts[0]
+    else:
+        masks = [np.array([applying]) for applying in applies]
+        values = [
+            function_values(reader, one, place, mask)
+            for one, mask in zip(query.functions, masks, strict=True)
+        ]
+        (value,) = combined_factors(query, values, masks)
+        factor = explained(value, f"function score, score mode [{query.score_mode}]", parts)
+    return _combined(query, inner, factor)
 
 
-def bool_(parser: Parser, content: Any) -> Query:
-    """Clauses that must, should or must not match; without any, every document."""
-    given = parser.options(content, "bool", (*_CLAUSES, "minimum_should_match"))
-    clauses: dict[str, tuple[Query, ...]] = {}
-    for name in _CLAUSES:
-        with suppress(Reported):  # the others are still read, for their problems
-            clauses[name] = _clauses(parser, given.get(name), name)
-    if len(clauses) < len(_CLAUSES):
-        raise Reported
-    must, must_not, should, filters = clauses.values()
-    query = Bool(must, must_not, should, filters)
-    minimum = given.get("minimum_should_match")
-    text = None if minimum is None else parameters.raw_text(minimum, "minimum_should_match")
-    if not len(query):
-        return boosted(MatchAll(), given, "bool")
-    if _matches_nothing(query):
-        return MatchNone()
-    query = with_minimum(query, text)
-    if len(query.must_not) == len(query):
-        query = Bool(must_not=query.must_not, filter=(MatchAll(),))
-    return boosted(query, given, "bool")
+def _applied(reader: IndexReader, function: Function, document: Places) -> Explanation:
+    """What a function that is for the document gives it."""
+    if function.value is None:
+        found = explained(1, "constant score 1.0 - no function provided")
+    else:
+        (value,) = field_value(reader, function.value, document)
+        found = explained(value, f"field value function: {_formula(function.value)}")
+    if function.weight is not None:
+        weight = explained(function.weight, "weight")
+        found = explained(_float(found) * _float(weight), "product of:", (found, weight))
+    if function.filter is None:
+        return found
+    filtered = explained(1, f"match filter: {function.filter.described(reader.schema)}")
+    return explained(_float(found), "function score, product of:", (filtered, found))
 
 
-def _matches_nothing(query: Bool) -> bool:
-    """What Elasticsearch sees in the clauses (`BoolQueryBuilder.doRewrite`)."""
-    if any(map(is_nothing, (*query.must, *query.filter))) or any(map(_is_everything, query.must_not)):
-        return True
-    return len(query.should) == len(query) and all(map(is_nothing, query.should))
+def _formula(value: FieldValue) -> str:
+    missing = "" if value.missing is None else f"?:{printed(value.missing, np.float64)}"
+    return f"{value.modifier}(doc['{value.field}'].value{missing} * factor={printed(value.factor)})"
 
 
-def _is_everything(query: Query) -> bool:
-    inside = query.query if isinstance(query, Boost) else query
-    return isinstance(inside, MatchAll) and not inside.late
+def _combined(query: FunctionScore, inner: Explanation, factor: Explanation) -> Explanation:
+    limit = explained(query.max_boost, "maxBoost")
+    limited = explained(min(_float(factor), _float(limit)), "min of:", (factor, limit))
+    if query.boost_mode == "replace":
+        return limited
+    ours, theirs = _float(inner), _float(limited)
+    values: dict[str, Callable[[], np.float32]] = {
+        "multiply": lambda: ours * theirs,
+        "sum": lambda: ours + theirs,
+        "avg": lambda: np.float32(float(ours + theirs) / 2),
+        "max": lambda: max(ours, theirs),
+        "min": lambda: min(ours, theirs),
+    }
+    with np.errstate(over="ignore"):
+        return explained(values[query.boost_mode](), _HOW[query.boost_mode], (inner, limited))
 
 
-def dis_max(parser: Parser, content: Any) -> Query:
-    """The best of several queries."""
-    given = parser.options(content, "dis_max", ("queries", "tie_breaker"))
-    queries = parser.queries(required(given, "queries", "dis_max"), "dis_max.queries")
-    if not queries:
-        raise invalid("the query `dis_max` has no `queries`")
-    tie_breaker = parameters.share(given.get("tie_breaker", 0), "tie_breaker")
-    return boosted(DisMax(queries, tie_breaker), given, "dis_max")
-
-
-def constant_score(parser: Parser, content: Any) -> Query:
-    """A query as a filter: every document it matches has the same score."""
-    given = parser.options(content, "constant_score", ("filter",))
-    inner = parser.query(required(given, "filter", "constant_score"))
-    return boosted(inner if is_nothing(inner) else Constant(inner), given, "constant_score")
-
-
-def boosting(parser: Parser, content: Any) -> Query:
-    """A query, and another one that lowers the score of what it matches."""
-    described = parameters.mapping(content, "the query `boosting`")
-    parameters.without_lists(described, ("boost", "negative_boost"), "the query `boosting`")
-    given = parser.options(described, "boosting", ("positive", "negative", "negative_boost"))
-    factor = parameters.signless(required(given, "negative_boost", "boosting"), "negative_boost")
-    if not math.isfinite(factor):
-        raise unsupported(f"{factor} as negative_boost")
-    if factor < 0:
-        raise invalid(f"negative_boost is {factor:g}, but must not be negative")
-    positive = parser.query(required(given, "positive", "boosting"))
-    negative = parser.query(required(given, "negative", "boosting"))
-    if is_nothing(positive):
-        return positive
-    return boosted(Boosting(positive, negative, factor, as_written=negative), given, "boosting")
+def _float(explanation: Explanation) -> np.float32:
+    return np.float32(exact(explanation))
 
 
 SCORE_MODES = ("multiply", "sum", "avg", "first", "max", "min")
-BOOST_MODE_NAMES = ("multiply", "replace", "sum", "avg", "max", "min")
-MODIFIER_NAMES = ("none", "log", "log1p", "log2p", "ln", "ln1p", "ln2p", "square", "sqrt", "reciprocal")
 LARGEST = 3.4028234663852886e38
 """The greatest float32, `max_boost` where none is given."""
 
 _FUNCTION = ("weight", "field_value_factor")
 
 
-def function_score(parser: Parser, content: Any) -> Query:
+def read_function_score(parser: Parser, content: Any) -> Query:
     """A query whose scores are combined with functions of the document."""
     known = ("query", "functions", "score_mode", "boost_mode", "max_boost", "min_score", *_FUNCTION)
     described = parameters.mapping(content, "the query `function_score`")
@@ -273,7 +422,7 @@ def function_score(parser: Parser, content: Any) -> Query:
     functions = tuple(_function(parser, one) for one in parameters.listed(listed, "`functions`"))
     single = not functions or (len(functions) == 1 and functions[0].filter is None)
     score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
-    boost_mode = parameters.choice(given.get("boost_mode", "multiply"), BOOST_MODE_NAMES, "boost_mode")
+    boost_mode = parameters.choice(given.get("boost_mode", "multiply"), tuple(BOOST_MODES), "boost_mode")
     min_score = (
         _finite(parameters.signless(given["min_score"], "min_score"), "min_score")
         if "min_score" in given
@@ -359,7 +508,7 @@ def _field_value(parser: Parser, described: Any) -> FieldValue:
     return FieldValue(
         name,
         _finite(parameters.signless(given.get("factor", 1), "factor"), "factor"),
-        parameters.choice(given.get("modifier", "none"), MODIFIER_NAMES, "modifier"),
+        parameters.choice(given.get("modifier", "none"), tuple(MODIFIERS), "modifier"),
         _missing(given["missing"]) if "missing" in given else None,
         mapped=field is not None,
     )

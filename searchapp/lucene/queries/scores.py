@@ -1,4 +1,7 @@
-"""The scores of a term in all documents that have it: a *row*.
+"""What queries score with: the scores of a term in all documents that have it, a *row*, and sums of rows.
+
+Sums are made in double and rounded once, as in Lucene. This is the reference that the C functions equal to the last
+bit.
 
 The contribution of a term depends on the term, its weight and the document alone, and topics share most of their
 terms. So the float32 scores of a row are computed once, kept, and only added up from then on.
@@ -8,7 +11,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +20,6 @@ from numpy.typing import NDArray
 
 from searchapp.lucene import similarity
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Numbers, Postings
-from searchapp.lucene.queries.fulltext import Phrase
-from searchapp.lucene.queries.query import ScoredLeaf
-from searchapp.lucene.queries.term import Term
 from searchapp.lucene.similarity import Float32s
 
 Doubles = NDArray[np.float64]
@@ -97,10 +98,10 @@ NO_ROW = Row(np.empty(0, np.int32), np.empty(0, np.float32), True)
 
 
 class Rows:
-    """The rows of an index; the oldest are forgotten when they grow too many."""
+    """The rows of an index, or of a part of one; the oldest are forgotten when they grow too many."""
 
     def __init__(self, reader: IndexReader, limit: int = CACHE_BYTES) -> None:
-        self._reader = reader
+        self.reader = reader
         self._limit = limit
         self._is_dense = reader.count * DENSE_ROWS * np.dtype(np.float32).itemsize <= limit
         self._bytes = 0
@@ -108,27 +109,25 @@ class Rows:
         """Where each row is kept, and its bytes, the oldest first."""
 
         self._terms: dict[tuple[str, float], dict[str, Row]] = {}
-        self._others: dict[tuple[ScoredLeaf, float], Row] = {}
+        self._others: dict[Hashable, Row] = {}
         self._whole: dict[tuple[str, float], Row] = {}
         self._lock = threading.Lock()
 
     @property
     def count(self) -> int:
         """The number of documents that the rows are of."""
-        return self._reader.count
+        return self.reader.count
 
     def everything(self) -> Mask:
         """Marks of all of them that count."""
-        return self._reader.everything()
+        return self.reader.everything()
 
-    def row(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
-        """The row of a leaf whose boost is given."""
-        if isinstance(leaf, Term):
-            return self.of_terms(leaf.field, [leaf.term], boost)[0]
-        row = self._others.get((leaf, float(boost)))
+    def kept(self, key: Hashable, compute: Callable[[], Row]) -> Row:
+        """The row of a leaf that is no term, computed where it is not known."""
+        row = self._others.get(key)
         if row is None:
-            row = self._computed(leaf, boost)
-            self._keep(self._others, {(leaf, float(boost)): row})
+            row = compute()
+            self._keep(self._others, {key: row})
         return row
 
     def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[Row]:
@@ -139,7 +138,7 @@ class Rows:
         except KeyError:
             found = {term: known[term] for term in terms if term in known}
             missing = list(dict.fromkeys(term for term in terms if term not in found))
-            found |= self._of_field(self._reader.fields[name], missing, boost)
+            found |= self._of_field(self.reader.fields[name], missing, boost)
             return [found[term] for term in terms]
 
     def prepare(self, name: str, terms: Iterable[str], boost: np.float32) -> None:
@@ -147,14 +146,14 @@ class Rows:
         known = self._terms.get((name, float(boost)), {})
         missing = list(dict.fromkeys(term for term in terms if term not in known))
         if missing:
-            self._of_field(self._reader.fields[name], missing, boost)
+            self._of_field(self.reader.fields[name], missing, boost)
 
     def whole(self, name: str, terms: Iterable[str], boost: np.float32) -> Row | None:
         """The rows of all terms of a field, by rank one after the other; None where some `terms` are not worth it."""
         known = self._whole.get((name, float(boost)))
         if known is not None:
             return known
-        field = self._reader.fields[name]
+        field = self.reader.fields[name]
         if not self._is_worth_scoring_whole(field, list(dict.fromkeys(terms)), boost):
             return None
         return self._whole_field(field, boost)
@@ -192,11 +191,11 @@ class Rows:
 
     def _cut_from(self, whole: Row, field: FieldReader, terms: Sequence[str]) -> dict[str, Row]:
         return {
-            term: self._row(
+            term: self.row(
                 whole.documents[part],
                 whole.scores[part],
                 whole.positive,
-                field.document_frequency(term) if self._reader.is_part else part.stop - part.start,
+                field.document_frequency(term) if self.reader.is_part else part.stop - part.start,
             )
             for term, part in zip(terms, field.parts(terms), strict=True)
         }
@@ -204,12 +203,12 @@ class Rows:
     def _together(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
         postings, counts = field.postings_of(terms)
         frequencies = counts
-        if self._reader.is_part:
+        if self.reader.is_part:
             frequencies = np.array([field.document_frequency(term) for term in terms], np.int64)
         found = self._scored(field, postings, counts, frequencies, boost)
         ends = np.cumsum(counts).tolist()
         return {
-            term: self._row(found.documents[start:end], found.scores[start:end], found.positive, frequency)
+            term: self.row(found.documents[start:end], found.scores[start:end], found.positive, frequency)
             for term, start, end, frequency in zip(
                 terms, [0, *ends], ends, frequencies.tolist(), strict=False
             )
@@ -251,40 +250,17 @@ class Rows:
 
     def _bytes_of(self, row: Row) -> int:
         """The memory for a row; where documents are left out, a long one has documents of its own."""
-        is_copied = self._reader.dead is not None and len(row.documents) >= ALONE
+        is_copied = self.reader.dead is not None and len(row.documents) >= ALONE
         return row.bytes + (row.documents.nbytes if is_copied else 0)
 
-    def _computed(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
-        field = self._reader.fields[leaf.field]
-        found = leaf.postings(field)
-        scores = scores_of(leaf, boost, field, found)
-        frequency = frequency_in_whole(leaf, self._reader, len(scores))
-        return self._row(found.documents, scores, bool(scores.all()), frequency)
-
-    def _row(self, documents: Numbers, scores: Float32s, positive: bool, frequency: int) -> Row:
+    def row(self, documents: Numbers, scores: Float32s, positive: bool, frequency: int) -> Row:
         """A row of what is in so many documents of the whole index."""
         dense: NDArray[Any] | None = None
-        common = is_common(frequency, self._reader.whole_count)
+        common = is_common(frequency, self.reader.whole_count)
         if common and self._is_dense and len(documents):
-            dense = np.zeros(self._reader.count, np.float64 if self._reader.count < MANY else np.float32)
+            dense = np.zeros(self.reader.count, np.float64 if self.reader.count < MANY else np.float32)
             dense[documents] = scores
         return Row(documents, scores, positive, common, dense, frequency)
-
-
-def frequency_in_whole(leaf: ScoredLeaf, reader: IndexReader, here: int) -> int:
-    """In how many documents of the whole index a leaf is that is in so many `here`, as far as that makes it common.
-
-    To find the phrases of all parts of an index takes too long: a phrase never counts as common.
-    """
-    if isinstance(leaf, Phrase):
-        return min(here, most_of_a_rare_term(reader.whole_count))
-    return reader.sum_of_parts(here, lambda part: len(leaf.postings(part.fields[leaf.field]).documents))
-
-
-def scores_of(leaf: ScoredLeaf, boost: np.float32, field: FieldReader, found: Postings) -> Float32s:
-    """The scores of some postings of a leaf in its field."""
-    weight = field.similarity.weight(boost, leaf.idf(field))
-    return similarity.scores(weight, found.frequencies, field.inverses(found.documents))
 
 
 def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:
@@ -303,3 +279,84 @@ def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:
         postings_of_group += frequency
     if group:
         yield group
+
+
+FEW = 256
+"""Postings up to which it is cheaper to sort them than to make a number for every document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A score for every document, 0 for those that do not match.
+
+    `matching` marks the documents that match. None stands for "where the score is not 0", which most queries come down
+    to and which then need not be computed. The arrays belong to the caller who asked for the scores.
+    """
+
+    values: Float32s
+    matching: Mask | None = None
+
+    def mask(self) -> Mask:
+        return self.values > 0 if self.matching is None else self.matching
+
+
+def total(count: int, rows: Sequence[Row], others: Sequence[Scores] = ()) -> Scores:
+    """The sum of rows and of scores, in double, rounded once; `count` is the number of all documents."""
+    sums: Doubles = np.zeros(count)
+    sparse = [row for row in rows if not row.is_common and len(row.documents)]
+    if sparse:
+        documents = np.concatenate([row.documents for row in sparse], dtype=np.intp)
+        weights = np.concatenate([row.scores for row in sparse], dtype=np.float64)
+        sums = np.asarray(np.bincount(documents, weights, count), np.float64)
+    for row in rows:
+        if row.dense is not None:
+            sums += row.dense
+        elif row.is_common:
+            sums[row.documents] += row.scores
+    for other in others:
+        sums += other.values
+    values = sums.astype(np.float32)
+    if all(row.positive for row in rows) and all(other.matching is None for other in others):
+        return Scores(values)
+    mask = _marked(count, (row.documents for row in rows))
+    for other in others:
+        mask |= other.mask()
+    return Scores(values, mask)
+
+
+def total_of_few(rows: Sequence[Row]) -> Row | None:
+    """The sum of rows as a row, if they have few documents, or one of them all; None if they have many.
+
+    What counts are the documents of the whole index, so that sums of some documents are rounded as those of all.
+    """
+    rows = [row for row in rows if row.frequency]
+    if len(rows) == 1:
+        return rows[0]
+    return _summed(rows) if sum(row.frequency for row in rows) <= FEW else None
+
+
+def _marked(count: int, documents: Iterable[NDArray[Any]]) -> Mask:
+    mask = np.zeros(count, bool)
+    for some in documents:
+        mask[some] = True
+    return mask
+
+
+def _summed(rows: Sequence[Row]) -> Row:
+    """The sum of rows that have few documents, in double, rounded once."""
+    if not rows:
+        return NO_ROW
+    documents, places = np.unique(np.concatenate([row.documents for row in rows]), return_inverse=True)
+    weights = np.concatenate([row.scores for row in rows], dtype=np.float64)
+    scores = np.bincount(places, weights, len(documents)).astype(np.float32)
+    return Row(documents, scores, all(row.positive for row in rows))
+
+
+def restricted(scores: Scores, mask: Mask) -> Scores:
+    """The scores of the documents that the mask leaves."""
+    return Scores(scores.values * mask, mask)
+
+
+def of_constant(mask: Mask, boost: np.float32) -> Scores:
+    """The scores of a query that gives each document that it matches the same one."""
+    return Scores(mask * boost, mask)
