@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from searchapp.cli import app
+from tests.cli.conftest import run_command
 
 FOLDERS = {
     "nlps": "nlps",
@@ -82,9 +81,8 @@ class RealRuns:
 
     def _command(self, home: Path, *arguments: object) -> str:
         elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX", "SHARED")}
-        environment = {**elsewhere, "SEARCHAPP_HOME": str(home)}
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
-        assert result.exit_code == 0, result.stderr
+        result = run_command(*arguments, environment={**elsewhere, "SEARCHAPP_HOME": str(home)})
+        assert result.code == 0, result.stderr
         return result.stdout
 
     @contextmanager

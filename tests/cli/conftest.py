@@ -36,6 +36,19 @@ class Result:
 Cli = Callable[..., Result]
 
 
+def run_command(*arguments: object, environment: Mapping[str, str | None] | None = None) -> Result:
+    """Run a command of searchapp in this process."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
+    return Result(result.exit_code, result.stdout, result.stderr)
+
+
+def clear_variables(monkeypatch: pytest.MonkeyPatch, *kept: str) -> None:
+    """Unset the variables of all settings but those that are named."""
+    for setting in DECLARED:
+        if setting.variable and setting.name not in kept:
+            monkeypatch.delenv(setting.variable, raising=False)
+
+
 def shares_indexes(node: pytest.Item) -> bool:
     """Whether a test finds the samples that an earlier one has indexed, see the marker `shared_indexes`."""
     return bool(node.get_closest_marker("shared_indexes")) and not node.get_closest_marker("own_indexes")
@@ -50,22 +63,13 @@ def samples_indexes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def offline(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Runs commands that need no server, on the embedded engine, with the test's own indexes or with shared ones."""
-    for setting in DECLARED:
-        if (
-            setting.variable and setting.name != "data_mirror"
-        ):  # which a test sets before it asks for commands
-            monkeypatch.delenv(setting.variable, raising=False)
+    clear_variables(monkeypatch, "data_mirror")  # which a test sets before it asks for commands
     home = tmp_path / "home"
     monkeypatch.setenv("SEARCHAPP_HOME", str(home))
     if shares_indexes(request.node):
         home.mkdir()
         (home / "indexes").symlink_to(request.getfixturevalue("samples_indexes"))
-
-    def run(*arguments: object) -> Result:
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        return Result(result.exit_code, result.stdout, result.stderr)
-
-    return run
+    return run_command
 
 
 @pytest.fixture

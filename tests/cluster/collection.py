@@ -6,13 +6,12 @@ import json
 import random
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from typer.testing import CliRunner
-
-from searchapp.cli import app
-from tests.cli.conftest import Cli, Result
+from tests.cli.conftest import Cli, run_command
 from tests.profile import FULL
+from tests.server.cluster import Cluster
 
 TASK = """
 name = "words"
@@ -68,12 +67,7 @@ class Words:
         """Write the task into a folder, and rank its topics without a server."""
         task = write_task(folder, DOCUMENTS)
         elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX", "SHARED")}
-        environment = {**elsewhere, "SEARCHAPP_HOME": str(folder / "home")}
-
-        def run(*arguments: object) -> Result:
-            result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
-            return Result(result.exit_code, result.stdout, result.stderr)
-
+        run = partial(run_command, environment={**elsewhere, "SEARCHAPP_HOME": str(folder / "home")})
         done = run("index", task)
         assert done.code == 0, done.stderr
         return cls(task, {split: ranked(run, task, folder / split, split) for split in ("dev", "few")})
@@ -114,6 +108,13 @@ def ranked(commands: Cli, task: Path, out: Path, split: str) -> bytes:
     done = commands("rank", task, "--split", split, "--out", out)
     assert done.code == 0, done.stderr
     return (out / "run.trec").read_bytes()
+
+
+def stored(cluster: Cluster, alias: str) -> dict[str, str]:
+    """The documents of the judgments in the index, by the ids of these, asked for past the code under test."""
+    cluster.server.request("POST", f"/{alias}/_refresh", timeout=60)
+    answer = cluster.server.request("GET", f"/{alias}/_search?size=10000&_source=document_id", timeout=60)
+    return {hit["_id"]: hit["_source"]["document_id"] for hit in answer.json()["hits"]["hits"]}
 
 
 def _write(path: Path, letter: str, count: int, length: int, dice: random.Random) -> None:

@@ -8,11 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from searchapp.cli import app
-from searchapp.config.settings import DECLARED
-from tests.cli.conftest import Cli, Result
+from tests.cli.conftest import Cli, clear_variables, run_command
 from tests.cluster.collection import Words
 from tests.conftest import MEMORY, no_server
 from tests.profile import FULL
@@ -75,18 +72,16 @@ def cluster(_nodes: Cluster) -> Iterator[Cluster]:
 @pytest.fixture
 def commands(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Runs commands of searchapp that have the addresses of all nodes."""
-    for setting in DECLARED:
-        if setting.variable:
-            monkeypatch.delenv(setting.variable, raising=False)
-    monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("SEARCHAPP_URL", ",".join(cluster.urls))
-    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", PREFIX)
+    return commands_on(",".join(cluster.urls), PREFIX, monkeypatch, tmp_path)
 
-    def run(*arguments: object) -> Result:
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        return Result(result.exit_code, result.stdout, result.stderr)
 
-    return run
+def commands_on(url: str, prefix: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Cli:
+    """Runs commands of searchapp at an address, with a home folder of the test's own."""
+    clear_variables(monkeypatch)
+    monkeypatch.setenv("SEARCHAPP_HOME", str(folder / "home"))
+    monkeypatch.setenv("SEARCHAPP_URL", url)
+    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", prefix)
+    return run_command
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from searchapp.cli import app
-from searchapp.config.settings import DECLARED
-from tests.cli.conftest import Cli, Result
+from tests.cli.conftest import Cli
 from tests.cluster.collection import Words
+from tests.cluster.conftest import commands_on
 from tests.cluster.test_faults import refused
 from tests.server.node import Node
 
@@ -29,19 +27,9 @@ PREFIX = "test-certificates"
 @pytest.fixture
 def secured(secured_node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
     """Runs commands on the secured node, as its user."""
-    for setting in DECLARED:
-        if setting.variable:
-            monkeypatch.delenv(setting.variable, raising=False)
-    monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("SEARCHAPP_URL", secured_node.url)
-    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", PREFIX)
+    run = commands_on(secured_node.url, PREFIX, monkeypatch, tmp_path)
     monkeypatch.setenv("SEARCHAPP_USERNAME", str(secured_node.username))
     monkeypatch.setenv("SEARCHAPP_PASSWORD", str(secured_node.password))
-
-    def run(*arguments: object) -> Result:
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        return Result(result.exit_code, result.stdout, result.stderr)
-
     yield run
     secured_node.server.delete_indices(PREFIX)
     gc.collect()

@@ -28,7 +28,7 @@ from searchapp.progress import Silent
 from searchapp.ranking import recipes
 from searchapp.tasks import load
 from tests.cli.conftest import Cli
-from tests.cluster.collection import BATCH, Words, renamed
+from tests.cluster.collection import BATCH, Words, renamed, stored
 from tests.cluster.conftest import KILLS, PREFIX
 from tests.cluster.meanwhile import after
 from tests.profile import FULL
@@ -91,56 +91,47 @@ class Kill:
         assert self._done.wait(120), "no node was killed in two minutes"
 
 
-class Ranking:
+class Ranking(threading.Thread):
     """Somebody who ranks the topics of a task again and again, as `rank` does, until `stop`."""
 
     def __init__(self, settings: Settings, words: Words, folder: Path) -> None:
+        super().__init__()
         self._settings = settings
         self._task = load(str(words.task))
         self._data = words.task.parent
         self._folder = folder
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._rank)
+        self._enough = threading.Event()
         self.runs: list[tuple[float, float, bytes]] = []
         """Of each run when it began and ended, and its bytes."""
 
-    def start(self) -> None:
-        self._thread.start()
-
     def stop(self) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._enough.set()
+        self.join()
 
-    def _rank(self) -> None:
+    def run(self) -> None:
         recipe = recipes.load(self._task.recipe_book(), "bm25")
-        while not self._stop.is_set():
+        while not self._enough.is_set():
             out = self._folder / f"run{len(self.runs)}"
             request = RunRequest(self._task.collection(self._data), "dev", recipe, 50, "searchapp-bm25")
             began = time.monotonic()
             with closing(open_engine(self._settings)) as engine:
                 make_run(self._task, engine, request, out, Silent())
             self.runs.append((began, time.monotonic(), (out / "run.trec").read_bytes()))
-            self._stop.wait(PAUSE_SECONDS)
+            self._enough.wait(PAUSE_SECONDS)
 
 
-class Member:
+class Member(threading.Thread):
     """Somebody who judges a task with others, as `judge --shared` lets them; part of it after a node was killed."""
 
     def __init__(self, name: str, settings: Settings, kill: Kill) -> None:
+        super().__init__()
         self.settings = settings
         self.judged: list[tuple[float, Event]] = []
         """What was judged so far, each with its time."""
         self._author = Author(name)
         self._kill = kill
-        self._thread = threading.Thread(target=self._judge)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def join(self) -> None:
-        self._thread.join()
-
-    def _judge(self) -> None:
+    def run(self) -> None:
         said: list[str] = []
         with JudgmentLog(self.settings.judgments) as log:
             with team(self.settings, log, "nlps", said.append, said.append):
@@ -173,35 +164,21 @@ def held(cluster: Cluster, index: str) -> tuple[int, int, int]:
     )
 
 
-def stored(cluster: Cluster, alias: str) -> list[str]:
-    """The ids of the judgments in the index, asked for past the code under test."""
-    cluster.server.request("POST", f"/{alias}/_refresh", timeout=60)
-    path = f"/{alias}/_search?size=10000&_source=false"
-    found = cluster.server.request("GET", path, timeout=60).json()["hits"]["hits"]
-    return sorted(hit["_id"] for hit in found)
-
-
-class Shared:
+class Shared(threading.Thread):
     """Waits, while commands run, until a judgment that each member made after the kill is in the index.
 
     `seconds` is how long after the kill the last of them was, None if it was not within two minutes.
     """
 
     def __init__(self, cluster: Cluster, alias: str, members: list[Member], kill: Kill) -> None:
+        super().__init__()
         self._server = next(node for node in cluster.nodes if node is not kill.node).server
         self._alias = alias
         self._members = members
         self._kill = kill
-        self._thread = threading.Thread(target=self._watch)
         self.seconds: float | None = None
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def join(self) -> None:
-        self._thread.join()
-
-    def _watch(self) -> None:
+    def run(self) -> None:
         self._kill.wait()
         moment = self._kill.moment
         left = list(self._members)
@@ -290,7 +267,7 @@ def test_commands_go_on_when_a_node_that_they_ask_is_killed(
             member.exchange()
         judged = sorted(event.id for member in members for _, event in member.judged)
         assert len(judged) == len(set(judged)) == len(MEMBERS) * EVENTS
-        assert stored(cluster, f"{prefix}-judgments") == judged
+        assert sorted(stored(cluster, f"{prefix}-judgments")) == judged
         assert held(cluster, f"{prefix}-judgments") == (1, len(judged), 0)
         for member in (*members, later):
             assert member.events() == judged
