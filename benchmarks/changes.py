@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 
 from growth import MAPPING, Generator
 from single_queries import body
-from usage import work
+from usage import parser_of, work
 
 from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
@@ -105,9 +105,7 @@ def _print(size: int, share: float, rounds: Sequence[dict[str, dict[str, float]]
 
 def main() -> None:
     """Measure every size and share, and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.1], help="shares that change")

@@ -10,13 +10,9 @@ runs are compared byte by byte. The nodes run on this machine, so that three sha
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +20,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from growth import QUERIES, Generator  # noqa: E402
-from usage import peak_of  # noqa: E402
+from usage import measured, parser_of  # noqa: E402
 
 from tests.server.cluster import Cluster  # noqa: E402
 from tests.server.node import Node  # noqa: E402
@@ -45,6 +41,7 @@ id = "id"
 text = "text"
 """
 
+SEARCHAPP = (sys.executable, "-m", "searchapp")
 OPTIONS = {"one": [], "three": ["--shards", "3", "--replicas", "1"]}
 
 
@@ -73,23 +70,9 @@ def nodes(which: str, heap: str) -> Iterator[Server]:
             yield cluster.server
 
 
-def measured(home: Path, url: str, *arguments: object) -> dict[str, float]:
-    """Run a command of searchapp; seconds, and the peak memory of its process in MiB."""
-    command = [sys.executable, "-m", "searchapp", *map(str, arguments), "--url", url, "--home", str(home)]
-    begin = time.perf_counter()
-    with subprocess.Popen(command) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(process.returncode)
-    return {"seconds": time.perf_counter() - begin, "MiB": peak_of(usage)}
-
-
 def main() -> None:
     """Measure one node and three, and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--heap", default="512m", help="of each node")
@@ -106,25 +89,25 @@ def main() -> None:
         for which in [options.only] if options.only else ["one", "three"]:
             home, run = folder / f"home-{which}", folder / f"run-{which}"
             with nodes(which, options.heap) as server:
-                data = ["--data", folder]
-                indexed = measured(home, server.url, "index", task, *data, *OPTIONS[which])
+                more = [task, "--data", folder, "--url", server.url, "--home", home]
+                indexed = measured([*SEARCHAPP, "index", *more, *OPTIONS[which]])
                 # The same files again: they are read and digested, and nothing is sent.
-                again = measured(home, server.url, "index", task, *data)
-                ranked = measured(home, server.url, "rank", task, *data, "--split", "dev", "--out", run)
+                again = measured([*SEARCHAPP, "index", *more])
+                ranked = measured([*SEARCHAPP, "rank", *more, "--split", "dev", "--out", run])
                 described = server.request(
                     "GET", "/_cat/indices/searchapp-own-growth-*?format=json&bytes=mb"
                 ).json()
             runs.append((run / "run.trec").read_bytes())
             (index,) = described
-            sending = indexed["seconds"] - again["seconds"]
+            sending = indexed.seconds - again.seconds
             cells = [
-                f"{again['seconds']:.0f}",
+                f"{again.seconds:.0f}",
                 f"{sending:.0f}",
                 f"{options.documents / sending:,.0f}",
-                f"{indexed['MiB']:.0f}",
+                f"{indexed.mib:.0f}",
                 index["store.size"],
-                f"{ranked['seconds']:.0f}",
-                f"{ranked['MiB']:.0f}",
+                f"{ranked.seconds:.0f}",
+                f"{ranked.mib:.0f}",
             ]
             copies = f"{index['pri']} x {1 + int(index['rep'])}"
             print(f"| {which} | {copies} | " + " | ".join(cells) + " |", flush=True)

@@ -14,7 +14,6 @@ asks for what the hits are sorted by instead, and no stored field is read.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import gc
@@ -30,6 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from usage import parser_of
 from usage import work as work_so_far
 
 from searchapp import resources
@@ -273,9 +273,7 @@ def _worked(server: int | None) -> float:
 
 def main() -> None:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--split", default="dev")
     parser.add_argument("--url", help="an Elasticsearch; without it the server is left out")

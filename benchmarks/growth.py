@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from usage import peak, peak_of, work
+from usage import parser_of, peak, peak_of, work
 
 from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
@@ -244,9 +244,7 @@ def _in_a_new_process(step: str, home: Path, data: Path, size: int) -> _Measured
 
 def main() -> None:
     """Measure every size and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument(

@@ -11,7 +11,6 @@ and the greatest gain of judging, and how often there was one.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -24,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from usage import parser_of
 
 from searchapp import tasks
 from searchapp.formats import trec
@@ -155,9 +156,7 @@ def _scored_as(topic: str, figures: dict[str, float]) -> str | None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the folders of the tasks")
     parser.add_argument("--task", nargs="+", choices=FOLDERS, default=list(FOLDERS), help="only these tasks")
     parser.add_argument("--divisions", type=int, default=1, help="random divisions in halves (default 1)")

@@ -9,7 +9,6 @@ of the next document have arrived. The aims: opened in under 1 s; median under 3
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -20,6 +19,7 @@ import time
 from pathlib import Path
 
 from terminal import Terminal
+from usage import parser_of
 
 SEARCHAPP = str(Path(sys.executable).with_name("searchapp"))
 TOPICS = 5
@@ -43,9 +43,7 @@ def prepare(data: Path, folder: Path, depth: int, environment: dict[str, str]) -
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data of nlps")
     parser.add_argument("--keys", type=int, default=300, help="keys to press (default 300)")
     parser.add_argument("--depth", type=int, default=10_000, help="documents of the ranking (default 10000)")

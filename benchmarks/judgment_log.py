@@ -10,17 +10,16 @@ read, and what it adds up to is remembered beside it. The aims, for a million ev
 
 from __future__ import annotations
 
-import argparse
-import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
+
+from usage import measured, parser_of
 
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.log import JudgmentLog
@@ -72,24 +71,9 @@ def events(count: int) -> Iterator[Event]:
         yield made[0]
 
 
-def measured(command: Sequence[str]) -> tuple[float, float, float]:
-    """The seconds of a process, those in which it had a processor, and its peak memory in MB."""
-    begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _pid, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - begin
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command[:6])} ended with {process.returncode}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e6
-
-
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--events", type=int, default=1_000_000, help="events of the log (default 1000000)")
     parser.add_argument("--keep", type=Path, help="folder in which the log stays, and is used again")
     given = parser.parse_args()
@@ -121,7 +105,8 @@ def main() -> None:
         }  # fmt: skip
         sizes = [path.stat().st_size / 1e6]
         for label, command in commands.items():
-            seconds, at_work, memory = measured(command)
+            seconds, at_work, mib = measured(command, stdout=subprocess.DEVNULL)
+            memory = mib * 2**20 / 1e6
             print(f"{label:32} {seconds:8.2f} s {at_work:8.2f} s at work {memory:8.0f} MB", flush=True)
         sizes.append(path_of(path, TASK).stat().st_size / 1e6 if path_of(path, TASK).exists() else 0.0)
         print(f"the log has {sizes[0]:.0f} MB, what is remembered of it {sizes[1]:.0f} MB")

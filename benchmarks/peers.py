@@ -17,8 +17,8 @@ not let one choose.
 Peak memory is the greatest resident set of the largest process, as the operating system counts it, with what is mapped
 of an index; for Elasticsearch it is that of the server since the step began, with the heap that it is given.
 
-How long it takes is said before, and how far it is meanwhile. With `--minutes` a further round of a size begins only if
-it is likely to end in time: whatever is measured is measured whole, and the file says of how many rounds. The file of
+How far it is is said meanwhile. With `--minutes` a further round of a size begins only if it ends in time when it takes
+as long as the one before: whatever is measured is measured whole, and the file says of how many rounds. The file of
 a size is written after each system; `--resume` goes on with it. Collections and indexes stay in `--work`, and are taken
 from there as long as they would be the same, until `--clean` removes them: some 20 GiB for 10 million documents.
 """
@@ -35,7 +35,6 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +45,9 @@ from peer_collections import NLPS, Collection, prepared  # noqa: E402
 from peer_results import Different, Results, table  # noqa: E402
 from peer_steps import MIB, Steps, compile_lucene, with_server  # noqa: E402
 from peer_systems import SAME_INDEX, SYSTEMS  # noqa: E402
-from peer_times import COLLECTION, Times, said  # noqa: E402
+from usage import parser_of  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results"
-DRAWN = 12_343
-"""Documents of the size `nlps`, before they are counted."""
 
 
 def main() -> None:
@@ -71,9 +68,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, help="folder of the task nlps")
     parser.add_argument(
         "--size", nargs="+", default=[NLPS], type=_size, help="nlps, or numbers of synthetic documents"
@@ -120,7 +115,6 @@ class _Measurement:
         self._size = size
         self._stack = stack
         self._begin = time.monotonic()
-        self._times = Times(DRAWN if size == NLPS else int(size))
         self._steps = Steps(size, options.data, options.work, options.threads, options.warm_up, options.url)
         self._systems: list[str] = list(options.systems)
 
@@ -131,7 +125,6 @@ class _Measurement:
             Different: the file of results that is to be gone on with is of another measurement.
         """
         options, steps = self._options, self._steps
-        self._say_how_long()
         steps.prepare()
         results = Results(
             options.out / f"peers-{self._size}.json",
@@ -144,24 +137,16 @@ class _Measurement:
                 for name in self._systems[:]:
                     self._build(name, results)
                 for number in range(options.rounds):
-                    if not self._round(number, results):
+                    begin = time.monotonic()
+                    self._round(number, results)
+                    if self._is_late(time.monotonic() - begin):
+                        self._say(f"the {options.minutes:g} minutes are over after {number + 1} rounds")
                         break
             results.write()
             return results.value
         finally:
             if options.clean:
                 shutil.rmtree(steps.folder)
-
-    def _say_how_long(self) -> None:
-        built = {SAME_INDEX.get(name, name) for name in self._systems}
-        builds = sum(self._times.of("build", name) for name in built)
-        rounds = self._times.round(self._systems)
-        drawn = 0 if self._size == NLPS else COLLECTION * int(self._size) / 1e6
-        bound = f", {self._options.minutes:g} minutes at most" if self._options.minutes else ""
-        self._say(
-            f"on two cores at rest {said(drawn + builds)} to index, unless that was done before, and {said(rounds)} a "
-            f"round, of which there are {self._options.rounds}{bound}"
-        )
 
     def _start_what_is_needed(self, results: Results) -> None:
         """Start a server and compile Lucene; systems for which that fails are left out."""
@@ -201,9 +186,7 @@ class _Measurement:
             else:
                 self._say(f"indexing {name}")
                 file.unlink(missing_ok=True)
-                begin = time.monotonic()
                 kept = self._steps.run("build", name) | {"key": ready["key"]}
-                self._times.took("build", name, time.monotonic() - begin)
                 file.write_text(json.dumps(kept))
             self._take(known, kept)
             results.write()
@@ -217,25 +200,15 @@ class _Measurement:
             known["rounds"] = []
         known["built"] = built
 
-    def _round(self, number: int, results: Results) -> bool:
-        """Measure each system once more, as far as that was not done before; whether there was time to."""
-        left = [name for name in self._systems if results.rounds(name) <= number]
-        if left and number and self._is_late(left):
-            self._say(
-                f"the {self._options.minutes:g} minutes are over: {number} of {self._options.rounds} rounds are done"
-            )
-            return False
-        for place, name in enumerate(left):
-            further = (self._options.rounds - number - 1) * self._times.round(self._systems)
-            rest = said(self._times.round(left[place:]) + further)
-            self._say(f"round {number + 1} of {self._options.rounds}, {name}; {rest} to go")
-            begin = time.monotonic()
+    def _round(self, number: int, results: Results) -> None:
+        """Measure each system once more, as far as that was not done before."""
+        for name in [name for name in self._systems if results.rounds(name) <= number]:
+            self._say(f"round {number + 1} of {self._options.rounds}, {name}")
             try:
                 measured = self._steps.run("measure", name)
             except Unavailable as error:
                 self._leave_out(name, str(error), results)
                 continue
-            self._times.took("measure", name, time.monotonic() - begin)
             for took in measured["workloads"].values():
                 first = took.pop("first", None)
                 if first is not None and took is measured["workloads"]["depth 10"]:
@@ -243,14 +216,12 @@ class _Measurement:
             results.systems[name]["rounds"].append(measured)
             results.systems[name]["same first 10"] = self._agreement(name)
             results.write()
-        return True
 
-    def _is_late(self, systems: Sequence[str]) -> bool:
-        """Whether a round would end too late."""
+    def _is_late(self, seconds: float) -> bool:
+        """Whether a round that takes so long would end too late."""
         if self._options.minutes is None:
             return False
-        passed = time.monotonic() - self._begin
-        return bool(passed + self._times.round(systems) > 60 * self._options.minutes)
+        return bool(time.monotonic() - self._begin + seconds > 60 * self._options.minutes)
 
     def _first(self, name: str) -> Path:
         """Where the first hits of a system are kept."""

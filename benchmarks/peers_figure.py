@@ -10,7 +10,6 @@ whoever looks has it.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
@@ -23,6 +22,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from peer_results import figures  # noqa: E402
 from peer_systems import SYSTEMS  # noqa: E402
+from usage import parser_of  # noqa: E402
 
 FIGURES = {
     "time": ("depth 10 median ms", "ms for a query to depth 10, the median"),
@@ -79,9 +79,7 @@ Points = Sequence[tuple[int, float]]
 
 def main() -> None:
     """Draw the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("results", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, default=Path("docs/images/peers"))
     options = parser.parse_args()

@@ -9,13 +9,14 @@ DIR has a folder for each task, named as below; the server is that of SEARCHAPP_
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from usage import parser_of
 
 FOLDERS = {"nlps": "nlps", "checkthat": "checkthat", "smart-types-dbpedia": "smart"}
 FOLDS = [f"fold{number}" for number in range(5)]
@@ -65,9 +66,7 @@ def same(home: Path, data: Path, task: str, split: str, recipe: str) -> bool:
 
 def main() -> int:
     """Compare all runs."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    options = parser_of(__doc__)
     options.add_argument("--data", type=Path, required=True)
     options.add_argument("--only", choices=FOLDERS, help="one task")
     chosen = options.parse_args()

@@ -21,7 +21,6 @@ million documents; a line or a page in under 30 ms at any depth.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -37,6 +36,7 @@ from pathlib import Path
 
 from growth import Generator
 from terminal import Terminal
+from usage import parser_of
 
 from searchapp.app.search import Searcher, SearchRequest
 from searchapp.config.resolution import USER_FILE
@@ -274,9 +274,7 @@ def synthetic(data: Path, folder: Path, count: int) -> Path:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data of nlps")
     parser.add_argument("--keys", type=int, default=300, help="keys to measure (default 300)")
     parser.add_argument(

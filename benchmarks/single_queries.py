@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from growth import MAPPING, NAME, PREFIX, SEED, Generator
+from usage import parser_of
 
 from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine, Index, IndexSpec
@@ -159,9 +160,7 @@ def one_by_one(index: Index, bodies: Sequence[Body]) -> tuple[list[Hits], float]
 
 def main() -> None:
     """Measure and print the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument(

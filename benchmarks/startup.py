@@ -8,7 +8,6 @@ aims are ratios of at most 2.2 for the version and of at most 5 for Tab, which i
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -16,6 +15,8 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+
+from usage import parser_of
 
 SEARCHAPP = str(Path(sys.executable).with_name("searchapp"))
 TYPER = f'{Path(sys.executable).name} -c "import typer"'
@@ -52,9 +53,7 @@ def seconds(name: str) -> float:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--runs", type=int, default=10, help="counted runs of each command (default 10)")
     runs = parser.parse_args().runs
     for name in COMMANDS:
