@@ -143,10 +143,11 @@ def test_credentials_come_together_from_the_nearest_source_with_any(folders: Fol
     folders.user('username = "me"\npassword = "hunter2"\n')
     of_file = resolution({}, {}, folders.work).settings
     assert (of_file.username, of_file.password, of_file.api_key) == ("me", "hunter2", None)
+    environ = {"SEARCHAPP_USERNAME": "ann", "SEARCHAPP_PASSWORD": "x"}
+    of_environment = resolution({}, environ, folders.work).settings
+    assert (of_environment.username, of_environment.password, of_environment.api_key) == ("ann", "x", None)
     key = resolution({}, {"SEARCHAPP_API_KEY": "k"}, folders.work).settings
     assert (key.username, key.password, key.api_key) == (None, None, "k")
-    with pytest.raises(UsageError, match="SEARCHAPP_USERNAME is set without SEARCHAPP_PASSWORD"):
-        resolution({}, {"SEARCHAPP_USERNAME": "ann"}, folders.work)
 
 
 @pytest.mark.parametrize(
@@ -201,6 +202,25 @@ def test_no_secret_is_in_what_is_shown_or_in_how_anything_represents_itself(fold
     assert found.found["password"].shown == "set" and found.found["url"].shown == "http://there:9200"
 
 
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        ({"SEARCHAPP_USERNAME": "me"}, "SEARCHAPP_USERNAME is set without SEARCHAPP_PASSWORD"),
+        ({"SEARCHAPP_PASSWORD": "x"}, "SEARCHAPP_PASSWORD is set without SEARCHAPP_USERNAME"),
+        (
+            {"SEARCHAPP_API_KEY": "k", "SEARCHAPP_USERNAME": "me", "SEARCHAPP_PASSWORD": "x"},
+            "both an API key and a user name",
+        ),
+        ({"SEARCHAPP_ENGINE": "solr"}, "there is no engine 'solr'"),
+    ],
+)
+def test_an_environment_that_cannot_be_meant_is_refused(
+    folders: Folders, environ: dict[str, str], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        resolution({}, environ, folders.work)
+
+
 # What chooses the engine
 
 
@@ -239,6 +259,34 @@ def test_the_program_runs_with_what_a_setting_holds(
     reached = [getattr(one.settings, setting.name) for one in found]
     assert reached == [one.found[setting.name].value for one in found]
     assert any(one != setting.default for one in reached)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "engine", "chosen_by"),
+    [
+        ({}, {}, "embedded", "default"),
+        ({"url": "http://a:1"}, {}, "elasticsearch", "--url"),
+        ({}, {"SEARCHAPP_URL": "http://a:1"}, "elasticsearch", "SEARCHAPP_URL"),
+        ({}, {"SEARCHAPP_ENGINE": "elasticsearch"}, "elasticsearch", "SEARCHAPP_ENGINE"),
+        ({"engine": "embedded"}, {"SEARCHAPP_URL": "http://a:1"}, "embedded", "--engine"),
+        ({"url": "http://a:1"}, {"SEARCHAPP_ENGINE": "embedded"}, "elasticsearch", "--url"),
+        ({}, {"SEARCHAPP_ENGINE": "embedded", "SEARCHAPP_URL": "http://a:1"}, "embedded", "SEARCHAPP_ENGINE"),
+    ],
+)
+def test_an_address_selects_the_server_unless_an_engine_is_named(
+    folders: Folders, flags: dict[str, str], environ: dict[str, str], engine: str, chosen_by: str
+) -> None:
+    settings = resolution(flags, environ, folders.work).settings
+    assert (settings.engine, settings.engine_chosen_by) == (engine, chosen_by)
+
+
+def test_a_variable_may_be_wrong_where_a_flag_comes_before_it_and_an_empty_one_is_none(
+    folders: Folders,
+) -> None:
+    environ = {"SEARCHAPP_ENGINE": "solr", "SEARCHAPP_URL": "", "SEARCHAPP_API_KEY": ""}
+    settings = resolution({"engine": "embedded", "url": None}, environ, folders.work).settings
+    assert (settings.engine, settings.url_given, settings.api_key) == ("embedded", False, None)
+    assert resolution({"url": "http://a:1"}, environ, folders.work).settings.engine == "elasticsearch"
 
 
 # What a project file may do
