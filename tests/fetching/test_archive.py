@@ -1,17 +1,13 @@
 from __future__ import annotations
 
 import errno
-import io
 import random
 import stat
 import warnings
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from searchapp.errors import DataError
 from searchapp.fetching import fetch as module
@@ -156,28 +152,6 @@ def test_what_is_no_archive_is_told(tmp_path: Path, content: bytes) -> None:
     assert unpacked_bytes(tmp_path / "a.zip", MEMBERS) in (None, 0)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_no_damage_to_an_archive_is_anything_but_an_error_of_the_data(
-    tmp_path: Path, data: st.DataObject
-) -> None:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in GOOD.items():
-            archive.writestr(name, content)
-    raw = bytearray(buffer.getvalue())
-    for _ in range(data.draw(st.integers(1, 4))):
-        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    raw = raw[: data.draw(st.integers(len(raw) // 2, len(raw)))]
-    path = tmp_path / "damaged.zip"
-    path.write_bytes(raw)
-    try:
-        names = unpacked(path, tmp_path / "out")
-    except DataError:
-        return
-    assert everything(tmp_path / "out") >= set(names)
-
-
 def test_whatever_is_damaged_in_an_archive_is_a_sentence(tmp_path: Path) -> None:
     """Turned bits, a cut, and an end that leads before the beginning, for which the library raises an OSError."""
     path = packed(tmp_path / "a.zip", GOOD)
@@ -194,10 +168,11 @@ def test_whatever_is_damaged_in_an_archive_is_a_sentence(tmp_path: Path) -> None
             damaged[end_record + chance.randrange(22)] = chance.randrange(256)
         path.write_bytes(damaged)
         unpacked_bytes(path, MEMBERS)
-        with suppress(DataError):
-            unpacked(path, tmp_path / f"out{number}")
-            continue
-        told += 1
+        try:
+            names = unpacked(path, tmp_path / f"out{number}")
+            assert everything(tmp_path / f"out{number}") >= set(names)
+        except DataError:
+            told += 1
     assert told > 300
 
 
