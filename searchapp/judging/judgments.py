@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from searchapp.judging.events import GRADED, Action, Event, Kind
 
@@ -181,29 +181,36 @@ class Judgment(NamedTuple):
     grade: int | None
 
 
-class Base(Protocol):
-    """What a view's earlier events add up to, without all of them having been read."""
+class Base:
+    """What a view's earlier events add up to, without all of them having been read; by itself nothing."""
 
-    def retractions(self, event_id: str) -> Sequence[str]:
+    def retractions(self, event_id: str) -> Sequence[str]:  # noqa: ARG002
         """The ids of the retractions of an event, whether they stand or not."""
+        return ()
 
     def topic_ids(self) -> Sequence[str]:
         """The topics, in the order of the time when something was first said of them."""
+        return ()
 
-    def events(self, topic_id: str) -> Sequence[Event]:
+    def events(self, topic_id: str) -> Sequence[Event]:  # noqa: ARG002
         """The events on a topic, in their order, but for retractions."""
+        return ()
 
-    def said(self, annotator: str, topic_id: str) -> Mapping[str, Judgment] | None:
+    def said(self, annotator: str, topic_id: str) -> Mapping[str, Judgment] | None:  # noqa: ARG002
         """What an annotator says of each document of a topic; None where only the events tell."""
+        return {}
 
-    def topics_of(self, annotator: str) -> Sequence[str]:
+    def topics_of(self, annotator: str) -> Sequence[str]:  # noqa: ARG002
         """The topics that an annotator ever said something of."""
+        return ()
 
     def annotators(self) -> Sequence[str]:
         """Everybody who said something of a document."""
+        return ()
 
-    def topic_of(self, event_id: str) -> str | None:
+    def topic_of(self, event_id: str) -> str | None:  # noqa: ARG002
         """The topic of an event or, if it is a retraction, of what that takes back in the end; None: not known."""
+        return None
 
 
 class _TopicEvents:
@@ -222,10 +229,6 @@ class _TopicEvents:
         self.annotators[event.document_id].setdefault(event.annotator)
 
 
-_NOTHING = _TopicEvents()
-"""A topic of which nobody said anything."""
-
-
 class View:
     """The state that a log's events add up to, in whatever order they come: judgments of a team that shares a cluster
     reach every member in another one, and must add up to the same everywhere. What was said last is what has the
@@ -238,7 +241,8 @@ class View:
     """
 
     def __init__(self, events: Iterable[Event] = (), base: Base | None = None) -> None:
-        self._base = base
+        self._base = base or Base()
+        self._most_kept = None if base is None else KEPT_TOPICS
         self._retracted_by: defaultdict[str, list[str]] = defaultdict(list)
         self._topics: OrderedDict[str, _TopicEvents] = OrderedDict()
         self._later: defaultdict[str, list[Event]] = defaultdict(list)
@@ -252,22 +256,16 @@ class View:
         """Add one more event."""
         if event.action is Action.retract:
             self._retracted_by[event.refers].append(event.id)
-        if self._base is not None:
-            self._note_change(event, self._base)
-        if event.action is Action.retract:
-            return
-        topic = self._topics.get(event.topic_id)
-        if topic is None and self._base is None:
-            topic = self._topics[event.topic_id] = _TopicEvents()
-        if topic is not None:
-            topic.add(event)
+        self._note_change(event)
+        if event.action is not Action.retract and event.topic_id in self._topics:
+            self._topics[event.topic_id].add(event)
 
-    def _note_change(self, event: Event, base: Base) -> None:
+    def _note_change(self, event: Event) -> None:
         topic: str | None = event.topic_id
         if event.action is not Action.retract:
             self._later[event.topic_id].append(event)
         else:
-            topic = self._later_topics.get(event.refers) or base.topic_of(event.refers)
+            topic = self._later_topics.get(event.refers) or self._base.topic_of(event.refers)
         if topic is None or event.id in self._retracted_by:
             self._changed = None  # of what is not there yet, or what came after its retraction
         else:
@@ -278,12 +276,10 @@ class View:
     def _topic(self, topic_id: str) -> _TopicEvents:
         """What was said of a topic; it is read if it is not in memory."""
         found = self._topics.get(topic_id)
-        if self._base is None:
-            return found or _NOTHING
         if found is None:
             found = _TopicEvents((*self._base.events(topic_id), *self._later.get(topic_id, ())))
             self._topics[topic_id] = found
-            if len(self._topics) > KEPT_TOPICS:
+            if self._most_kept is not None and len(self._topics) > self._most_kept:
                 self._topics.popitem(last=False)
         else:
             self._topics.move_to_end(topic_id)
@@ -293,8 +289,7 @@ class View:
         return self._topic(topic_id).of.get((annotator, document_id), ())
 
     def _retractions(self, event_id: str) -> Sequence[str]:
-        own = self._retracted_by.get(event_id, ())
-        return own if self._base is None else (*self._base.retractions(event_id), *own)
+        return (*self._base.retractions(event_id), *self._retracted_by.get(event_id, ()))
 
     def holds(self, event_id: str) -> bool:
         """Whether an event stands, that is no retraction of it stands."""
@@ -331,7 +326,7 @@ class View:
 
     def said(self, annotator: str, topic_id: str) -> Mapping[str, Judgment]:
         """What an annotator says of each document of a topic, as far as they do."""
-        if self._base is not None and self._changed is not None and topic_id not in self._changed:
+        if self._changed is not None and topic_id not in self._changed:
             found = self._base.said(annotator, topic_id)
             if found is not None:
                 return found
@@ -374,18 +369,10 @@ class View:
 
     def topics(self) -> list[str]:
         """Every topic that somebody said something of, in the order in which that was."""
-        if self._base is None:
-            return list(self._topics)
         return list(dict.fromkeys((*self._base.topic_ids(), *self._later)))
 
     def topics_of(self, annotator: str) -> list[str]:
         """The topics that an annotator ever said something of."""
-        if self._base is None:
-            return [
-                topic_id
-                for topic_id, topic in self._topics.items()
-                if any(name == annotator for name, _document in topic.of)
-            ]
         later = (
             topic_id
             for topic_id, events in self._later.items()
@@ -420,9 +407,6 @@ class View:
 
     def annotators(self) -> list[str]:
         """Everybody who ever said something of a document, by name."""
-        if self._base is None:
-            of_topics = (topic.annotators.values() for topic in self._topics.values())
-            return sorted({name for documents in of_topics for names in documents for name in names})
         later = {event.annotator for events in self._later.values() for event in events}
         return sorted({*self._base.annotators(), *later})
 

@@ -30,7 +30,7 @@ from typing import Any
 from searchapp.errors import SearchappError
 from searchapp.files import parse_json, whole_file
 from searchapp.judging.events import Action, Event
-from searchapp.judging.judgments import SAYING, Judgment, standing, tells_pace
+from searchapp.judging.judgments import SAYING, Base, Judgment, standing, tells_pace
 from searchapp.judging.log import JudgmentLog
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -140,7 +140,7 @@ class Work:
             self.ended, self.last, self.kind = moment, event.time, event.kind.value
 
 
-class Compact:
+class Compact(Base):
     """The events of a task up to the place `last` of a log.
 
     Events are added in the order of their places, and `settle` is called when no more come for now.
