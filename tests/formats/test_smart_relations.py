@@ -18,8 +18,8 @@ from searchapp.tasks.smart_relations.task import (
     read_predictions,
     read_questions,
     read_wikidata_vocabulary,
-    write_predictions,
 )
+from searchapp.tasks.splits import write_entries
 
 
 def written(tmp_path: Path, value: Any) -> Path:
@@ -244,7 +244,7 @@ def test_topics_do_not_depend_on_their_gold(tmp_path: Path) -> None:
 
 def test_predictions_are_read_as_they_are_written(tmp_path: Path) -> None:
     file = io.BytesIO()
-    write_predictions(file, [(1, ["dbo:a", "dbo:a"]), (2, ["dbo:größe"])])
+    write_entries(file, [{"id": 1, "relations": ["dbo:a", "dbo:a"]}, {"id": 2, "relations": ["dbo:größe"]}])
     path, problems = written(tmp_path, file.getvalue().decode()), Problems()
     assert list(read_predictions(path, problems, {"dbo:a", "dbo:größe"})) == [
         (2, "1", 1, ("dbo:a", "dbo:a")),

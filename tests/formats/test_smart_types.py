@@ -14,8 +14,8 @@ from searchapp.tasks.smart_types.answers import (
     Question,
     read_predictions,
     read_questions,
-    write_predictions,
 )
+from searchapp.tasks.splits import write_entries
 
 KNOWN = {"dbo:Person", "dbo:Agent"}
 
@@ -187,7 +187,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         (7, "resource", ["Bien de Interés", 'a "big" isn\'t']),
         (8, "boolean", ["boolean"]),
     ]
-    write_predictions(file, answers)
+    write_entries(
+        file, [{"id": id_, "category": category, "type": types} for id_, category, types in answers]
+    )
     path = tmp_path / "predictions.json"
     path.write_bytes(file.getvalue())
     problems = Problems()

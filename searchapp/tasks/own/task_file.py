@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 from searchapp.errors import DataError, Gathering
 from searchapp.formats import json_files, records, trec
 from searchapp.formats.problems import Problems, encodable, shown, unusable_id
-from searchapp.formats.records import Record
 from searchapp.formats.toml_files import TomlFile, TomlTable
 from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
 from searchapp.model import Markup
@@ -79,9 +78,9 @@ def read_texts(
         any_record = True
         for name in [name for name, column in unseen.items() if column in record.values]:
             del unseen[name]
-        reader = _Reader(path, record, problems)
+        reader = _Reader(path, f"line {record.line}", record.values, problems)
         id_ = reader.id(layout.id, seen)
-        text = reader.text(layout.text)
+        text = reader.joined(layout.text)
         fields = reader.fields(layout.fields, complete=complete)
         if reader.good:
             seen.add(id_)
@@ -91,66 +90,49 @@ def read_texts(
             problems.add(path, "missing key", "", f"no object has {column!r}", skippable=False)
 
 
-class _Reader:
-    """One record; it is `good` until something is found wrong with it."""
-
-    def __init__(self, path: Path, record: Record, problems: Problems) -> None:
-        self.good = True
-        self._path = path
-        self._record = record
-        self._problems = problems
-
-    def _wrong(self, kind: str, detail: str) -> None:
-        self.good = False
-        self._problems.add(self._path, kind, f"line {self._record.line}", detail)
-
-    def _lacks(self, column: str) -> None:
-        self.good = False
-        self._problems.add_missing(self._path, column, f"line {self._record.line}", self._record.values)
+class _Reader(json_files.EntryReader):
+    """Reads the columns of one record."""
 
     def id(self, column: str, seen: set[str]) -> str:
-        if column not in self._record.values:
-            self._lacks(column)
+        if column not in self.value:
+            self.lacks(column)
             return ""
-        value = self._record.values[column]
-        # To Python a boolean is an integer; to JSON it is not.
-        if isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
-        if not isinstance(value, str):
-            kind = json_files.type_name(value)
-            self._wrong("wrong type", f"{column} is {kind}, not a string or an integer")
+        value = self.value[column]
+        if not json_files.is_id(value):
+            self.wrong("wrong type", f"{column} is {json_files.type_name(value)}, not a string or an integer")
             return ""
+        value = str(value)
         if problem := unusable_id(value):
-            self._wrong(*problem)
+            self.wrong(*problem)
         elif value in seen:
-            self._wrong("duplicate id", f"{shown(value)}; the first one counts")
+            self.wrong("duplicate id", f"{shown(value)}; the first one counts")
         return value
 
-    def text(self, columns: tuple[str, ...]) -> str:
+    def joined(self, columns: tuple[str, ...]) -> str:
         parts = []
         for column in columns:
-            value = self._record.values.get(column)
+            value = self.value.get(column)
             if isinstance(value, str):
                 parts.append(value)
-            elif column not in self._record.values:
-                self._lacks(column)
+            elif column not in self.value:
+                self.lacks(column)
             elif value is not None or len(columns) == 1:
-                self._wrong("wrong type", f"{column} is {json_files.type_name(value)}, not a string")
+                self.wrong("wrong type", f"{column} is {json_files.type_name(value)}, not a string")
         text = "\n".join(part for part in parts if part.strip())
         if self.good and not text:
-            self._wrong("blank text", f"{' and '.join(columns)} must not be blank")
+            self.wrong("blank text", f"{' and '.join(columns)} must not be blank")
         elif not encodable(text):
-            self._wrong("lone surrogate", f"{' or '.join(columns)} has an escape that is half of a character")
+            self.wrong("lone surrogate", f"{' or '.join(columns)} has an escape that is half of a character")
         return text
 
     def fields(self, columns: Mapping[str, str], *, complete: bool) -> dict[str, Any]:
         found = {}
         for name, column in columns.items():
-            value = self._record.values.get(column)
-            if complete and column not in self._record.values:
-                self._lacks(column)
+            value = self.value.get(column)
+            if complete and column not in self.value:
+                self.lacks(column)
             elif complete and value is None:
-                self._wrong("wrong type", f"{column} is null, and templates need a value")
+                self.wrong("wrong type", f"{column} is null, and templates need a value")
             elif value is not None and (value != "" or complete):
                 self._check_field(column, value)
                 found[name] = value
@@ -160,11 +142,11 @@ class _Reader:
         for one in value if isinstance(value, list) else [value]:
             if not isinstance(one, str | int | float):
                 kind = json_files.type_name(one)
-                self._wrong("wrong type", f"{column} has {kind}, not a string, number or boolean")
+                self.wrong("wrong type", f"{column} has {kind}, not a string, number or boolean")
             elif isinstance(one, float) and not math.isfinite(one):
-                self._wrong("number out of range", column)
+                self.wrong("number out of range", column)
             elif isinstance(one, str) and not encodable(one):
-                self._wrong("lone surrogate", f"{column} has an escape that is half of a character")
+                self.wrong("lone surrogate", f"{column} has an escape that is half of a character")
 
 
 TREC = "trec"
@@ -232,50 +214,45 @@ def read_qrels(path: Path, layout: GradeLayout, problems: Problems, highest: int
 
 
 def _raw(path: Path, layout: GradeLayout, problems: Problems) -> Iterator[tuple[int, str, str, int | None]]:
-    def wrong(line: int, kind: str, detail: str) -> None:
-        problems.add(path, kind, f"line {line}", detail)
-
     if layout.format == TREC:
         for line, (topic, _, document, text) in trec.read_lines(path, problems, trec.QRELS):
-            yield line, topic, document, _integer(text, line, wrong)
+            yield line, topic, document, _GradeReader(path, f"line {line}", {}, problems).grade(text)
         return
     named = [layout.topic, layout.document] + ([layout.grade] if isinstance(layout.grade, str) else [])
     for line, values in records.read_records(
         path, layout.format, problems, required=named, columns=layout.columns
     ):
+        reader = _GradeReader(path, f"line {line}", values, problems)
         missing = [name for name in named if name not in values]
         if missing:
-            problems.add_missing(path, missing[0], f"line {line}", values)
+            reader.lacks(missing[0])
             continue
-        ids = [_id(values[name], name, line, wrong) for name in named[:2]]
-        grade = layout.grade if isinstance(layout.grade, int) else _integer(values[layout.grade], line, wrong)
-        topic_id, document_id = ids
+        topic_id, document_id = (reader.id(name) for name in named[:2])
+        grade = layout.grade if isinstance(layout.grade, int) else reader.grade(values[layout.grade])
         if topic_id is not None and document_id is not None:
             yield line, topic_id, document_id, grade
 
 
-Wrong = Callable[[int, str, str], None]
+class _GradeReader(json_files.EntryReader):
+    """Reads the ids and the grade of one record."""
 
+    def id(self, name: str) -> str | None:
+        value = self.value[name]
+        if not json_files.is_id(value):
+            self.wrong("wrong type", f"{name} is {json_files.type_name(value)}, not a string or an integer")
+            return None
+        if problem := unusable_id(str(value)):
+            self.wrong(problem[0], f"{name}: {problem[1]}")
+            return None
+        return str(value)
 
-def _id(value: Any, name: str, line: int, wrong: Wrong) -> str | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str):
-        wrong(line, "wrong type", f"{name} is {json_files.type_name(value)}, not a string or an integer")
+    def grade(self, value: Any) -> int | None:
+        if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
+            return int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        self.wrong("grade not an integer", shown(str(value)))
         return None
-    if problem := unusable_id(value):
-        wrong(line, problem[0], f"{name}: {problem[1]}")
-        return None
-    return value
-
-
-def _integer(value: Any, line: int, wrong: Wrong) -> int | None:
-    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    wrong(line, "grade not an integer", shown(str(value)))
-    return None
 
 
 def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name: str) -> dict[str, Any]:

@@ -28,20 +28,18 @@ Every problem is recorded and the next entry read. An entry with a problem is le
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from searchapp.formats import json_files
 from searchapp.formats.json_files import (
     EntryReader,
     OfficialId,
     RepeatedKeys,
-    official_ids,
     read_entries,
     type_name,
 )
@@ -51,24 +49,15 @@ from searchapp.tasks import splits
 from searchapp.tasks.base import (
     DocumentSource,
     Grades,
-    OfficialFile,
-    OfficialFormat,
     Part,
     Submission,
     Task,
     TaskInfo,
     Writer,
 )
-from searchapp.tasks.shipped import (
-    check_answered,
-    check_not_empty,
-    json_writer,
-    require_answers,
-    shipped,
-    words_of,
-)
+from searchapp.tasks.shipped import json_writer, shipped, words_of
 from searchapp.tasks.smart_relations.scorer import CutOff, Predictions, RelationScorer
-from searchapp.tasks.splits import TEST, SplitFiles
+from searchapp.tasks.splits import TEST, AnswersFormat, FoldFiles
 
 _DBPEDIA = re.compile(r"([a-z]+):(\S+)")
 _WIKIDATA = re.compile(r"P[1-9][0-9]*")
@@ -184,15 +173,6 @@ def read_predictions(
             yield Prediction(line, str(id_), id_, relations)
 
 
-def write_predictions(file: BinaryIO, answers: Iterable[tuple[OfficialId, Sequence[str]]]) -> None:
-    """Write id and relations of each answer as the official file: UTF-8, one prediction a line."""
-    lines = [
-        json.dumps({"id": id_, "relations": list(relations)}, ensure_ascii=False)
-        for id_, relations in answers
-    ]
-    file.write(("[\n" + ",\n".join(lines) + "\n]\n").encode())
-
-
 def _entries(
     path: Path, problems: Problems, known: Container[str] | None
 ) -> Iterator[tuple[int, OfficialId, _Entry]]:
@@ -296,7 +276,7 @@ def task(base: KnowledgeBase) -> Task:
     return shipped(info, partial(RelationsCollection, info, base), RelationsFormat(info, base, scorer))
 
 
-class RelationsCollection(SplitFiles):
+class RelationsCollection(FoldFiles):
     """A vocabulary, a train file and a test file, with gold (`test`) or without (`test-questions`)."""
 
     def __init__(self, info: TaskInfo, base: KnowledgeBase, folder: Path) -> None:
@@ -304,48 +284,49 @@ class RelationsCollection(SplitFiles):
             return folder / f"smart-2021-rl-{base.key}-{what}.json"
 
         def file(split: str) -> Path:
-            if split != TEST:
-                return named("train")
-            with_gold = named("test")
-            return with_gold if with_gold.exists() else named("test-questions")
+            path = named(split)
+            return named("test-questions") if split == TEST and not path.exists() else path
 
         vocabulary = named("relation-vocabulary")
         documents = DocumentSource(
             lambda: [vocabulary], lambda problems: base.read_vocabulary(vocabulary, problems)
         )
-        super().__init__(info, folder, documents, file, examples=splits.FOLD_NAMES[0])
+        super().__init__(info, folder, documents, file)
         self._base = base
 
-    def topics(self, split: str, problems: Problems) -> list[Topic]:
-        questions = read_questions(self.file(split), problems, slots=self._base.slots, gold=False)
-        return [_topic(question) for question in questions if splits.in_split(split, question.id)]
+    def questions(
+        self,
+        path: Path,
+        problems: Problems,
+        *,
+        compared: bool = False,
+        gold: bool = True,
+        masked: bool = False,
+    ) -> Iterator[Question]:
+        known = self.known_ids() if compared else None
+        return read_questions(path, problems, slots=self._base.slots, known=known, gold=gold, masked=masked)
 
-    def check_split(self, split: str, problems: Problems) -> int:
-        return sum(1 for _ in self._questions(self.file(split), problems, masked=split == TEST))
-
-    def all_solved_splits(self, split: str) -> tuple[str, ...]:
-        self.info.require_split(split)
-        return tuple(fold for fold in splits.FOLD_NAMES if fold != split)
-
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        solving = self.solved_splits(split)
-        (path,) = self.example_files(split)
-        for question in self._questions(path, problems):
-            solved = bool(question.slots)
-            if solved and splits.fold_of(question.id) in solving:
-                yield Example(_topic(question), _votes(question))
+    def example(self, question: Question) -> Example | None:
+        """Each slot has one vote, shared by the relations that may fill it."""
+        if not question.slots:
+            return None
+        votes: dict[str, float] = {}
+        for slot in question.slots:
+            for relation in slot:
+                votes[relation] = votes.get(relation, 0.0) + 1 / len(slot)
+        return Example(Topic(question.id, question.text), votes)
 
     def solved(self, path: Path) -> Iterable[bool]:
-        questions = read_questions(path, Problems(lenient=True), slots=self._base.slots, masked=True)
+        questions = self.questions(path, Problems(lenient=True), masked=True)
         return (question.slots is not None for question in questions)
-
-    def _questions(self, path: Path, problems: Problems, *, masked: bool = False) -> Iterator[Question]:
-        return read_questions(path, problems, slots=self._base.slots, known=self.known_ids(), masked=masked)
 
 
 @dataclass(frozen=True, slots=True)
-class RelationsFormat(OfficialFormat[Predictions, RelationsCollection]):
+class RelationsFormat(AnswersFormat[Predictions, RelationsCollection]):
     """A list of relations for each question."""
+
+    noun = "relation"
+    lack = "it has no good prediction and would score 0"
 
     info: TaskInfo
     base: KnowledgeBase
@@ -355,60 +336,27 @@ class RelationsFormat(OfficialFormat[Predictions, RelationsCollection]):
     def breakdowns(self) -> RelationScorer:
         return self.scorer
 
-    def files(self, submission: Submission[RelationsCollection]) -> Mapping[str, Writer]:
-        require_answers(submission.run, "relation")
-        official = _official_ids(submission.part)
-        answers = [
-            (official.get(ranking.topic_id, ranking.topic_id), CUT_OFF.answer(ranking.hits))
-            for ranking in submission.run
-        ]
-        return {self.info.official_file: lambda file: write_predictions(file, answers)}
+    def entries(self, submission: Submission[RelationsCollection]) -> Iterator[Mapping[str, Any]]:
+        for ranking in submission.run:
+            yield {"id": ranking.topic_id, "relations": CUT_OFF.answer(ranking.hits)}
 
-    def validate(self, file: OfficialFile[RelationsCollection], problems: Problems) -> None:
-        path, part = file.path, file.part
-        if part is None:
-            check_not_empty(path, read_predictions(path, problems), problems)
-            return
-        needed = Problems(lenient=True)
-        topics = {topic.id for topic in part.topics(needed)}
-        vocabulary = frozenset(document.id for document in part.collection.documents.read(needed))
-        needed.raise_if_any()
-        official = _official_ids(part)
-        questions = {text: id_ for text, id_ in official.items() if splits.in_split(part.split, text)}
-        given = read_predictions(path, problems, vocabulary)
-        lack = "it has no good prediction and would score 0"
-        check_answered(path, given, questions, topics, part.split, problems, lack)
+    def read(
+        self, path: Path, problems: Problems, part: Part[RelationsCollection] | None
+    ) -> Iterator[Prediction]:
+        return read_predictions(path, problems, None if part is None else part.collection.documents.ids())
 
     def gold(self, grades: Grades, part: Part[RelationsCollection]) -> Mapping[str, Writer]:
         def relations(of_topic: Mapping[str, int]) -> Sequence[str | list[str]]:
             found = [relation for relation, grade in of_topic.items() if grade > 0]
             return [[relation] for relation in found] if self.base.slots else found
 
-        official = _official_ids(part)
+        official = part.collection.official_ids(part.split)
         gold = [
             {"id": official.get(question, question), "relations": relations(of_topic)}
             for question, of_topic in grades.items()
         ]
         (path,) = part.files
         return {path.name: json_writer(gold)}
-
-
-def _official_ids(part: Part[RelationsCollection]) -> Mapping[str, OfficialId]:
-    (path,) = part.files
-    return official_ids(path)
-
-
-def _topic(question: Question) -> Topic:
-    return Topic(question.id, question.text)
-
-
-def _votes(question: Question) -> dict[str, float]:
-    """The votes of a solved question: one for each slot, shared by the relations that may fill it."""
-    votes: dict[str, float] = {}
-    for slot in question.slots or ():
-        for relation in slot:
-            votes[relation] = votes.get(relation, 0.0) + 1 / len(slot)
-    return votes
 
 
 TASK_DBPEDIA = task(KnowledgeBase("dbpedia", "DBpedia", read_dbpedia_vocabulary, slots=True))

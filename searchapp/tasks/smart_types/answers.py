@@ -34,14 +34,13 @@ The breakdowns are by category, by number of gold types and by the first word of
 
 from __future__ import annotations
 
-import json
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from searchapp.errors import NotScorable
@@ -123,15 +122,6 @@ def read_predictions(
         types = reader.types(category, known)
         if reader.good:
             yield Prediction(entry.line, str(id_), id_, category, types)
-
-
-def write_predictions(file: BinaryIO, answers: Iterable[tuple[OfficialId, str, Sequence[str]]]) -> None:
-    """Write id, category and types of each answer as the official file: UTF-8, one prediction a line."""
-    lines = [
-        json.dumps({"id": id_, "category": category, "type": list(types)}, ensure_ascii=False)
-        for id_, category, types in answers
-    ]
-    file.write(("[\n" + ",\n".join(lines) + "\n]\n").encode())
 
 
 class _Entry(EntryReader):

@@ -18,11 +18,10 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from searchapp.evaluation.base import BreakdownScorer, Scorer, ScorerOptions
 from searchapp.files import first_there, read_bytes
-from searchapp.formats.json_files import OfficialId, official_ids
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Topic
 from searchapp.tasks import splits
@@ -30,7 +29,6 @@ from searchapp.tasks.base import (
     DocumentSource,
     Grades,
     OfficialFile,
-    OfficialFormat,
     Once,
     Part,
     Submission,
@@ -38,21 +36,14 @@ from searchapp.tasks.base import (
     TaskInfo,
     Writer,
 )
-from searchapp.tasks.shipped import (
-    check_answered,
-    check_not_empty,
-    json_writer,
-    require_answers,
-    shipped,
-    words_of,
-)
+from searchapp.tasks.shipped import json_writer, shipped, words_of
 from searchapp.tasks.smart_types import answers, scorer_dbpedia
 from searchapp.tasks.smart_types.answers import RESOURCE, Question
 from searchapp.tasks.smart_types.scorer_dbpedia import HIERARCHY, Hierarchy, SmartTypesDbpediaScorer, gains
 from searchapp.tasks.smart_types.scorer_dbpedia import MEASURE as MEASURE_DBPEDIA
 from searchapp.tasks.smart_types.scorer_wikidata import MEASURE as MEASURE_WIKIDATA
 from searchapp.tasks.smart_types.scorer_wikidata import SmartTypesWikidataScorer, WholeLabels
-from searchapp.tasks.splits import TEST, TRAIN, SplitFiles
+from searchapp.tasks.splits import TEST, TRAIN, AnswersFormat, FoldFiles
 
 OPENINGS: Mapping[str, tuple[str, ...]] = {
     "boolean:boolean": (
@@ -142,18 +133,6 @@ class KnowledgeBase:
     scorer: TypesScorer
     types: Callable[[TrainFile], Types]
 
-    def questions(
-        self,
-        path: Path,
-        problems: Problems,
-        *,
-        known: Container[str] | None = None,
-        gold: bool = True,
-        masked: bool = False,
-    ) -> Iterator[Question]:
-        """The questions of a file."""
-        return answers.read_questions(path, problems, bom=self.bom, known=known, gold=gold, masked=masked)
-
     def file(self, folder: Path, name: str) -> Path:
         """The train or test file in a folder."""
         return first_there(folder, self.files[name])
@@ -171,9 +150,9 @@ class TrainFile:
         """Where it is."""
         return self.base.file(self.folder, TRAIN)
 
-    def questions(self, problems: Problems, known: Container[str] | None = None) -> Iterator[Question]:
+    def questions(self, problems: Problems) -> Iterator[Question]:
         """Its questions with their gold."""
-        return self.base.questions(self.path, problems, known=known)
+        return answers.read_questions(self.path, problems, bom=self.base.bom)
 
 
 def info_of(base: KnowledgeBase) -> TaskInfo:
@@ -204,57 +183,42 @@ def task(base: KnowledgeBase, check: Check | None = None) -> Task:
     return shipped(info, partial(TypesCollection, info, base), TypesFormat(info, base, check))
 
 
-class TypesCollection(SplitFiles):
+class TypesCollection(FoldFiles):
     """The types of a knowledge base, a train file and a test file, in some years without gold."""
 
     def __init__(self, info: TaskInfo, base: KnowledgeBase, folder: Path) -> None:
-        self._train = TrainFile(base, folder)
-        self._base = base
-        self.types = base.types(self._train)
+        self.types = base.types(TrainFile(base, folder))
+        self.bom = base.bom
         documents = DocumentSource(lambda: self.types.files, self._read_documents)
-        super().__init__(
-            info,
-            folder,
-            documents,
-            lambda split: base.file(folder, TEST if split == TEST else TRAIN),
-            examples=splits.FOLD_NAMES[0],
-        )
+        super().__init__(info, folder, documents, partial(base.file, folder))
 
     def gold_files(self, split: str) -> list[Path]:
         return [*super().gold_files(split), *self.types.gold_files]
 
-    def topics(self, split: str, problems: Problems) -> list[Topic]:
-        questions = self._base.questions(self.file(split), problems, gold=False)
-        return [_topic(question) for question in questions if splits.in_split(split, question.id)]
+    def questions(
+        self,
+        path: Path,
+        problems: Problems,
+        *,
+        compared: bool = False,
+        gold: bool = True,
+        masked: bool = False,
+    ) -> Iterator[Question]:
+        known = self.types.known() if compared else None
+        return answers.read_questions(path, problems, bom=self.bom, known=known, gold=gold, masked=masked)
 
-    def check_split(self, split: str, problems: Problems) -> int:
-        questions = self._base.questions(
-            self.file(split), problems, known=self.types.known(), masked=split == TEST
-        )
-        return sum(1 for _ in questions)
-
-    def all_solved_splits(self, split: str) -> tuple[str, ...]:
-        self.info.require_split(split)
-        return tuple(fold for fold in splits.FOLD_NAMES if fold != split)
-
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        solving = self.solved_splits(split)
-        for question in self._train.questions(problems, self.types.known()):
-            solved = question.category is not None
-            if solved and splits.fold_of(question.id) in solving:
-                yield Example(_topic(question), self.types.votes(question))
+    def example(self, question: Question) -> Example | None:
+        if question.category is None:
+            return None
+        return Example(Topic(question.id, question.text), self.types.votes(question))
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         category, types = _answer(grades)
         return Example(topic, self.types.votes(Question(topic.id, topic.text, category, types)))
 
     def solved(self, path: Path) -> Iterable[bool]:
-        questions = self._base.questions(path, Problems(lenient=True), masked=True)
+        questions = self.questions(path, Problems(lenient=True), masked=True)
         return (question.category is not None for question in questions)
-
-    def official_ids(self, split: str) -> Mapping[str, OfficialId]:
-        """The ids of a split's file as they stand there: the scorer distinguishes 7 from "7"."""
-        return official_ids(self.file(split), bom=self._base.bom)
 
     def _read_documents(self, problems: Problems) -> Iterator[Document]:
         for document, meaning in MEANINGS.items():
@@ -271,8 +235,11 @@ class TypesCollection(SplitFiles):
 
 
 @dataclass(frozen=True, slots=True)
-class TypesFormat(OfficialFormat[answers.Predictions, TypesCollection]):
+class TypesFormat(AnswersFormat[answers.Predictions, TypesCollection]):
     """A category and a list of types for each question."""
+
+    noun = "type"
+    lack = "it has no good prediction"
 
     info: TaskInfo
     base: KnowledgeBase
@@ -286,35 +253,22 @@ class TypesFormat(OfficialFormat[answers.Predictions, TypesCollection]):
     def breakdowns(self) -> TypesScorer:
         return self.base.scorer
 
-    def files(self, submission: Submission[TypesCollection]) -> Mapping[str, Writer]:
-        require_answers(submission.run, "type")
-        official = submission.part.collection.official_ids(submission.part.split)
-        rows = [
-            (official.get(entry["id"], entry["id"]), entry["category"], entry["type"])
-            for entry in self.predictions(submission).entries
-        ]
-        return {self.info.official_file: lambda file: answers.write_predictions(file, rows)}
+    def entries(self, submission: Submission[TypesCollection]) -> Iterable[Mapping[str, Any]]:
+        return self.predictions(submission).entries
 
     def predictions(self, submission: Submission[TypesCollection]) -> answers.Predictions:
         return answers.of_run(submission.run, submission.part.collection.types.listed)
 
+    def read(
+        self, path: Path, problems: Problems, part: Part[TypesCollection] | None
+    ) -> Iterator[answers.Prediction]:
+        known = None if part is None else part.collection.types.known()
+        return answers.read_predictions(path, problems, bom=self.base.bom, known=known)
+
     def validate(self, file: OfficialFile[TypesCollection], problems: Problems) -> None:
-        path, part = file.path, file.part
-        if part is None:
-            check_not_empty(path, answers.read_predictions(path, problems, bom=self.base.bom), problems)
-            return
-        collection = part.collection
-        needed = Problems(lenient=True)
-        topics = {topic.id for topic in part.topics(needed)}
-        for _document in collection.documents.read(needed):
-            pass
-        needed.raise_if_any()
-        official = collection.official_ids(part.split)
-        questions = {text: id_ for text, id_ in official.items() if splits.in_split(part.split, text)}
-        given = answers.read_predictions(path, problems, bom=self.base.bom, known=collection.types.known())
-        check_answered(path, given, questions, topics, part.split, problems, "it has no good prediction")
-        if self.check is not None:
-            self.check(path, part, problems)
+        AnswersFormat.validate(self, file, problems)
+        if self.check is not None and file.part is not None:
+            self.check(file.path, file.part, problems)
 
     def gold(self, grades: Grades, part: Part[TypesCollection]) -> Mapping[str, Writer]:
         texts = {topic.id: topic.text for topic in part.topics(Problems(lenient=True))}
@@ -349,10 +303,6 @@ def resource_document(type_: str, words: str, ancestors: list[str]) -> Document:
     if words in RESOURCE_OPENINGS:
         fields["asked"] = list(RESOURCE_OPENINGS[words])
     return Document(answers.document_id(RESOURCE, type_), words, fields)
-
-
-def _topic(question: Question) -> Topic:
-    return Topic(question.id, question.text)
 
 
 def _answer(grades: Mapping[str, float]) -> tuple[str, tuple[str, ...]]:
