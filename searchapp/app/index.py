@@ -38,7 +38,6 @@ from searchapp.tasks import catalogue
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.own import task_file
 from searchapp.text import counted, meant
-from searchapp.text import counted as track_progress
 
 T = TypeVar("T")
 
@@ -209,7 +208,7 @@ def _require_similar(
             return  # nobody can read what is indexed, so it is no loss
     if 2 * unchanged < info.documents:
         raise OtherDocuments(
-            f"{info.version} holds {track_progress(info.documents, 'document')}, of which {collection.folder} has "
+            f"{info.version} holds {counted(info.documents, 'document')}, of which {collection.folder} has "
             f"{unchanged:,} "
             "unchanged",
             f"`searchapp index {task.reference} --replace` replaces the index by these other documents",
@@ -392,7 +391,7 @@ def require_documents(task: Task, index: Index, collection: Collection) -> None:
         data = collection.folder
         are = "is" if index.info.documents == 1 else "are"
         raise DataError(
-            f"{index.info.version} holds {track_progress(index.info.documents, 'document')} that {are} not the "
+            f"{index.info.version} holds {counted(index.info.documents, 'document')} that {are} not the "
             f"{seen.count:,} in {data}: build it again with `searchapp index {task.reference} --data {data}`"
         )
 

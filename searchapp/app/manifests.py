@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import searchapp
-from searchapp.files import data_digests
+from searchapp.files import data_digests, data_name
 from searchapp.model import Example, Run
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.templates import WINDOW
@@ -202,6 +202,4 @@ def _data(task: Task, manifest: Manifest) -> dict[str, Any]:
 
 
 def _names(collection: Collection, files: Sequence[Path]) -> list[str]:
-    from searchapp.files import data_name
-
     return [data_name(collection.folder, file) for file in files]

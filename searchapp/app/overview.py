@@ -22,7 +22,6 @@ from searchapp.judging.agreement import judged_in
 from searchapp.model import IndexInfo
 from searchapp.resources import SAMPLES
 from searchapp.tasks import folders
-from searchapp.tasks import folders as remembered
 from searchapp.tasks.base import Task
 from searchapp.tasks.catalogue import sample_names
 
@@ -136,13 +135,11 @@ def _serving(engine: Engine, task: Task) -> IndexInfo | None:
 
 
 def _own(looking: _Looking, indexed: list[Path], engine: Engine | None) -> list[TaskState]:
-    """The tasks of the user's own: those that are indexed, and those whose folder is remembered."""
+    """The tasks of the user's own: those that are indexed, and those whose folder is folders."""
     known: list[Path] = []
     try:
         known = [
-            Path(name)
-            for name in remembered.remembered_folders(looking.settings.home)
-            if name.endswith(".toml")
+            Path(name) for name in folders.remembered_folders(looking.settings.home) if name.endswith(".toml")
         ]
     except DataError as error:
         looking.notes.append(str(error))

@@ -16,7 +16,6 @@ from searchapp.formats.problems import Problems
 from searchapp.judging.assignment import pool
 from searchapp.model import Hits, Ranking, Run
 from searchapp.runs import directory
-from searchapp.runs import directory as given
 from searchapp.runs.directory import GivenRun, Manifest
 from searchapp.runs.lookup import LookUp, look_up_documents
 from searchapp.tasks.base import Task
@@ -86,7 +85,7 @@ def write_pool(
     """
     directory.require_writable(out, overwrite=overwrite)
     started = time.perf_counter()
-    read = [given.read_given(path) for path in runs]
+    read = [directory.read_given(path) for path in runs]
     scope = _scope(read, scope)
     notes = [one.note for one in read if one.note]
     kept = []

@@ -36,7 +36,6 @@ from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
 from searchapp.resources import RecipeBook
 from searchapp.runs import directory
-from searchapp.runs import directory as learned
 from searchapp.runs.directory import INPUTS, MANIFEST, RANKINGS, Manifest, Verification
 from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, Task, Writer
 from searchapp.tasks.own import variant
@@ -103,7 +102,7 @@ def planned(task: Task, engine: EngineInfo, index: IndexInfo, request: RunReques
     used = used_files(collection, split, learns=request.recipe.learns)
     solved = {}
     if request.recipe.learns:
-        solved = learned.solved_by(
+        solved = directory.solved_by(
             collection.solved_splits(split), task.examples_index_mapping(), chosen=bool(request.examples)
         )
     engine_info = {key: value for key, value in asdict(engine).items() if key != "location"}
@@ -112,7 +111,7 @@ def planned(task: Task, engine: EngineInfo, index: IndexInfo, request: RunReques
         manifest_of(task, collection, split, used, digests, engine_info, learns=request.recipe.learns),
         recipe=request.recipe.reaching(request.depth).manifest()
         | solved
-        | learned.described_judgments(request.judged),
+        | directory.described_judgments(request.judged),
         depth=request.depth,
         tag=request.tag,
     )
@@ -267,7 +266,7 @@ def _recipe_changes(task: Task, manifest: Manifest) -> Iterator[str]:
 def _mapping_changes(task: Task, manifest: Manifest) -> Iterator[str]:
     if digest_json(task.index_mapping()) != manifest.mapping_digest:
         yield f"{task.reference}: the mapping {task.info.mapping} changed since the run was made"
-    before = learned.mapping_digest(manifest)
+    before = directory.mapping_digest(manifest)
     mapping = None if before is None else task.examples_index_mapping()
     if before is not None and (mapping is None or digest_json(mapping) != before):
         yield f"{task.reference}: the mapping of solved topics changed since the run was made"
@@ -303,7 +302,7 @@ def _without_digests(value: Any) -> Any:
 
 def _collection(task: Task, manifest: Manifest, data: Path) -> Collection:
     """Return the collection of a run, whose solved topics are those of the splits that the run learned from."""
-    collection, solved = task.collection(data), learned.solved_splits(manifest)
+    collection, solved = task.collection(data), directory.solved_splits(manifest)
     return collection.solved_by(solved) if solved else collection
 
 
@@ -359,7 +358,7 @@ def rerun(
         lenient=True,
         judged=_judged(path, manifest, collection),
         home=home,
-        examples=learned.chosen_splits(manifest),
+        examples=directory.chosen_splits(manifest),
     )
     made = make_run(again, engine, request, out, progress, overwrite=overwrite)
     return Rerun(

@@ -21,7 +21,6 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Counts, Explanation, Hit, Hits, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import paging, recipes, search_results
-from searchapp.ranking import recipes as shards
 from searchapp.ranking.highlighting import Analyzed, Marker
 from searchapp.ranking.query_language import (
     Clause,
@@ -265,7 +264,7 @@ class Searcher:
 
     def warnings(self, recipe: str | None = None) -> tuple[str, ...]:
         """Why the hits may be others on another number of shards."""
-        return tuple(shards.shard_warnings(self.recipe(recipe), self.index.info.shards))
+        return tuple(recipes.shard_warnings(self.recipe(recipe), self.index.info.shards))
 
     def search(self, request: SearchRequest) -> list[SearchResult]:
         """The hits of a request, best first, with what matches in them.

@@ -174,9 +174,8 @@ def show_(settings: Settings, run: RunArgument, as_json: JsonOption = False) -> 
     """Show what the manifest of a run says, and its tags."""
 
     from searchapp.runs import directory
-    from searchapp.runs import directory as tags
 
-    manifest, held = directory.read_manifest(run), tags.tags_of(run)
+    manifest, held = directory.read_manifest(run), directory.tags_of(run)
     if as_json:
         print_json({"run": str(run), "tags": list(held), **asdict(manifest)})
         return
@@ -215,9 +214,9 @@ def tag(
     as_json: JsonOption = False,
 ) -> None:
     """Tag a run, to find it with `runs list --tag`. Tags stand beside the run and change none of its files."""
-    from searchapp.runs import directory as of_runs
+    from searchapp.runs import directory
 
-    held = of_runs.change_tags(run, remove=tags) if remove else of_runs.change_tags(run, add=tags)
+    held = directory.change_tags(run, remove=tags) if remove else directory.change_tags(run, add=tags)
     if as_json:
         print_json({"run": str(run), "tags": list(held)})
     say(settings, f"{run} has the tags {', '.join(held)}" if held else f"{run} has no tags")

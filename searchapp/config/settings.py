@@ -424,21 +424,29 @@ SET = "set"
 class Declared:
     """One setting.
 
-    `name` is its key in files. `flag` and `variable` are the global option and the variable of the environment that
-    set it, "" without one. A file of the user's, or of a project, may hold it if `by_user` or `by_project` says so.
-    `told` is what is shown where there is neither a value nor a default.
+    `name` is its key in files. A global option (`flag`), a variable of the environment (`variable`), a file of the
+    user's or of a project may set it if `by_flag` and the like say so; no variable sets what is in a table. `told` is
+    what is shown where there is neither a value nor a default.
     """
 
     name: str
     about: str
     kind: Kind = field(default_factory=Kind, repr=False)
-    flag: str = ""
-    variable: str = ""
     default: Value | None = None
-    told: str = ""
+    told: str = "not set"
     secret: bool = False
+    by_flag: bool = False
+    by_variable: bool = True
     by_user: bool = True
     by_project: bool = False
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name}" if self.by_flag else ""
+
+    @property
+    def variable(self) -> str:
+        return f"SEARCHAPP_{self.name.upper()}" if self.by_variable and "." not in self.name else ""
 
     def shown(self, value: Value | None) -> str:
         """A value as it may be shown: of a secret only that it is set, of an address no password."""
@@ -459,34 +467,35 @@ WAYS = ("", "_file", "_command")
 
 def _secret(name: str, about: str, kind: Kind) -> Sequence[Declared]:
     """The settings that a secret can be had by. A command may have it among its words, and is shown as little."""
-    variable, told, shown = (
-        f"SEARCHAPP_{name.upper()}",
-        "not set",
-        name.replace("_", " ").replace("api", "API"),
-    )
+    shown = name.replace("_", " ").replace("api", "API")
     return (
-        Declared(name, about, kind, variable=variable, told=told, secret=True),
-        Declared(
-            f"{name}_file",
-            f"File with the {shown}, in one line.",
-            PathKind(),
-            variable=f"{variable}_FILE",
-            told=told,
-        ),
+        Declared(name, about, kind, secret=True),
+        Declared(f"{name}_file", f"File with the {shown}, in one line.", PathKind()),
         Declared(
             f"{name}_command",
             f"Command that prints the {shown}; it is run without a shell, when a server is first asked.",
-            Kind(),
-            variable=f"{variable}_COMMAND",
-            told=told,
             secret=True,
         ),
     )
 
 
-def _theme(section: str, screen: str) -> Declared:
-    about = f"The look of the {screen}: {one_of(THEMES)}."
-    return Declared(f"{section}.theme", about, OneOf(*THEMES), default=THEMES[0])
+def _screen(section: str, screens: str, screen: str) -> Sequence[Declared]:
+    """Declare what each screen has: its look, its spacing and its keys."""
+    spacing = f"Compact leaves out borders and blank cells of the {screens}."
+    keys = f"Other keys for the actions of the {screen}."
+    return (
+        Declared(
+            f"{section}.theme",
+            f"The look of the {screens}: {one_of(THEMES)}.",
+            OneOf(*THEMES),
+            default=THEMES[0],
+        ),
+        Declared(f"{section}.spacing", spacing, OneOf(*SPACINGS), default=SPACINGS[0]),
+        Declared(f"{section}.keys", keys, Keys(), told="as in its help"),
+    )
+
+
+_SEARCH_SCREEN = _screen("search", "search screen", "search screen")
 
 
 ROLES = ("experimenter", "reproducer")
@@ -494,7 +503,7 @@ ROLES = ("experimenter", "reproducer")
 
 
 def _team(name: str, about: str, kind: Kind | None = None) -> Declared:
-    return Declared(f"team.{name}", about, kind or Kind(), told="not set", by_project=True)
+    return Declared(f"team.{name}", about, kind or Kind(), by_project=True)
 
 
 TEAM = (
@@ -509,19 +518,13 @@ TEAM = (
 """What a project says of the people whose runs they are."""
 
 
-def _spacing(section: str, screen: str) -> Declared:
-    about = f"Compact leaves out borders and blank cells of the {screen}."
-    return Declared(f"{section}.spacing", about, OneOf(*SPACINGS), default=SPACINGS[0])
-
-
 DECLARED: Sequence[Declared] = (
     Declared(
         "engine",
         "The search engine. An address chooses elasticsearch, unless an engine is named at least as near by.",
         Engine(),
-        "--engine",
-        "SEARCHAPP_ENGINE",
-        ENGINES[0],
+        default=ENGINES[0],
+        by_flag=True,
         by_project=True,
     ),
     Declared(
@@ -529,22 +532,17 @@ DECLARED: Sequence[Declared] = (
         "Address of an Elasticsearch server, or of several nodes of one, which is then the engine; judgments are "
         "shared there.",
         Addresses(),
-        "--url",
-        "SEARCHAPP_URL",
-        DEFAULT_URL,
+        default=DEFAULT_URL,
+        by_flag=True,
         by_project=True,
     ),
     Declared(
         "cloud_id",
         "What Elastic Cloud names a deployment by, instead of its address.",
         CloudId(),
-        variable="SEARCHAPP_CLOUD_ID",
-        told="not set",
         by_project=True,
     ),
-    Declared(
-        "username", "User name at the server, with a password.", variable="SEARCHAPP_USERNAME", told="not set"
-    ),
+    Declared("username", "User name at the server, with a password."),
     *_secret("password", "Password at the server.", Kind()),
     *_secret("api_key", "API key for the server, instead of user name and password.", ApiKey()),
     *_secret(
@@ -554,7 +552,6 @@ DECLARED: Sequence[Declared] = (
         "ca_certs",
         "PEM file of the authority that signed the server's certificate.",
         PathKind(),
-        variable="SEARCHAPP_CA_CERTS",
         told="the system's",
         by_project=True,
     ),
@@ -562,15 +559,12 @@ DECLARED: Sequence[Declared] = (
         "fingerprint",
         "SHA-256 of the certificate that is believed, of the server or its authority, instead of authorities.",
         Fingerprint(),
-        variable="SEARCHAPP_FINGERPRINT",
-        told="not set",
         by_project=True,
     ),
     Declared(
         "headers",
         "Headers that are sent with every request, for what stands before a server.",
         HeadersKind(),
-        variable="SEARCHAPP_HEADERS",
         told="none",
         secret=True,
     ),
@@ -578,7 +572,6 @@ DECLARED: Sequence[Declared] = (
         "proxy",
         "Address of an HTTP proxy that the server is reached through.",
         Proxy(),
-        variable="SEARCHAPP_PROXY",
         told="none",
         by_project=True,
     ),
@@ -586,15 +579,13 @@ DECLARED: Sequence[Declared] = (
         "insecure",
         "Whether credentials may go to another machine without TLS.",
         Switch(),
-        "--insecure",
-        "SEARCHAPP_INSECURE",
-        False,
+        default=False,
+        by_flag=True,
     ),
     Declared(
         "index_prefix",
         "What the names of indexes and aliases begin with.",
         Prefix(),
-        variable="SEARCHAPP_INDEX_PREFIX",
         default=DEFAULT_INDEX_PREFIX,
         by_project=True,
     ),
@@ -602,7 +593,6 @@ DECLARED: Sequence[Declared] = (
         "shared",
         "Whether judgments are exchanged with everybody who uses the same server and prefix.",
         Switch(),
-        variable="SEARCHAPP_SHARED",
         default=False,
         by_project=True,
     ),
@@ -610,76 +600,51 @@ DECLARED: Sequence[Declared] = (
         "data_mirror",
         "Where official data is fetched from instead of its sources.",
         Address(),
-        variable="SEARCHAPP_DATA_MIRROR",
         told="its sources",
         by_project=True,
     ),
-    Declared(
-        "annotator",
-        "Who judges, where --annotator doesn't say it.",
-        variable="SEARCHAPP_ANNOTATOR",
-        told="the name of the account",
-    ),
-    _theme("judge", "judging screens"),
-    _spacing("judge", "judging screens"),
-    Declared(
-        "judge.keys", "Other keys for the actions of the judging screen.", Keys(), told="as in its help"
-    ),
-    _theme("search", "search screen"),
-    _spacing("search", "search screen"),
-    Declared(
-        "search.restore",
-        "Whether the search screen opens where it was left.",
-        Switch(),
-        default=True,
-    ),
-    Declared(
-        "search.keys", "Other keys for the actions of the search screen.", Keys(), told="as in its help"
-    ),
-    _theme("topics", "screen of topics"),
-    _spacing("topics", "screen of topics"),
-    Declared(
-        "topics.keys", "Other keys for the actions of the screen of topics.", Keys(), told="as in its help"
-    ),
-    _theme("compare", "compare screen"),
-    _spacing("compare", "compare screen"),
-    Declared(
-        "compare.keys", "Other keys for the actions of the compare screen.", Keys(), told="as in its help"
-    ),
-    _theme("browse", "home screen"),
-    _spacing("browse", "home screen"),
-    Declared("browse.keys", "Other keys for the actions of the home screen.", Keys(), told="as in its help"),
+    Declared("annotator", "Who judges, where --annotator doesn't say it.", told="the name of the account"),
+    *_screen("judge", "judging screens", "judging screen"),
+    *_SEARCH_SCREEN[:-1],
+    Declared("search.restore", "Whether the search screen opens where it was left.", Switch(), default=True),
+    _SEARCH_SCREEN[-1],
+    *_screen("topics", "screen of topics", "screen of topics"),
+    *_screen("compare", "compare screen", "compare screen"),
+    *_screen("browse", "home screen", "home screen"),
     *TEAM,
     Declared(
         "home",
         "searchapp's own folder: indexes, judgments, fetched files.",
         PathKind(),
-        "--home",
-        "SEARCHAPP_HOME",
         told="in your data folder",
+        by_flag=True,
         by_user=False,
         by_project=True,
     ),
-    Declared(
-        "project",
-        "Whether a project file searchapp.toml is looked for.",
-        Switch(),
-        variable="SEARCHAPP_PROJECT",
-        default=True,
-    ),
+    Declared("project", "Whether a project file searchapp.toml is looked for.", Switch(), default=True),
     Declared(
         "trusted",
         "Folders whose project files are used, with all that is in them.",
         Folders(),
         told="none",
+        by_variable=False,
     ),
-    Declared("quiet", "Print results and errors only.", Switch(), "--quiet", default=False, by_user=False),
+    Declared(
+        "quiet",
+        "Print results and errors only.",
+        Switch(),
+        default=False,
+        by_flag=True,
+        by_variable=False,
+        by_user=False,
+    ),
     Declared(
         "verbose",
         "Print each request to a server or search of the embedded engine, and tracebacks with errors.",
         Switch(),
-        "--verbose",
         default=False,
+        by_flag=True,
+        by_variable=False,
         by_user=False,
     ),
 )
