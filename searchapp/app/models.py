@@ -21,9 +21,9 @@ from searchapp.files import DocumentsDigest, digest_json
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
+from searchapp.ranking import learning
 from searchapp.ranking.fusion import FUSION, REACH, Asking, Learned
-from searchapp.ranking.learning import linear, model_files
-from searchapp.ranking.learning.model_files import Stored
+from searchapp.ranking.learning import Stored
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Answer, Inputs, Labels, Solved, Trained, gold_of
@@ -249,15 +249,15 @@ class Models:
         also_ranked = (
             [] if learner.left_out else [one for one in examples if one.topic.id in learner.withheld]
         )
-        versions = linear.versions()
+        versions = learning.versions()
         key = self._key(learner.training, solved, digest, also_ranked, versions)
         path = self._path(learner.kind, key)
         if path is not None and path.exists() and not rebuild:
-            stored = model_files.read(path)
+            stored = learning.read_model(path)
             if stored.header.get("key") != key:
                 raise DataError(f"{path} is the model of other solved topics: remove it")
             return MadeModel(learner.name, learner.left_out, stored, path, False)
-        linear.require_learn()
+        learning.require_learn()
         with self._progress.stage(f"training {learner.name} on {counted(len(solved), 'solved topic')}"):
             header, arrays = made(solved, documents)
         about = self._about(key, versions, solved)
@@ -268,7 +268,7 @@ class Models:
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise SearchappError(f"{path.parent} can't be made: {error.strerror}") from error
-            model_files.write(path, stored)
+            learning.write_model(path, stored)
             self._forget_old(learner, path)
         return MadeModel(learner.name, learner.left_out, stored, path, True)
 
@@ -293,7 +293,7 @@ class Models:
     ) -> str:
         return digest_json(
             {
-                "format": model_files.FORMAT,
+                "format": learning.MODEL_FORMAT,
                 "versions": versions,
                 "training": training,
                 "solved": _digest(solved),

@@ -7,7 +7,7 @@
 
 Every score can be taken apart again into what each signal gave to it, see `Fusion.given`.
 
-The `candidates` of `learned` are the first documents of the weighted sum. Trees, see `learning.trees`, say for each
+The `candidates` of `learned` are the first documents of the weighted sum. Trees, see `learning`, say for each
 the log-odds that it is relevant, from these features:
 
     NAME share     its score in the signal NAME, as a share of the topic's greatest; 0 where that is silent
@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from searchapp.errors import DataError
 from searchapp.model import Example, Explanation, Hits, Topic
-from searchapp.ranking.learning import trees as boosting
-from searchapp.ranking.learning.trees import Trees
+from searchapp.ranking import learning
+from searchapp.ranking.learning import Trees
 from searchapp.ranking.signals.base import (
     SEED,
     SHOWN,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from searchapp.ranking.learning.model_files import Stored
+    from searchapp.ranking.learning import Stored
 
 
 FUSION = "fusion"
@@ -381,7 +381,7 @@ class Learned(RecipeFusion):
                 "nothing tells one "
                 "from another: choose another recipe"
             )
-        trees = boosting.grown(
+        trees = learning.grown(
             names,
             np.concatenate(found),
             wanted,

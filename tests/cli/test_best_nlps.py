@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.ranking.learning import model_files
+from searchapp.ranking import learning
 from tests.cli.conftest import SAMPLES, Cli
 
 TASK = "nlps"
@@ -33,7 +33,7 @@ def recipe_of(run: Path) -> Any:
 def test_a_run_records_the_model_that_fused_it_and_train_makes_the_same(offline: Cli, tmp_path: Path) -> None:
     first = ranked(offline, tmp_path / "run")
     (path,) = (tmp_path / "home" / "models").glob("nlps-fusion-*.npz")
-    stored = model_files.read(path)
+    stored = learning.read_model(path)
     recipe = recipe_of(tmp_path / "run")
     assert recipe["models"]["fusion"]["digest"] == stored.digest
     assert recipe["models"]["fusion"]["solved"] == 12

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.ranking.learning import model_files
+from searchapp.ranking import learning
 from searchapp.runs import directory
 from searchapp.tasks import load
 from tests.cli.conftest import SAMPLES, Cli, Result
@@ -55,7 +55,7 @@ def test_a_run_trains_what_is_missing_once_and_says_what_it_ranked_by(
     made = rank(offline, task, tmp_path / "run")
     assert made.code == 0, made.stderr
     (path,) = models(tmp_path)
-    stored = model_files.read(path)
+    stored = learning.read_model(path)
     (recorded,) = manifest(tmp_path / "run")["recipe"]["models"].values()
     assert recorded == {
         "digest": stored.digest,
@@ -126,7 +126,7 @@ def test_each_debate_is_ranked_by_a_model_of_the_others(offline: Cli, tmp_path: 
     (all_of_them,) = offline("train", "checkthat", "--split", "test_annotated", "--json").json["models"]
     assert all_of_them["solved"] == 3 and "left_out" not in all_of_them
     for one in made:
-        assert set(model_files.read(Path(one["path"])).header["topics"]) == set(names) - {one["left_out"]}
+        assert set(learning.read_model(Path(one["path"])).header["topics"]) == set(names) - {one["left_out"]}
     again = offline("train", "checkthat", "--split", "training", "--rebuild", "--workers", 2, "--json").json
     assert [one["digest"] for one in again["models"]] == [one["digest"] for one in made]
 

@@ -12,7 +12,7 @@ from searchapp.errors import DataError, UsageError
 from searchapp.model import Example, Hit, Hits, Topic
 from searchapp.ranking import recipes
 from searchapp.ranking.fusion import FUSION, Learned, Weighted
-from searchapp.ranking.learning.model_files import Stored
+from searchapp.ranking.learning import Stored
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Answer, Scale
 from searchapp.resources import RecipeBook, recipe_book

@@ -22,7 +22,7 @@ from searchapp.errors import DataError, QueryRefused
 from searchapp.model import Document, Example, Explanation, Hits, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking import paging
-from searchapp.ranking.learning.linear import kind_of
+from searchapp.ranking.learning import kind_of
 from searchapp.ranking.templates import (
     WEIGHT,
     WINDOW,
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.model import Body
     from searchapp.progress import Advance
-    from searchapp.ranking.learning.linear import Linear
-    from searchapp.ranking.learning.model_files import Stored
+    from searchapp.ranking.learning import Linear, Stored
     from searchapp.ranking.signals.terms import TermSpace
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from searchapp.ranking.learning.linear import require_learn
+from searchapp.ranking.learning import require_learn
 from searchapp.ranking.signals.base import SEED, Inputs, Scorer, ranked
 from searchapp.ranking.signals.power import Alike, Power
 from searchapp.ranking.templates import whole

@@ -3,7 +3,7 @@
 A debate is a topic, its lines are the documents, and solved topics say which of their own lines were relevant. So the
 model is one of documents: it has a single label. It sees of a line
 
-    words       one or two in a row, with every number as 0: tf-idf as in `learning.linear`, of length 1 together
+    words       one or two in a row, with every number as 0: tf-idf as in `learning`, of length 1 together
     measures    how something is said rather than what: see `MEASURES`; each less its mean, by its standard deviation
 
 and is a logistic regression with an L2 penalty (Fan et al., "LIBLINEAR", JMLR 2008). Its intercept is corrected so
@@ -40,8 +40,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from searchapp.errors import DataError
 from searchapp.files import digest_json
 from searchapp.model import Document, Example, Explanation, Topic
-from searchapp.ranking.learning import linear
-from searchapp.ranking.learning.linear import Arrays, Part, broken, numbers, texts
+from searchapp.ranking import learning
+from searchapp.ranking.learning import Arrays, Part, broken, numbers, texts
 from searchapp.ranking.signals.base import (
     SHOWN,
     Answer,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from searchapp.progress import Advance
-    from searchapp.ranking.learning.model_files import Stored
+    from searchapp.ranking.learning import Stored
 
 
 if TYPE_CHECKING:
@@ -389,7 +389,7 @@ class Lines(Trained):
         documents: Iterable[Document],
         workers: int,  # noqa: ARG002  # there is one label
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        linear.require_learn()
+        learning.require_learn()
         transcripts = Transcripts(self, documents)
         lines: list[Seen] = []
         wanted: list[bool] = []

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Explanation
-from searchapp.ranking.learning import linear as fitting
-from searchapp.ranking.learning.linear import KINDS, Linear, Vocabulary, broken, numbers, sparse, texts
+from searchapp.ranking import learning
+from searchapp.ranking.learning import KINDS, Linear, Vocabulary, broken, numbers, sparse, texts
 from searchapp.ranking.signals.base import (
     Answer,
     Asked,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from searchapp.progress import Advance
-    from searchapp.ranking.learning.model_files import Stored
+    from searchapp.ranking.learning import Stored
 
     Floats = NDArray[np.float64]
 
@@ -98,7 +98,7 @@ class MultiClass(Trained):
     def train(
         self, examples: Sequence[Example], documents: Iterable[Document], workers: int
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        fitting.require_learn()
+        learning.require_learn()
         value_of = _values(self.by, documents)
         # An answer that is none of the documents any more teaches nothing.
         solved = [one for one in examples if any(grade > 0 for grade in one.gold.values())]
@@ -113,11 +113,11 @@ class MultiClass(Trained):
         of_label = [known.index(values[rows[label][0]]) for label in labels]
         vocabulary, vectors = Vocabulary.of([one.topic.text for one in solved], self.without)
         # The labels of the model: first the values, then the classes, each told from those of its value alone.
-        work = list(fitting.jobs({place: among[value] for place, value in enumerate(known)}, self.by_cost))
+        work = list(learning.jobs({place: among[value] for place, value in enumerate(known)}, self.by_cost))
         for place, value in enumerate(known):
             own = {len(known) + at: rows[labels[at]] for at, one in enumerate(of_label) if one == place}
-            work += fitting.jobs(own, self.cost, among[value])
-        linear = fitting.fitted(vocabulary, vectors, [*known, *labels], work, self.seed, workers)
+            work += learning.jobs(own, self.cost, among[value])
+        linear = learning.fitted(vocabulary, vectors, [*known, *labels], work, self.seed, workers)
         gained = [self._mean_gains([solved[row].gold for row in rows[label]]) for label in labels]
         named = sorted(set().union(*gained))
         header = linear.header() | {"documents": named, "values": known}

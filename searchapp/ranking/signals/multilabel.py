@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Document, Example, Explanation
-from searchapp.ranking.learning import linear as fitting
-from searchapp.ranking.learning.linear import KINDS, Linear, Vocabulary
+from searchapp.ranking import learning
+from searchapp.ranking.learning import KINDS, Linear, Vocabulary
 from searchapp.ranking.signals.base import (
     Answer,
     Asked,
@@ -27,7 +27,7 @@ from searchapp.ranking.templates import number
 
 if TYPE_CHECKING:
     from searchapp.progress import Advance
-    from searchapp.ranking.learning.model_files import Stored
+    from searchapp.ranking.learning import Stored
 
 AT_ONCE = 256
 """How many topics are ranked together."""
@@ -48,7 +48,7 @@ class MultiLabel(Trained):
         documents: Iterable[Document],  # noqa: ARG002  # those of the gold are the labels
         workers: int,
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        fitting.require_learn()
+        learning.require_learn()
         rows: defaultdict[str, list[int]] = defaultdict(list)
         for row, example in enumerate(examples):
             for document, grade in example.gold.items():
@@ -58,8 +58,8 @@ class MultiLabel(Trained):
         enough(examples, labels, "a document in its gold")
         texts = [example.topic.text for example in examples]
         vocabulary, vectors = Vocabulary.of(texts, self.without)
-        work = [fitting.Job({place: rows[label]}, self.cost) for place, label in enumerate(labels)]
-        linear = fitting.fitted(vocabulary, vectors, labels, work, self.seed, workers)
+        work = [learning.Job({place: rows[label]}, self.cost) for place, label in enumerate(labels)]
+        linear = learning.fitted(vocabulary, vectors, labels, work, self.seed, workers)
         return linear.header(), linear.arrays()
 
     def scorer(self, stored: Stored) -> TrainedScorer:

@@ -12,7 +12,7 @@ import pytest
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Hits, Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.learning.model_files import Stored
+from searchapp.ranking.learning import Stored
 from searchapp.ranking.signals.base import Asked, Inputs, Scale, Scorer
 from searchapp.ranking.signals.lines import Lines
 from tests.ranking.signals.test_labelled import Neighbours

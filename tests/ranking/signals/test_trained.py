@@ -11,7 +11,7 @@ import pytest
 
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Topic
-from searchapp.ranking.learning.model_files import Stored
+from searchapp.ranking.learning import Stored
 from searchapp.ranking.signals.base import Asked, Scale, Trained
 from searchapp.ranking.signals.multiclass import MultiClass, softmax
 from searchapp.ranking.signals.multilabel import MultiLabel, logistic

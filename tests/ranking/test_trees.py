@@ -12,8 +12,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from searchapp.errors import DataError
-from searchapp.ranking.learning.model_files import Stored
-from searchapp.ranking.learning.trees import Trees, grown, joined
+from searchapp.ranking.learning import Stored, Trees, grown, joined
 from tests.profile import FULL
 
 # The first asks whether a is at most 1, then whether b is at most 2; the second says 0.5 of everything.
@@ -72,7 +71,7 @@ def digest() -> str:
     return Stored.of(trees.header(), trees.arrays()).digest
 
 
-SCRIPT = "from tests.ranking.learning.test_trees import digest; print(digest())"
+SCRIPT = "from tests.ranking.test_trees import digest; print(digest())"
 
 
 def test_other_processes_with_other_numbers_of_threads_grow_the_same_trees() -> None:

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from searchapp.errors import DataError
-from searchapp.ranking.learning import model_files
-from searchapp.ranking.learning.linear import Linear, sparse
-from searchapp.ranking.learning.model_files import Stored
+from searchapp.ranking import learning
+from searchapp.ranking.learning import Linear, Stored, sparse
 
 HEADER = {"features": ["words: a", "words: é"], "labels": ["x"], "solved": 3}
 ARRAYS = {
@@ -34,8 +33,8 @@ def stored(**changed: object) -> Stored:
 
 
 def test_a_model_is_read_as_it_was_written(path: Path) -> None:
-    model_files.write(path, stored())
-    read = model_files.read(path)
+    learning.write_model(path, stored())
+    read = learning.read_model(path)
     assert read.digest == stored().digest
     linear = Linear.read(read.header, read.arrays)
     assert linear.labels == ("x",) and linear.weights.toarray().tolist() == [[0.0], [0.5]]
@@ -43,28 +42,28 @@ def test_a_model_is_read_as_it_was_written(path: Path) -> None:
 
 
 def test_the_same_model_gives_the_same_bytes(path: Path, tmp_path: Path) -> None:
-    model_files.write(path, stored())
+    learning.write_model(path, stored())
     again = tmp_path / "again.npz"
-    model_files.write(again, model_files.read(path))
+    learning.write_model(again, learning.read_model(path))
     assert again.read_bytes() == path.read_bytes()
 
 
 def test_every_damaged_byte_is_found(path: Path) -> None:
-    model_files.write(path, stored())
+    learning.write_model(path, stored())
     content = path.read_bytes()
-    whole = model_files.read(path).digest
+    whole = learning.read_model(path).digest
     for place in range(0, len(content), 7):
         path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
         try:
             assert (
-                model_files.read(path).digest == whole
+                learning.read_model(path).digest == whole
             )  # what no reader of zip files looks at, such as a time
         except DataError as error:
             assert "model.npz" in str(error) and "searchapp train" in str(error)
     for length in (0, 10, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:length])
         with pytest.raises(DataError, match="is not a model of searchapp, or damaged"):
-            model_files.read(path)
+            learning.read_model(path)
 
 
 class Harmful:
@@ -81,23 +80,23 @@ def test_what_could_be_executed_is_not(path: Path, tmp_path: Path, monkeypatch: 
     ):
         write()
         with pytest.raises(DataError, match="is not a model of searchapp, or damaged"):
-            model_files.read(path)
+            learning.read_model(path)
     assert not (tmp_path / "harm").exists()
 
 
 def test_files_of_others_are_refused(path: Path, tmp_path: Path) -> None:
     np.savez(path, numbers=np.arange(3))
     with pytest.raises(DataError, match="is not a model of searchapp"):
-        model_files.read(path)
+        learning.read_model(path)
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("header", "{}")
     with pytest.raises(DataError, match="is not a model of searchapp"):
-        model_files.read(path)
+        learning.read_model(path)
     np.savez(path, header=np.frombuffer(b'{"format": 99}', np.uint8))
     with pytest.raises(DataError, match="is a model of another version of searchapp"):
-        model_files.read(path)
+        learning.read_model(path)
     with pytest.raises(DataError, match="there is no such file"):
-        model_files.read(tmp_path / "nothing.npz")
+        learning.read_model(tmp_path / "nothing.npz")
 
 
 @pytest.mark.parametrize(
@@ -114,8 +113,8 @@ def test_files_of_others_are_refused(path: Path, tmp_path: Path) -> None:
     ],
 )
 def test_arrays_that_make_no_model_are_refused(path: Path, name: str, array: object) -> None:
-    model_files.write(path, stored(**{name: array}))
-    read = model_files.read(path)
+    learning.write_model(path, stored(**{name: array}))
+    read = learning.read_model(path)
     with pytest.raises(DataError, match="train again"):
         Linear.read(read.header, read.arrays)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from searchapp.ranking.learning.linear import FEWEST, PATTERN, WORDS, Vocabulary, counted, kind_of
+from searchapp.ranking.learning import FEWEST, PATTERN, WORDS, Vocabulary, counted, kind_of
 
 TEXTS = [
     "Who wrote The Silent River?",

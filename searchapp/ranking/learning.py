@@ -1,4 +1,6 @@
-"""Linear models of texts: the features they see, the model, and its training.
+"""What is learned from solved topics: linear models of texts, trees over features, and the files of both.
+
+Linear models
 
 A feature is text with its kind before it, so that a model can say what it goes by:
 
@@ -20,31 +22,56 @@ model gives the same scores whether it was trained now or read.
 Training is of linear support vector machines, one label against the rest (Fan et al., "LIBLINEAR", JMLR 2008). Each job
 has a seed of its own and does not know of the others, so that their number, their order and how many processes share
 them out make no difference to a single bit.
+
+Trees
+
+Gradient-boosted regression trees (Friedman, "Greedy function approximation", 2001), as arrays.
+
+A tree asks at each node whether one feature is at most a threshold, and goes left if it is. Every node has a value,
+what the tree would say if it stopped there, and a leaf's is what it says. So a score comes apart into what its features
+gave: walking down, each step changes the value by what the feature that was asked there is worth for this row (Saabas,
+"Interpreting random forests", 2014). Together with the values of the roots that is the score.
+
+The trees are grown by scikit-learn's histograms with the logistic loss, in one thread: sums of several threads would
+depend on their number. What they add up to is the log-odds that a candidate is relevant. Ranking pairs or lists instead
+(LambdaMART) was not better where it was measured, see docs/nlps-analysis.md.
+
+Files
+
+The file of a model: a header, which is JSON, and arrays of numbers, in one `.npz` of NumPy.
+
+Nothing in it can be executed when it is read, which a pickle's content can: the arrays are numbers, or the file is
+refused. The header has the digest of everything else, so that damage is found before anything is made of it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 import re
 import warnings
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import searchapp
 from searchapp.errors import DataError, UsageError
+from searchapp.files import digest_json, open_file, parse_json, unreadable, whole_file
 from searchapp.resources import install_command
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
-if TYPE_CHECKING:
     FeatureWeights = NDArray[np.float64]
+    Whole = NDArray[np.int64]
 
 KINDS = WORDS, LETTERS, PATTERN, BEGINS, ENDS = "words", "letters", "pattern", "begins", "ends"
 
@@ -445,3 +472,298 @@ def _fitted(vectors: Any, job: Job, seed: int) -> list[tuple[int, Any, float]]:
 
 _REST = -1
 """The label of texts that have none of a job's."""
+
+
+_NAMES = ("feature", "threshold", "left", "right", "value", "roots")
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Trees over the `features` that are named, their nodes one after the other; all arrays are (nodes,) but `roots`.
+
+    `feature` is the place of the one that a node asks for, `left` and `right` are the nodes that follow; a leaf is
+    followed by itself. `roots` (trees,) are the first nodes, and no node is followed by one before it.
+    """
+
+    features: tuple[str, ...]
+    feature: Whole
+    threshold: FeatureWeights
+    left: Whole
+    right: Whole
+    value: FeatureWeights
+    roots: Whole
+
+    def scores(self, rows: FeatureWeights) -> FeatureWeights:
+        """What the trees say of each row of features, (rows, features), added: (rows,)."""
+        import numpy as np
+
+        at = self._start(rows)
+        while (followers := self._followers(rows, at)) is not None:
+            at = followers
+        return np.asarray(self.value[at].sum(axis=1))
+
+    def parts(self, rows: FeatureWeights) -> FeatureWeights:
+        """What each feature gave to the score of each row: (rows, features); with `bias` added they are the score."""
+        import numpy as np
+
+        at = self._start(rows)
+        found = np.zeros(rows.shape)
+        numbers_ = np.arange(len(rows))
+        while (followers := self._followers(rows, at)) is not None:
+            change = self.value[followers] - self.value[at]
+            for tree in range(at.shape[1]):
+                np.add.at(found, (numbers_, self.feature[at[:, tree]]), change[:, tree])
+            at = followers
+        return found
+
+    @property
+    def bias(self) -> float:
+        """What the trees say of a row before they look at it."""
+        return float(self.value[self.roots].sum())
+
+    @property
+    def least(self) -> float:
+        """Less than which the trees say of no row: the sum of the least leaf of each."""
+        import numpy as np
+
+        leaves = np.where(self.left == np.arange(len(self.left)), self.value, np.inf)
+        return float(np.minimum.reduceat(leaves, self.roots).sum())
+
+    def _start(self, rows: FeatureWeights) -> Whole:
+        import numpy as np
+
+        return np.broadcast_to(self.roots, (len(rows), len(self.roots)))
+
+    def _followers(self, rows: FeatureWeights, at: Whole) -> Whole | None:
+        """The nodes that follow for each row and tree; None where all are leaves."""
+        import numpy as np
+
+        if not len(rows) or bool((self.left[at] == at).all()):
+            return None
+        asked = rows[np.arange(len(rows))[:, None], self.feature[at]]
+        return np.where(asked <= self.threshold[at], self.left[at], self.right[at])
+
+    def header(self) -> dict[str, Any]:
+        """What a file says of it beside its arrays."""
+        return {"features": list(self.features), "trees": len(self.roots)}
+
+    def arrays(self) -> dict[str, Any]:
+        """Its arrays, for a file."""
+        return {name: getattr(self, name) for name in _NAMES}
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Trees:
+        """The trees that `header` and `arrays` describe.
+
+        Raises:
+            DataError: they describe none.
+        """
+        import numpy as np
+
+        names = texts(header, "features")
+        held = arrays.get("value")
+        nodes = -1 if held is None else held.size
+        roots = arrays.get("roots")
+        left, right = (
+            numbers(arrays, name, nodes, below=nodes).astype(np.int64) for name in ("left", "right")
+        )
+        places = np.arange(nodes)
+        is_leaf = left == places
+        # Who follows lies behind, so that every walk ends.
+        if any(((one < places) | ((one == places) != is_leaf)).any() for one in (left, right)):
+            raise broken("trees")
+        return cls(
+            names,
+            numbers(arrays, "feature", nodes, below=len(names)).astype(np.int64),
+            numbers(arrays, "threshold", nodes),
+            left,
+            right,
+            numbers(arrays, "value", nodes),
+            numbers(arrays, "roots", -1 if roots is None else roots.size, below=nodes).astype(np.int64),
+        )
+
+
+def joined(features: Sequence[str], grown: Sequence[Mapping[str, Any]]) -> Trees:
+    """Trees from the arrays of each: `feature`, `threshold`, `left`, `right` and `value` of its nodes, the root first.
+
+    A leaf has `left` -1. The numbers of nodes are those within their tree.
+    """
+    import numpy as np
+
+    sizes = [len(one["value"]) for one in grown]
+    roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    held: dict[str, list[Any]] = {name: [] for name in _NAMES[:-1]}
+    for root, one in zip(roots, grown, strict=True):
+        places = np.arange(len(one["value"]))
+        is_leaf = np.asarray(one["left"]) < 0
+        for name in ("left", "right"):
+            held[name].append(root + np.where(is_leaf, places, one[name]))
+        held["feature"].append(np.where(is_leaf, 0, one["feature"]))
+        held["threshold"].append(np.where(is_leaf, 0.0, one["threshold"]))
+        held["value"].append(np.asarray(one["value"], dtype=np.float64))
+    whole = {name: np.concatenate(found) for name, found in held.items()}
+    for name in ("feature", "left", "right"):
+        whole[name] = whole[name].astype(np.int64)
+    return Trees(
+        tuple(features),
+        whole["feature"],
+        whole["threshold"],
+        whole["left"],
+        whole["right"],
+        whole["value"],
+        roots,
+    )
+
+
+_NO_FOLLOWER = -1
+
+
+def grown(
+    names: Sequence[str],
+    rows: Any,
+    relevant: NDArray[np.bool_],
+    *,
+    trees: int,
+    leaves: int,
+    fewest: int,
+    rate: float,
+    seed: int,
+) -> Trees:
+    """The trees that rows of the features `names`, (candidates, features) float64, make; `relevant` is (candidates,).
+
+    There are so many `trees` of at most so many `leaves`, each with `fewest` candidates at least, at a learning `rate`.
+    The same rows give the same trees, with the same version of scikit-learn.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
+
+    learner = HistGradientBoostingClassifier(
+        max_iter=trees,
+        max_leaf_nodes=leaves,
+        min_samples_leaf=fewest,
+        learning_rate=rate,
+        early_stopping=False,
+        random_state=seed,
+    )
+    with threadpool_limits(limits=1):
+        learner.fit(rows, relevant)
+    # What scikit-learn has no public name for; the test that the scores are its own guards it.
+    found = [_tree(of_round[0].nodes) for of_round in learner._predictors]
+    found[0]["value"] += learner._baseline_prediction.item()
+    return joined(names, found)
+
+
+def _tree(nodes: Any) -> dict[str, Any]:
+    """A tree of scikit-learn's, with the mean of the leaves below as the value of a node, by training rows."""
+    import numpy as np
+
+    is_leaf = nodes["is_leaf"].astype(bool)
+    left = np.where(is_leaf, _NO_FOLLOWER, nodes["left"].astype(np.int64))
+    right = np.where(is_leaf, _NO_FOLLOWER, nodes["right"].astype(np.int64))
+    value, count = nodes["value"].astype(np.float64), nodes["count"].astype(np.float64)
+    for place in range(len(nodes) - 1, -1, -1):  # who follows lies behind
+        if not is_leaf[place]:
+            below = [left[place], right[place]]
+            value[place] = float((count[below] * value[below]).sum() / count[place])
+    return {
+        "feature": nodes["feature_idx"].astype(np.int64),
+        "threshold": nodes["num_threshold"].astype(np.float64),
+        "left": left,
+        "right": right,
+        "value": value,
+    }
+
+
+MODEL_FORMAT = 1
+"""The format of the files; models of another one are trained again."""
+
+_HEADER = "header"
+_NUMBERS = frozenset({"f", "i", "u"})
+_MOST_BYTES = 4 << 30
+"""What a file may have in it at most, unpacked: no model comes near."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """What a model is made of: a header, whose values are JSON, and NumPy arrays of numbers by their names.
+
+    `digest` is that of both, see `digest_of`.
+    """
+
+    header: Mapping[str, Any]
+    arrays: Mapping[str, Any]
+    digest: str
+
+    @classmethod
+    def of(cls, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Stored:
+        """A model that was just trained."""
+        return cls(header, arrays, digest_of(header, arrays))
+
+
+def digest_of(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    """The SHA-256 of a header, and of kind, shape and content of each array by its name."""
+    import numpy as np
+
+    found = hashlib.sha256(digest_json({**header, "format": MODEL_FORMAT}).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()
+
+
+def write_model(path: Path, stored: Stored) -> None:
+    """Write a model's file whole or not at all; the same model gives the same bytes.
+
+    Raises:
+        SearchappError: it can't be written.
+    """
+    import numpy as np
+
+    header = {**stored.header, "format": MODEL_FORMAT, "digest": stored.digest}
+    text = json.dumps(header, ensure_ascii=False, sort_keys=True).encode("utf-8", "backslashreplace")
+    arrays: dict[str, Any] = {_HEADER: np.frombuffer(text, dtype=np.uint8), **stored.arrays}
+    with whole_file(path) as file:
+        np.savez_compressed(file, **arrays)
+
+
+def read_model(path: Path) -> Stored:
+    """The model in a file.
+
+    Raises:
+        DataError: the file can't be read, is none of a model, or damaged.
+    """
+    import numpy as np
+
+    try:
+        with open_file(path) as file, zipfile.ZipFile(file) as packed:
+            if sum(one.file_size for one in packed.infolist()) > _MOST_BYTES:
+                raise ValueError("it unpacks to more than any model")
+        with open_file(path) as file, np.load(file, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+        if not all(isinstance(one, np.ndarray) and one.dtype.kind in _NUMBERS for one in arrays.values()):
+            raise ValueError("it has something else than numbers")
+        header = parse_json(arrays.pop(_HEADER).tobytes().decode())
+        if not isinstance(header, dict):
+            raise ValueError("its header is no object")
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (
+        ValueError,
+        KeyError,
+        EOFError,
+        TypeError,
+        zipfile.BadZipFile,
+        zlib.error,
+        RuntimeError,  # NotImplementedError among them: what zip files can have and these do not
+    ) as error:
+        raise DataError(f"{path} is not a model of searchapp, or damaged: {_AGAIN}") from error
+    if header.get("format") != MODEL_FORMAT:
+        raise DataError(f"{path} is a model of another version of searchapp: {_AGAIN}")
+    digest = header.pop("digest", None)
+    if digest != digest_of(header, arrays):
+        raise DataError(f"{path} is damaged, for its digest is not that of its content: {_AGAIN}")
+    return Stored(header, arrays, digest)
+
+
+_AGAIN = "remove it, or train again with `searchapp train TASK --rebuild`"
