@@ -195,7 +195,7 @@ def test_what_others_decide_meanwhile_is_taken_in(judging: Judging) -> None:
         first = judging.adjudication.disputes[0]
         judging.session("ben").grade([SeenDocument(*first.key)], 1)  # who no longer disagrees
         judging.session("lea").adjudicate(SeenDocument(*second.key), 1, "seen")
-        screen._every_while()
+        screen.control.refresh()
         await settled(pilot)
         assert screen.dispute == second and "decided by lea" in text_of(app)
         assert "1 of 3 decided" in text_of(app)
@@ -211,7 +211,7 @@ def test_a_decision_that_can_not_be_saved_says_so(judging: Judging, monkeypatch:
             await pilot.press("1", "q")
             assert "1 judgment is NOT SAVED yet" in text_of(app) and "Try again" in text_of(app)
             await pilot.press("escape")
-        screen._every_while()
+        screen.control.refresh()
         assert "everything that was waiting" in text_of(app) and len(decisions(judging)) == 1
 
     def full(*_: object) -> int:

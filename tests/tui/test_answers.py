@@ -73,14 +73,14 @@ def test_what_comes_from_elsewhere_is_told(judging: Judging) -> None:
         window.note(SeenDocument(topic, documents[0]), "odd")
         judging.session("ben").grade([SeenDocument(topic, documents[5])], 1)
         judging.session("eve").skip(SeenDocument(topic, documents[5]))
-        screen._every_while()
+        screen.control.refresh()
         await settled(pilot)
         shown = text_of(app)
         assert "3 grades and 1 note came from another window of yours" in shown
         assert "2 judgments of ben and eve came in" in shown
         assert "3/69" in shown and "  1  2 " in shown
         window.undo()
-        screen._every_while()
+        screen.control.refresh()
         await settled(pilot)
         assert "1 undo came from another window of yours" in text_of(app)
         await pilot.press("u")  # it takes back what holds, not the note that was taken back already

@@ -11,10 +11,11 @@ from scripts.pictures import IMAGES, PICTURES, ROOT, SPLITS, Picture, made
 from searchapp.tui.gold.screen import GoldScreen
 from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.screen import KeyScreen
+from searchapp.tui.search.panes import SearchView
 from tests.tui.conftest import Prepared
 from tests.tui.pictures import pinned
 
-NO_SCREEN = {WorkScreen, GoldScreen}
+NO_SCREEN = {WorkScreen, GoldScreen, SearchView}
 """What other screens are made of."""
 
 

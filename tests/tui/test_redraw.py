@@ -160,7 +160,7 @@ def test_the_judging_screen_shows_what_a_fresh_one_does(judging: Judging, seed: 
             session.note(some[0], "from elsewhere")
         else:
             session.grade(some, rng.randrange(2), rng.choice(["", "by definition"]))
-        screen._every_while()
+        screen.control.refresh()
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         done = []
@@ -213,7 +213,7 @@ def test_the_adjudicating_screen_shows_what_a_fresh_one_does(judging: Judging, s
                 judging.log, "nlps", Author("lea" if what == "lea" else "kim"), (Action.adjudicate,)
             )
             who.adjudicate(SeenDocument(topic, document), rng.randrange(2), "seen")
-        screen._every_while()
+        screen.control.refresh()
 
     async def steps(pilot: P, screen: AdjudicateScreen) -> None:
         done = []

@@ -249,7 +249,7 @@ def test_others_grades_are_hidden_until_ones_own_is_given(judging: Judging) -> N
     Session(judging.log, "nlps", Author("bot", Kind.model)).grade([first], 0)
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        screen._every_while()
+        screen.control.refresh()
         await settled(pilot)
         shown = text_of(app)
         assert "2 judgments of ben and bot came in" in shown
@@ -315,7 +315,7 @@ def test_what_cannot_be_saved_is_told_and_saved_later(
             await pilot.press("t")
             assert "2 judgments are not saved" in text_of(app)
             await pilot.press("escape")
-        screen._every_while()
+        screen.control.refresh()
         await pilot.pause()
         assert "everything that was waiting" in text_of(app)
         assert said(judging) == [("grade", 1), ("grade", 0)]

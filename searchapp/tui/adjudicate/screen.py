@@ -412,7 +412,7 @@ class AdjudicateScreen(WorkScreen):
         self._show()
 
     def _done(self, outcome: Outcome, what: str) -> None:
-        self.head.tell_outcome(outcome, what)
+        self.control.tell(outcome, what)
         self.disputes.refresh()
 
     # Keys

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -28,8 +26,8 @@ from searchapp.tui.compare.differences import (
 )
 from searchapp.tui.gold import actions
 from searchapp.tui.gold.actions import GRADING
-from searchapp.tui.gold.lists import LONGEST_ID, GoldView, Kind, MissedRows, TopicList, shown_figure
-from searchapp.tui.gold.screen import Gold, GoldScreen, Side
+from searchapp.tui.gold.lists import LONGEST_ID, Kind, MissedRows, shown_figure
+from searchapp.tui.gold.screen import GoldScreen, Side
 from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
 from searchapp.tui.kit.explanation import DIALOG_ID_CELLS, explained, sentence, shares
@@ -173,151 +171,12 @@ class ExplainedTwice(TextDialog):
         return lines
 
 
-class ComparedView(GoldView, Protocol):
-    """The compare screen, as far as this asks it: `pair` are its two runs, `beside` is the one that is not in sight."""
-
-    @property
-    def pair(self) -> tuple[Side, Side]: ...
-    @property
-    def beside(self) -> Side: ...
-    @property
-    def names(self) -> tuple[str, str]: ...
-
-
-class Moves(Gold):
-    """Goes to documents of the topic in sight, in either run, and asks why they are where they are."""
-
-    def __init__(self, screen: ComparedView) -> None:
-        super().__init__(screen)
-        self._compared = screen
-
-    def next_moved(self, step: int) -> None:
-        """To the document whose move between the runs counts most, from there to the next one, or to that before it."""
-        screen, ranking = self._compared, self._compared.ranking
-        assert isinstance(ranking, ComparedRows)
-        place = ranking.next_moved(step)
-        screen.focus_rows(ranking)
-        if place is None:
-            screen.head.tell("no further document of this ranking has moved")
-        else:
-            ranking.move(place)
-            screen.show_document()
-
-    def across(self) -> None:
-        """To the document of the cursor in the other run: in its ranking or its missed gold."""
-        screen, document = self._compared, self._compared.document_id
-        if document is None:
-            screen.focus_rows(screen.beside.ranking)
-            return
-        for rows in screen.beside.lists:
-            if document in rows.documents:
-                rows.put(list(rows.documents).index(document))
-                screen.focus_rows(rows)
-                return
-        name = screen.names[screen.pair.index(screen.beside)]
-        key = screen.keys.shown("why")
-        screen.focus_rows(screen.beside.ranking)
-        screen.head.tell(
-            f"{shortened(document, LONGEST_ID)} is not in {name}: {key} there says why of any id"
-        )
-
-    def go_to(self, document: str) -> bool:
-        if super().go_to(document):
-            return True
-        for rows in self._compared.beside.lists:
-            if document in rows.documents:
-                rows.put(list(rows.documents).index(document))
-                self._compared.focus_rows(rows)
-                return True
-        return False
-
-    def _why(self, document: str) -> None:
-        screen, topic = self._compared, self._compared.topic_id
-        found: dict[int, Explained | Exception] = {}
-        names = screen.names
-
-        def came(number: int, explained: Explained | Exception) -> None:
-            found[number] = explained
-            if len(found) == len(names):
-                screen.head.came()
-                both = [(names[one], found[one]) for one in sorted(found)]
-                dialog = ExplainedTwice(document, both, screen.topics.task.name)
-                screen.when_in_front(lambda: screen.app.push_screen(dialog))
-
-        screen.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
-        for number, side in enumerate(screen.pair):
-            side.slow.ask(
-                Kind.why,
-                lambda topics: topics.why(topic, document),
-                partial(came, number),
-                partial(came, number),
-            )
-
-
 SORTED = {
     Sorting.gains: "greatest gains first",
     Sorting.losses: "greatest losses first",
     Sorting.changes: "greatest differences first",
     Sorting.file: "as in the first run",
 }
-
-
-class DifferencesView(GoldView, Protocol):
-    """The compare screen, as far as the list of its topics asks it; `measured` names the measure in sight."""
-
-    comparing: Comparing
-
-    @property
-    def difference_rows(self) -> DifferenceRows: ...
-    @property
-    def measured(self) -> str: ...
-
-
-class Differences(TopicList):
-    """Lists the topics, and goes from one to the next."""
-
-    def __init__(self, screen: DifferencesView) -> None:
-        super().__init__(screen)
-        self._screen = screen
-        self.order = Sorting.gains
-
-    def every(self) -> Sequence[str]:
-        return self._screen.comparing.in_order(self.order, self._screen.difference_rows.differences)
-
-    def title(self) -> str:
-        measured = self._screen.measured
-        return f"{measured} by topic · {SORTED[self.order]}" if measured else "Topics"
-
-    def of_topic(self, topic: str) -> str:
-        found = self._screen.difference_rows.differences.get(topic)
-        if found is None:
-            return ""
-        said = [
-            f"{len(moves):,} {word}"
-            for word, moves in (("gained", found.gained), ("lost", found.lost), ("moved", found.moved))
-            if moves
-        ]
-        values = f"{shown_figure(found.first)} → {shown_figure(found.second)}"
-        behind = f" · {', '.join(said)}" if said else ""
-        return f" · {values} {shown_difference(found.difference).strip()}{behind}"
-
-    def next_order(self) -> None:
-        if self._are_there():
-            orders = list(Sorting)
-            self.order = orders[(orders.index(self.order) + 1) % len(orders)]
-            self.list_topics()
-            self._screen.head.tell(f"topics: {SORTED[self.order]}")
-
-    def to_first(self) -> None:
-        """Open the first topic in the order that was asked for."""
-        if self._are_there():
-            self.go_to_first()
-
-    def _are_there(self) -> bool:
-        if not self._screen.difference_rows.differences:
-            self._screen.head.tell("there are no differences to order the topics by yet", "$warning")
-            return False
-        return True
 
 
 COLUMNS = {
@@ -339,16 +198,6 @@ NAME_CELLS = 24
 LISTS = ("second", "second-missed", "first", "first-missed", "topics")
 
 
-@dataclass(frozen=True)
-class Opened:
-    """What the screen is opened with; `session`, `command` and `start` are those of `GoldScreen`."""
-
-    comparing: Comparing
-    session: Callable[[], Session]
-    command: Sequence[str]
-    start: str | None = None
-
-
 class CompareScreen(GoldScreen):
     """Somebody compares two runs."""
 
@@ -356,13 +205,15 @@ class CompareScreen(GoldScreen):
     AUTO_FOCUS = "#second"
     ABOUT = PANES
 
-    walking: Differences
+    topic_rows: DifferenceRows
 
-    def __init__(self, opened: Opened, keys: KeyMap) -> None:
-        comparing = opened.comparing
+    def __init__(
+        self, comparing: Comparing, keys: KeyMap, session: Callable[[], Session], start: str | None
+    ) -> None:
         topics = comparing.topics[0]
-        super().__init__(keys, "", COLUMNS, LISTS, topics, opened.session, opened.command, opened.start)
+        super().__init__(keys, "", COLUMNS, LISTS, topics, session, command(comparing), start)
         self.comparing = comparing
+        self.order = Sorting.gains
         self.found: Comparison | None = None
         self._pairs = compared_pairs(comparing.request)
         self._run_names = run_names(comparing.request.runs)
@@ -370,13 +221,11 @@ class CompareScreen(GoldScreen):
         self._measure_number = 0
         self._at = 1
         self._choosing: Picking | None = None
-        self.moves = self.gold = Moves(self)
         text = self.documents.beginning
         self._rankings = [ComparedRows(text, is_second=bool(at), id=name) for at, name in enumerate(RUNS)]
         self._missed = [MissedRows(text, id=f"{rows.id}-missed") for rows in self._rankings]
         self.sides = self._made_sides()
-        self.topic_rows: DifferenceRows = DifferenceRows(topics.pages)
-        self.walking = Differences(self)
+        self.topic_rows = DifferenceRows(topics.pages)
         self.figure_lines = FigureLines()
         self.figuring = Figuring(comparing, self.later, self._so_far, self._came, self._failed)
 
@@ -428,12 +277,6 @@ class CompareScreen(GoldScreen):
         ]
 
     @property
-    def pair(self) -> tuple[Side, Side]:
-        """The first run and the second."""
-        first, second = self.sides
-        return first, second
-
-    @property
     def side(self) -> Side:
         return self.sides[self._at]
 
@@ -441,11 +284,6 @@ class CompareScreen(GoldScreen):
     def beside(self) -> Side:
         """The run that the cursor is not in."""
         return self.sides[1 - self._at]
-
-    @property
-    def difference_rows(self) -> DifferenceRows:
-        """The list of topics."""
-        return self.topic_rows
 
     def go_into(self, side: Side, in_missed: bool) -> None:
         super().go_into(side, in_missed)
@@ -494,6 +332,87 @@ class CompareScreen(GoldScreen):
         if self.judging.is_on:
             self._judge_again()
 
+    # Documents in both runs
+
+    def _next_moved(self, step: int) -> None:
+        """To the document whose move between the runs counts most, from there to the next one, or to that before it."""
+        ranking = self._rankings[self._at]
+        place = ranking.next_moved(step)
+        self.focus_rows(ranking)
+        if place is None:
+            self.head.tell("no further document of this ranking has moved")
+        else:
+            ranking.move(place)
+            self.show_document()
+
+    def _across(self) -> None:
+        """To the document of the cursor in the other run: in its ranking or its missed gold."""
+        document, beside = self.document_id, self.beside
+        if document is None:
+            self.focus_rows(beside.ranking)
+        elif not self.go_to(document, [beside]):
+            name, key = self.names[1 - self._at], self.keys.shown("why")
+            self.focus_rows(beside.ranking)
+            self.head.tell(
+                f"{shortened(document, LONGEST_ID)} is not in {name}: {key} there says why of any id"
+            )
+
+    def explain(self, document: str) -> None:
+        topic, names = self.topic_id, self.names
+        found: dict[int, Explained | Exception] = {}
+
+        def came(number: int, explained: Explained | Exception) -> None:
+            found[number] = explained
+            if len(found) == len(names):
+                self.head.came()
+                both = [(names[one], found[one]) for one in sorted(found)]
+                dialog = ExplainedTwice(document, both, self.topics.task.name)
+                self.when_in_front(lambda: self.app.push_screen(dialog))
+
+        self.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
+        for number, side in enumerate(self.sides):
+            side.slow.ask(
+                Kind.why,
+                lambda topics: topics.why(topic, document),
+                partial(came, number),
+                partial(came, number),
+            )
+
+    # The list of topics
+
+    def ordered_topics(self) -> Sequence[str]:
+        return self.comparing.in_order(self.order, self.topic_rows.differences)
+
+    def list_title(self) -> str:
+        measured = self.measured
+        return f"{measured} by topic · {SORTED[self.order]}" if measured else "Topics"
+
+    def figures_of(self, topic: str) -> str:
+        found = self.topic_rows.differences.get(topic)
+        if found is None:
+            return ""
+        said = [
+            f"{len(moves):,} {word}"
+            for word, moves in (("gained", found.gained), ("lost", found.lost), ("moved", found.moved))
+            if moves
+        ]
+        values = f"{shown_figure(found.first)} → {shown_figure(found.second)}"
+        behind = f" · {', '.join(said)}" if said else ""
+        return f" · {values} {shown_difference(found.difference).strip()}{behind}"
+
+    def next_order(self) -> None:
+        if self._has_differences():
+            orders = list(Sorting)
+            self.order = orders[(orders.index(self.order) + 1) % len(orders)]
+            self.list_topics()
+            self.head.tell(f"topics: {SORTED[self.order]}")
+
+    def _has_differences(self) -> bool:
+        if not self.topic_rows.differences:
+            self.head.tell("there are no differences to order the topics by yet", "$warning")
+            return False
+        return True
+
     # Figures
 
     @property
@@ -504,7 +423,7 @@ class CompareScreen(GoldScreen):
     def _so_far(self, words: str) -> None:
         if self.found is None:
             self.figure_lines.tell(words)
-            self.walking.so_far(f" · {words}")
+            self.tell_progress(f" · {words}")
 
     def _came(self, found: Comparison) -> None:
         is_first, self.found = self.found is None, found
@@ -521,8 +440,8 @@ class CompareScreen(GoldScreen):
 
     def _failed(self, error: Exception) -> None:
         self.figure_lines.tell(said_by(error), "$error")
-        self.walking.entitle()
-        self.walking.entitle_topic()
+        self.entitle_topics()
+        self.entitle_topic()
 
     def _show_figures(self, *, is_first: bool = False) -> None:
         """Show the figures of the pair in sight, and then its differences by topic."""
@@ -542,13 +461,13 @@ class CompareScreen(GoldScreen):
     def _differences_came(self, topics: Sequence[TopicDifference], *, is_first: bool) -> None:
         self.topic_rows.differences = {one.topic_id: one for one in topics}
         if is_first and self.is_untouched and not self.judging.is_on:
-            self.walking.go_to_first()
+            self.go_to_first()
         elif self.judging.is_on:  # who judges finds the topics where they were
             self.topic_rows.refresh()
-            self.walking.entitle()
+            self.entitle_topics()
         else:
-            self.walking.list_topics()
-        self.walking.entitle_topic()
+            self.list_topics()
+        self.entitle_topic()
 
     def _next_measure(self) -> None:
         """Look at the topics by the next measure."""
@@ -635,10 +554,10 @@ class CompareScreen(GoldScreen):
             **super().actions(),
             "runs": self._choose_runs,
             "measure": self._next_measure,
-            "other": self.moves.across,
-            "next_moved": lambda: self.moves.next_moved(1),
-            "previous_moved": lambda: self.moves.next_moved(-1),
-            "first_topic": self.walking.to_first,
+            "other": self._across,
+            "next_moved": lambda: self._next_moved(1),
+            "previous_moved": lambda: self._next_moved(-1),
+            "first_topic": lambda: self.go_to_first() if self._has_differences() else None,
         }
 
 
@@ -664,7 +583,7 @@ def compare_screen(
     for topics in comparing.topics:
         topics.require(start)
     keys = load(settings.of_user, comparing.topics[0].task.info.grades).keys
-    return CompareScreen(Opened(comparing, session, command(comparing), start), keys)
+    return CompareScreen(comparing, keys, session, start)
 
 
 def command(comparing: Comparing) -> Sequence[str]:

@@ -1,38 +1,29 @@
-"""What is listed and read: topics, rankings, missed gold, and the panes with a topic and a document.
-
-`TopicList` orders and filters the topics and goes from one to the next. `GoldView` is what these may ask of the
-screen.
-"""
+"""What is listed and read: topics, rankings, missed gold, and the panes with a topic and a document."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from rich.cells import cell_len
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.geometry import Size
-from textual.timer import Timer
 
 from searchapp.app.inspection.pages import Page, RunPages
-from searchapp.app.inspection.topics import Missed, RunTopics, TopicRanking, what_became
-from searchapp.app.topic_figures import Figures, Order
+from searchapp.app.inspection.topics import Missed, what_became
+from searchapp.app.topic_figures import Figures
 from searchapp.judging.judgments import Opinion
-from searchapp.judging.session import Session
 from searchapp.model import Topic
 from searchapp.tasks.base import TaskInfo
 from searchapp.text import counted, visible_line
 from searchapp.tui.kit import pages
-from searchapp.tui.kit.background import Background
 from searchapp.tui.kit.content import Content, Notation, Plain, entitle
-from searchapp.tui.kit.keys import KeyMap
-from searchapp.tui.kit.line import Line
-from searchapp.tui.kit.screen import Banner, Pane
-from searchapp.tui.kit.status import UNSCORED, said_by
+from searchapp.tui.kit.screen import Pane
+from searchapp.tui.kit.status import UNSCORED
 from searchapp.tui.kit.widgets import Part, Rows, TextPane, fitted, one_line, shortened
 
 GOLD = "●"
@@ -330,289 +321,3 @@ class Kind(IntEnum):
     why = 2
     missed = 3
     texts = 4
-
-
-@dataclass(frozen=True)
-class Opened:
-    """What the screen is opened with.
-
-    `session` opens that of whoever judges. `command` is how the program was called, up to the topic. `start` is the
-    topic to begin with.
-    """
-
-    topics: RunTopics
-    title: str
-    session: Callable[[], Session]
-    command: Sequence[str]
-    start: str | None = None
-    order: Order = Order.file
-    failing: bool = False
-
-
-class GoldView(Protocol):
-    """A screen with the rankings of a topic beside its gold, as far as its parts ask it.
-
-    Of the runs on it `topics` is the one in sight, the one whose lists the cursor is in; its lists are `ranking` and
-    `missed`, `lists` are those of all runs. `quick` is asked what is read, `slow` what its recipe must rank for.
-    `ranked` is its ranking of the topic in sight; `in_missed` says whether the document that is shown is that of the
-    missed gold's list. `command` is how the program was called, up to the topic.
-    """
-
-    keys: KeyMap
-    reading: Reading
-    sought: str
-    """The topic that is to be in sight."""
-
-    @property
-    def topics(self) -> RunTopics: ...
-    @property
-    def command(self) -> Sequence[str]: ...
-    @property
-    def quick(self) -> Background[RunTopics]: ...
-    @property
-    def slow(self) -> Background[RunTopics]: ...
-    @property
-    def ranking(self) -> RankingRows: ...
-    @property
-    def missed(self) -> MissedRows: ...
-    @property
-    def lists(self) -> Sequence[DocumentRows]: ...
-    @property
-    def ranked(self) -> TopicRanking | None: ...
-    @property
-    def in_missed(self) -> bool: ...
-    @property
-    def topic_rows(self) -> TopicRows: ...
-    @property
-    def filter_line(self) -> Line: ...
-    @property
-    def app(self) -> App[None]: ...
-    def when_in_front(self, do: Callable[[], object]) -> None:
-        """Do something now, or as soon as nothing stands on the screen any more."""
-
-    def go_back(self, message: str | None = None) -> None: ...
-    @property
-    def head(self) -> Banner: ...
-    @property
-    def topic_id(self) -> str:
-        """The topic that is in sight, or the one that is to be."""
-
-    @property
-    def document_id(self) -> str | None:
-        """The document that the cursor is on."""
-
-    @property
-    def rows(self) -> DocumentRows:
-        """The list whose document is shown."""
-
-    def open_topic(self, topic: str) -> None:
-        """Show a topic, as soon as its rankings are there."""
-
-    def focus_rows(self, rows: Rows) -> None:
-        """Give a list the focus; of a list of documents that under the cursor is shown."""
-
-    def show_document(self) -> None:
-        """Show the document that the cursor is on, as soon as it is there."""
-
-    def redraw(self, documents: Iterable[str] | None) -> None:
-        """Draw again what was said of some documents, or of all."""
-
-    def tell_failure(self, error: Exception, again: Callable[[], object]) -> None:
-        """Say that something failed; an engine that does not answer is asked again after a while."""
-
-    def set_timer(self, delay: float, callback: Callable[[], object] | None = None) -> Timer: ...
-    def set_interval(self, interval: float, callback: Callable[[], object] | None = None) -> Timer: ...
-    def call_later(self, callback: Callable[[], object]) -> bool: ...
-
-
-class TopicsView(GoldView, Protocol):
-    """The screen that somebody walks the topics of one run on."""
-
-    @property
-    def is_untouched(self) -> bool:
-        """Whether nobody has gone anywhere, nor asked for a topic."""
-
-    @property
-    def figures(self) -> Figures | None:
-        """The figures of the topics, once they are known."""
-
-    def take_figures(self, figures: Figures) -> None:
-        """Let the figures be known."""
-
-    def show_ranking(self) -> None:
-        """Show those documents of the ranking that are asked for."""
-
-
-ORDERS = {Order.file: "as in the run", Order.worst: "worst first", Order.missed: "most missed first"}
-
-
-class TopicList:
-    """Lists topics, and goes from one to the next; a subclass has their order and their figures."""
-
-    def __init__(self, screen: GoldView) -> None:
-        self._gold_view = screen
-
-    # For subclasses
-
-    def every(self) -> Sequence[str]:
-        """The topics in the order that was asked for."""
-        raise NotImplementedError
-
-    def title(self) -> str:
-        """What the list is called."""
-        raise NotImplementedError
-
-    def of_topic(self, topic: str) -> str:
-        """The figures of a topic, for its border; nothing until they are known."""
-        raise NotImplementedError
-
-    def next_order(self) -> None:
-        """Order the topics otherwise; the one in sight stays."""
-        raise NotImplementedError
-
-    # For the screen
-
-    def list_topics(self) -> None:
-        """List the topics that the filter leaves, in the order that was asked for."""
-        screen = self._gold_view
-        sought = screen.filter_line.value.lower().split()
-        rows, pages = screen.topic_rows, screen.topics.pages
-        every = self.every()
-        left = [
-            one for one in every if all(word in f"{one} {pages.topic(one).text}".lower() for word in sought)
-        ]
-        rows.topics, rows.current = left, screen.sought
-        rows.show(len(left), left.index(screen.sought) if screen.sought in left else 0)
-        self.entitle(f" · {len(left):,} of {len(every):,}" if sought else "")
-
-    def entitle(self, words: str = "") -> None:
-        """Say in the border what the list is."""
-        entitle(self._gold_view.topic_rows, f"{self.title()}{words}")
-
-    def so_far(self, words: str) -> None:
-        """Say how far the figures are."""
-        self.entitle(words)
-        ranked = self._gold_view.ranked
-        if ranked is not None:  # where the list is out of sight
-            self._gold_view.reading.entitle_topic(ranked.topic_id, words)
-
-    def entitle_topic(self) -> None:
-        """Write the figures of the topic in sight into its border."""
-        ranked = self._gold_view.ranked
-        if ranked is not None:
-            self._gold_view.reading.entitle_topic(ranked.topic_id, self.of_topic(ranked.topic_id))
-
-    def go_to_first(self) -> None:
-        """Open the first topic in the order that was asked for."""
-        screen = self._gold_view
-        screen.filter_line.value = ""
-        every = self.every()
-        if every:
-            screen.sought = every[0]
-            self.list_topics()
-            screen.open_topic(every[0])
-
-    def walk(self, step: int) -> None:
-        """Open the next topic of the list, or the one before."""
-        screen, topics = self._gold_view, self._gold_view.topic_rows.topics
-        here = topics.index(screen.sought) if screen.sought in topics else -1 if step > 0 else len(topics)
-        if 0 <= here + step < len(topics):
-            screen.open_topic(topics[here + step])
-        else:
-            screen.head.tell(f"this is the {'last' if step > 0 else 'first'} topic of the list")
-
-
-class Walking(TopicList):
-    """The topics of a run; with `failing` only those that something is wrong with."""
-
-    def __init__(self, screen: TopicsView, order: Order, *, failing: bool = False) -> None:
-        super().__init__(screen)
-        self._screen = screen
-        self.order = order
-        self.failing = failing
-
-    def every(self) -> Sequence[str]:
-        figures = self._screen.figures
-        every = self._screen.topics.in_order(self.order, figures)
-        if not self.failing or figures is None:
-            return every
-        return [one for one in every if one in figures.topics and figures.topics[one].fails]
-
-    def title(self) -> str:
-        figures = self._screen.figures
-        what = "Topics" if figures is None else f"{figures.name}, missed gold"
-        if self.failing:
-            what = f"Failures · {what}"
-        return what if self.order is Order.file else f"{what} · {ORDERS[self.order]}"
-
-    # Figures
-
-    def figures_came(self, figures: Figures) -> None:
-        """Show the figures, and let them order the topics."""
-        screen = self._screen
-        screen.take_figures(figures)
-        if screen.is_untouched and (self.order is not Order.file or self.failing):
-            self.to_worst()
-        else:
-            self.list_topics()
-        self.entitle_topic()
-        if figures.instead_of is not None:
-            measure = screen.topics.task.info.official_measure
-            screen.head.tell(f"{figures.name} in place of {measure}: {figures.instead_of}", "$warning")
-
-    def no_figures(self, error: Exception) -> None:
-        """Say why there are none."""
-        self.entitle()
-        if self._screen.ranked is not None:
-            self._screen.reading.entitle_topic(self._screen.ranked.topic_id, "")
-        self._screen.head.tell(said_by(error), "$warning")
-
-    def of_topic(self, topic: str) -> str:
-        figures = self._screen.figures
-        found = None if figures is None else figures.topics.get(topic)
-        if figures is None or found is None:
-            return ""
-        value = "no figure" if found.value is None else shown_figure(found.value)
-        return f" · {figures.name} {value} · {found.missed} of {found.relevant} missed"
-
-    # Orders
-
-    def next_order(self) -> None:
-        if self._are_there():
-            orders = list(Order)
-            self.order = orders[(orders.index(self.order) + 1) % len(orders)]
-            self.list_topics()
-            self._screen.head.tell(f"topics {ORDERS[self.order]}")
-
-    def to_worst(self) -> None:
-        """Open the worst topic, or where the topics with most missed gold come first the first of these."""
-        if not self._are_there():
-            return
-        if self.order is Order.file:
-            self.order = Order.worst
-        self.go_to_first()
-
-    def toggle_failing(self) -> None:
-        """Leave the topics that fail, the worst first, and of their rankings what is not relevant; or all again."""
-        if not self._are_there():
-            return
-        self.failing = not self.failing
-        if not self.failing:
-            self.list_topics()
-            self._screen.show_ranking()
-            self._screen.head.tell("all topics, and all documents")
-            return
-        if not self.every():
-            self.failing = False
-            self._screen.head.tell(
-                "no topic fails: nothing is missed, and no other document is before the gold"
-            )
-            return
-        self.to_worst()
-        self._screen.head.tell("failures: what is not relevant in the ranking, what is missed below it")
-
-    def _are_there(self) -> bool:
-        if self._screen.figures is None:
-            self._screen.head.tell("there are no figures to order the topics by yet", "$warning")
-            return False
-        return True

@@ -17,28 +17,27 @@ from searchapp.app.inspection import explanation
 from searchapp.app.inspection.pages import Page, RunPages
 from searchapp.app.inspection.topics import MissedGold, RunTopics, TopicRanking
 from searchapp.errors import EngineError
-from searchapp.judging.session import Session
+from searchapp.judging.events import Action, graded
+from searchapp.judging.session import Outcome, SeenDocument, Session
 from searchapp.text import counted, visible
-from searchapp.tui.gold.judging import Judging
 from searchapp.tui.gold.lists import (
     LONGEST_ID,
     DocumentRows,
-    GoldView,
     Kind,
     MissedRows,
     RankingRows,
     Reading,
-    TopicList,
     TopicRows,
 )
 from searchapp.tui.kit.background import Background, Post
-from searchapp.tui.kit.content import entitle
+from searchapp.tui.kit.content import Notation, entitle
 from searchapp.tui.kit.dialogs import Words
 from searchapp.tui.kit.explanation import Explained
+from searchapp.tui.kit.judging import TopicJudging
 from searchapp.tui.kit.keys import KeyMap
 from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.screen import Banner, KeyScreen, saves, show_in_pager
-from searchapp.tui.kit.status import no_such_grade, said_by
+from searchapp.tui.kit.status import beginning, instead_of, no_such_grade, said_by
 from searchapp.tui.kit.widgets import KeyLine, Rows, one_line, shortened
 
 
@@ -92,9 +91,8 @@ Seen = tuple[str, str, str]
 class Documents:
     """Shows the document of the cursor's line, as soon as it is there."""
 
-    def __init__(self, screen: GoldView, judging: Judging) -> None:
+    def __init__(self, screen: GoldScreen) -> None:
         self._screen = screen
-        self._judging = judging
         self._page: tuple[Seen, Page] | None = None
         self._wanted: Seen | None = None
         self._beginnings: dict[str, str] = {}
@@ -147,7 +145,7 @@ class Documents:
         assert self._page is not None
         seen, page = self._page
         document = page.document_id
-        others, words = self._judging.others(document), self._judging.words(document)
+        others, words = self._screen.judging.others(document), self._screen.judging.words(document)
         self._screen.reading.show(seen, page, self._title(document), others, words)
 
     def _title(self, document: str) -> str:
@@ -157,7 +155,7 @@ class Documents:
         if ranked is None:
             return title
         if document in ranked.relevant:
-            graded = len(self._judging.labels) > 2
+            graded = len(self._screen.judging.labels) > 2
             title += f" · gold {ranked.relevant[document]}" if graded else " · relevant"
         if screen.in_missed:
             why = screen.missed.missed[screen.missed.cursor].why
@@ -220,160 +218,142 @@ NEAR = 60
 """Documents of a ranking whose beginnings are fetched with it."""
 
 
-class Fetching:
-    """Asks in the background; the screen takes the answers, and drops those that come too late."""
+class Judging(TopicJudging):
+    """Judging beside the gold, in the log of all judging, once the annotator asks for it."""
 
-    def __init__(self, screen: GoldView, documents: Documents) -> None:
-        self._screen = screen
-        self._documents = documents
+    def __init__(
+        self, screen: GoldScreen, labels: Sequence[str], open_session: Callable[[], Session]
+    ) -> None:
+        super().__init__(screen, labels, open_session)
+        self._gold_screen = screen
+        self.is_on = False
 
-    def ranking(self, side: Side, topic: str, came: Callable[[TopicRanking], object]) -> None:
-        """Ask for a topic's ranking; an engine that failed is asked again as long as the topic is in sight."""
-        screen = self._screen
+    @property
+    def topic_id(self) -> str:
+        return self._gold_screen.topic_id
 
-        def work(topics: RunTopics) -> TopicRanking:
-            found = topics.ranking(topic)
-            near = [*found.documents[:NEAR], *(one.document_id for one in found.missed)]
-            self._documents.prepare(topics.pages, near)
-            return found
+    def redraw(self, documents: Sequence[str] | None) -> None:
+        self._gold_screen.redraw(documents)
 
-        def again() -> None:
-            if screen.sought == topic:
-                self.ranking(side, topic, came)
+    def toggle(self) -> None:
+        """Judge from now on, or no longer.
 
-        side.quick.ask(Kind.topic, work, came, lambda error: screen.tell_failure(error, again))
-
-    def missed(self, side: Side, found: TopicRanking, came: Callable[[MissedGold], object]) -> None:
-        """Ask what became of missed gold, where that is not known."""
-        if any(one.why is None for one in found.missed):
-            side.slow.ask(
-                Kind.missed,
-                lambda topics: topics.look_for_missed(found.topic_id),
-                came,
-                lambda error: self._screen.head.tell(said_by(error), "$error"),
-            )
-
-
-class Gold:
-    """Goes to documents of the topic in sight, and asks why they are where they are."""
-
-    def __init__(self, screen: GoldView) -> None:
-        self._screen = screen
-
-    def next(self, step: int) -> None:
-        """To the next relevant document of the ranking, or to the one before."""
-        screen = self._screen
-        place = screen.ranking.next_gold(step)
-        screen.focus_rows(screen.ranking)
-        if place is not None:
-            screen.ranking.move(place)
-            screen.show_document()
-        elif step > 0 and screen.missed.count:
-            key = screen.keys.shown("next_missed")
-            screen.head.tell(f"no further gold in the ranking: {key} goes to what is missed")
-        else:
-            screen.head.tell("no further gold in the ranking")
-
-    def next_missed(self) -> None:
-        """To the missed gold, or from there to the next of it."""
-        screen = self._screen
-        if not screen.missed.count:
-            screen.head.tell("no gold of this topic is missed")
-        elif screen.in_missed:
-            screen.missed.move((screen.missed.cursor + 1) % screen.missed.count)
-            screen.show_document()
-        else:
-            screen.focus_rows(screen.missed)
-
-    def ask_document(self) -> None:
-        """Ask for an id, and go there, or say why it is not there."""
-
-        def go(document: str | None) -> None:
-            if document and not self.go_to(document):
-                self._why(document)
-
-        self._screen.app.push_screen(Words("Go to the document with the id"), go)
-
-    def go_to(self, document: str) -> bool:
-        """Go to a document of the ranking, or of the missed gold; whether it is there."""
-        for rows in (self._screen.ranking, self._screen.missed):
-            if document in rows.documents:
-                rows.put(list(rows.documents).index(document))
-                self._screen.focus_rows(rows)
-                return True
-        return False
-
-    def why(self) -> None:
-        """Why the document that the cursor is on is at its rank, or is missed."""
-        document = self._screen.document_id
-        if document is None:
-            self._screen.head.tell("there is no document here", "$warning")
-        else:
-            self._why(document)
-
-    def _why(self, document: str) -> None:
-        screen, topic = self._screen, self._screen.topic_id
-
-        def came(found: explanation.Explained) -> None:
-            screen.head.came()
-            dialog = Explained(found.why, found.said(screen.topics.task.name))
-            screen.when_in_front(lambda: screen.app.push_screen(dialog))
-
-        screen.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
-        screen.slow.ask(
-            Kind.why,
-            lambda topics: topics.why(topic, document),
-            came,
-            lambda error: screen.head.tell(said_by(error), "$error"),
+        Raises:
+            SearchappError: the log can't be opened.
+        """
+        session = self.open()
+        self.is_on = not self.is_on
+        key = self._screen.keys.shown("judge")
+        self._screen.head.tell(
+            f"judging: a grade key grades the document, {key} ends that; who judges is {session.author.annotator}"
+            if self.is_on
+            else "",
+            "$primary",
         )
 
+    def give(self, grade: int) -> None:
+        """Grade the document, and go on to the next line."""
+        topics = self._gold_screen.topics
 
-class Taking:
-    """Copies the document that the cursor is on."""
+        def write(session: Session, seen: SeenDocument) -> Outcome:
+            topics.pages.require_as_ranked(seen.document_id)
+            return session.grade([seen], grade)
 
-    def __init__(self, screen: GoldView) -> None:
-        self._screen = screen
+        self._say(graded(grade, self.labels), write)
 
-    def copy_id(self) -> None:
-        document = self._document()
-        if document is not None:
-            self._screen.app.copy_to_clipboard(visible(document))  # it may be pasted into a shell
+    def skip(self) -> None:
+        self._say("skipped", Session.skip)
 
-    def copy_text(self) -> None:
-        text = self._text()
-        if text is not None:
-            self._screen.app.copy_to_clipboard(visible(text))
+    def cant_tell(self) -> None:
+        self._say("can't tell", Session.cant_tell)
 
-    def copy_command(self) -> None:
-        command = shlex.join([*self._screen.command, "--topic", self._screen.topic_id])
-        self._screen.app.copy_to_clipboard(visible(command))
+    def _say(self, what: str, write: Callable[[Session, SeenDocument], Outcome]) -> None:
+        document = self._to_judge()
+        if self.session is None or document is None:
+            return
+        what = instead_of(what, self.opinion(document), self.labels)
+        outcome = write(self.session, self._seen_here(document))
+        self.done(outcome, f"{what}: {self._name(document)}")
+        self.redraw([document])
+        rows = self._gold_screen.rows
+        if rows.cursor + 1 < rows.count:
+            rows.move(rows.cursor + 1)
+            self._gold_screen.show_document()
 
-    def pager(self) -> None:
-        document, text = self._screen.document_id, self._text()
-        if text is not None:
-            show_in_pager(self._screen.app, f"{document}\n\n{text}\n")
+    def note(self) -> None:
+        document, session = self._to_judge(), self.session
+        if session is None or document is None:
+            return
+        seen = self._seen_here(document)
 
-    def _document(self) -> str | None:
-        document = self._screen.document_id
+        def write(words: str | None) -> None:
+            if words:
+                self.done(session.note(seen, words), f"a note: {self._name(document)}")
+                self.redraw([document])
+
+        self._screen.app.push_screen(Words(f"Note on {self._name(document)}", self.words(document)), write)
+
+    def undo(self) -> None:
+        outcome = self.take_back()
+        if outcome is None:
+            self._screen.head.tell("there is no judgment of this session to undo")
+        else:
+            self._again(outcome, "undone")
+
+    def redo(self) -> None:
+        session = self.session
+        for event in () if session is None else session.undone:
+            if event.action is Action.grade:
+                self._gold_screen.topics.pages.require_as_ranked(event.document_id)
+        outcome = None if session is None else session.redo()
+        if outcome is None:
+            self._screen.head.tell("there is nothing to redo")
+            return
+        self._given += 1
+        self._again(outcome, "redone")
+
+    def _again(self, outcome: Outcome, what: str) -> None:
+        events = outcome.events
+        here = [one.document_id for one in events if one.topic_id == self.topic_id]
+        names = ", ".join(self._name(one.document_id) for one in events)
+        elsewhere = "" if here else f", of topic {events[0].topic_id}"
+        self.tell(outcome, f"{what}: {names}{elsewhere}")
+        self.redraw(here)
+
+    def _to_judge(self) -> str | None:
+        """The document to judge; says why, if there is none."""
+        screen = self._gold_screen
+        document = screen.document_id
+        if not self.is_on:
+            screen.head.tell(f"{screen.keys.shown('judge')} begins judging", "$warning")
+            return None
         if document is None:
-            self._screen.head.tell("there is no document here", "$warning")
+            screen.head.tell("there is no document here", "$warning")
+        elif screen.topics.task.info.topics_are_documents and document == screen.topic_id:
+            screen.head.tell("this document is the topic itself, which is not graded", "$warning")
+            return None
         return document
 
-    def _text(self) -> str | None:
-        """The text of the document, as far as it has come already."""
-        document = self._document()
-        text = None if document is None else self._screen.topics.pages.known_text(document)
-        if document is not None and text is None:
-            self._screen.head.tell("the text of this document is not there", "$warning")
-        return text
+    def _seen_here(self, document: str) -> SeenDocument:
+        ranked = self._gold_screen.ranked
+        documents = () if ranked is None else dict.fromkeys(ranked.documents)
+        rank = next((rank for rank, one in enumerate(documents, 1) if one == document), None)
+        return self.seen(document, self._gold_screen.topics.pages.name, rank)
 
+    def _name(self, document: str) -> str:
+        pages = self._gold_screen.topics.pages
+        return beginning(document, pages.known_text(document), Notation(pages.task.info.markup))
+
+
+NEAR = 60
+"""Documents of a ranking whose beginnings are fetched with it."""
 
 RETRY_SECONDS = 2.0
 """After which an engine that failed is asked again."""
 
 
 class GoldScreen(KeyScreen):
-    """Topics beside their gold, in one run or several; a subclass makes `sides`, `topic_rows` and `walking`.
+    """Topics beside their gold, in one run or several; a subclass makes `sides` and `topic_rows`, and orders topics.
 
     Args:
         keys: what keys do
@@ -390,7 +370,6 @@ class GoldScreen(KeyScreen):
 
     sides: Sequence[Side]
     topic_rows: TopicRows
-    walking: TopicList
 
     def __init__(
         self,
@@ -409,23 +388,20 @@ class GoldScreen(KeyScreen):
         self.sought = start or topics.topics[0]
         self.reading = Reading(topics.task.info, keys.shown("pager"))
         self.judging = Judging(self, topics.task.info.grades, session)
-        self.documents = Documents(self, self.judging)
-        self.fetching = Fetching(self, self.documents)
+        self.documents = Documents(self)
         self.filter_line = Line(
             lambda _words: self.panes.focus(self.topic_rows),
-            lambda _words: self.walking.list_topics(),
+            lambda _words: self.list_topics(),
             hint="words or id, then ↵",
             id="filter",
         )
-        self.gold = Gold(self)
-        self.taking = Taking(self)
 
     def begin(self) -> None:
         for side in self.sides:
             entitle(side.ranking, self.ranking_title(side))
             side.missed.entitle(0, is_known=False)
             side.ranking.is_graded = side.missed.is_graded = len(self.judging.labels) > 2
-        self.walking.list_topics()
+        self.list_topics()
         self.open_topic(self.sought)
 
     def on_unmount(self) -> None:
@@ -433,15 +409,10 @@ class GoldScreen(KeyScreen):
             side.close()
 
     def leave(self) -> None:
-        leaving = self.judging.leaving
-        if leaving is None:
-            self.go_back()
-        else:
-            leaving.leave()
+        self.judging.leave()
 
     def last_words(self) -> str | None:
-        leaving = self.judging.leaving
-        return None if leaving is None else leaving.last_words()
+        return self.judging.last_words()
 
     def later(self, what: Callable[[], object]) -> None:
         """Have something done here, whichever thread asks for it."""
@@ -499,13 +470,93 @@ class GoldScreen(KeyScreen):
         """What a ranking is called."""
         return "Ranking"
 
+    # The list of topics
+
+    def ordered_topics(self) -> Sequence[str]:
+        """The topics in the order that was asked for."""
+        raise NotImplementedError
+
+    def list_title(self) -> str:
+        """What the list is called."""
+        raise NotImplementedError
+
+    def figures_of(self, topic: str) -> str:
+        """The figures of a topic, for its border; nothing until they are known."""
+        raise NotImplementedError
+
+    def next_order(self) -> None:
+        """Order the topics otherwise; the one in sight stays."""
+        raise NotImplementedError
+
+    def list_topics(self) -> None:
+        """List the topics that the filter leaves, in the order that was asked for."""
+        sought = self.filter_line.value.lower().split()
+        rows, pages = self.topic_rows, self.topics.pages
+        every = self.ordered_topics()
+        left = [
+            one for one in every if all(word in f"{one} {pages.topic(one).text}".lower() for word in sought)
+        ]
+        rows.topics, rows.current = left, self.sought
+        rows.show(len(left), left.index(self.sought) if self.sought in left else 0)
+        self.entitle_topics(f" · {len(left):,} of {len(every):,}" if sought else "")
+
+    def entitle_topics(self, words: str = "") -> None:
+        """Say in the border what the list is."""
+        entitle(self.topic_rows, f"{self.list_title()}{words}")
+
+    def tell_progress(self, words: str) -> None:
+        """Say how far the figures are."""
+        self.entitle_topics(words)
+        if self.ranked is not None:  # where the list is out of sight
+            self.reading.entitle_topic(self.ranked.topic_id, words)
+
+    def entitle_topic(self) -> None:
+        """Write the figures of the topic in sight into its border."""
+        if self.ranked is not None:
+            self.reading.entitle_topic(self.ranked.topic_id, self.figures_of(self.ranked.topic_id))
+
+    def go_to_first(self) -> None:
+        """Open the first topic in the order that was asked for."""
+        self.filter_line.value = ""
+        every = self.ordered_topics()
+        if every:
+            self.sought = every[0]
+            self.list_topics()
+            self.open_topic(every[0])
+
+    def walk(self, step: int) -> None:
+        """Open the next topic of the list, or the one before."""
+        topics = self.topic_rows.topics
+        here = topics.index(self.sought) if self.sought in topics else -1 if step > 0 else len(topics)
+        if 0 <= here + step < len(topics):
+            self.open_topic(topics[here + step])
+        else:
+            self.head.tell(f"this is the {'last' if step > 0 else 'first'} topic of the list")
+
     # A topic
 
     def open_topic(self, topic: str) -> None:
         self.sought = topic
         self.topic_rows.mark(topic)
         for side in self.sides:
-            self.fetching.ranking(side, topic, partial(self._topic_came, side))
+            self._ask_ranking(side, topic)
+
+    def _ask_ranking(self, side: Side, topic: str) -> None:
+        """Ask for a topic's ranking; an engine that failed is asked again as long as the topic is in sight."""
+
+        def work(topics: RunTopics) -> TopicRanking:
+            found = topics.ranking(topic)
+            near = [*found.documents[:NEAR], *(one.document_id for one in found.missed)]
+            self.documents.prepare(topics.pages, near)
+            return found
+
+        def again() -> None:
+            if self.sought == topic:
+                self._ask_ranking(side, topic)
+
+        side.quick.ask(
+            Kind.topic, work, partial(self._topic_came, side), lambda error: self.tell_failure(error, again)
+        )
 
     def _topic_came(self, side: Side, found: TopicRanking) -> None:
         if found.topic_id != self.sought or side not in self.sides:
@@ -519,7 +570,7 @@ class GoldScreen(KeyScreen):
         side.missed.offer_missed(found.missed, 0)
         side.missed.entitle(len(found.relevant), is_known=found.no_gold is None)
         topic = side.topics.pages.topic(found.topic_id)
-        self.reading.show_topic(topic, self.walking.of_topic(found.topic_id))
+        self.reading.show_topic(topic, self.figures_of(found.topic_id))
         if side is self.side:
             if side.in_missed and not found.missed:
                 self.focus_rows(side.ranking)
@@ -527,7 +578,13 @@ class GoldScreen(KeyScreen):
                 self.show_document()
         else:
             side.in_missed = False
-        self.fetching.missed(side, found, partial(self._missed_came, side, found.topic_id))
+        if any(one.why is None for one in found.missed):
+            side.slow.ask(
+                Kind.missed,
+                lambda topics: topics.look_for_missed(found.topic_id),
+                partial(self._missed_came, side, found.topic_id),
+                self.tell_error,
+            )
 
     def show_side(self, side: Side) -> None:
         """Show the ranking of the topic in sight in one of the runs."""
@@ -652,6 +709,91 @@ class GoldScreen(KeyScreen):
         else:
             super().act(name)
 
+    # Documents of the topic, and why they are where they are
+
+    def next_gold(self, step: int) -> None:
+        """To the next relevant document of the ranking, or to the one before."""
+        place = self.ranking.next_gold(step)
+        self.focus_rows(self.ranking)
+        if place is not None:
+            self.ranking.move(place)
+            self.show_document()
+        elif step > 0 and self.missed.count:
+            key = self.keys.shown("next_missed")
+            self.head.tell(f"no further gold in the ranking: {key} goes to what is missed")
+        else:
+            self.head.tell("no further gold in the ranking")
+
+    def _next_missed(self) -> None:
+        """To the missed gold, or from there to the next of it."""
+        if not self.missed.count:
+            self.head.tell("no gold of this topic is missed")
+        elif self.in_missed:
+            self.missed.move((self.missed.cursor + 1) % self.missed.count)
+            self.show_document()
+        else:
+            self.focus_rows(self.missed)
+
+    def _ask_document(self) -> None:
+        """Ask for an id, and go there, or say why it is not there."""
+
+        def go(document: str | None) -> None:
+            nearest = sorted(self.sides, key=lambda side: side is not self.side)
+            if document and not self.go_to(document, nearest):
+                self.explain(document)
+
+        self.app.push_screen(Words("Go to the document with the id"), go)
+
+    def go_to(self, document: str, sides: Iterable[Side]) -> bool:
+        """Go to a document of the first of some runs that ranks or misses it; whether one does."""
+        for rows in (rows for side in sides for rows in side.lists):
+            if document in rows.documents:
+                rows.put(list(rows.documents).index(document))
+                self.focus_rows(rows)
+                return True
+        return False
+
+    def _why(self) -> None:
+        """Why the document that the cursor is on is at its rank, or is missed."""
+        document = self._document_here()
+        if document is not None:
+            self.explain(document)
+
+    def explain(self, document: str) -> None:
+        """Show why a document is at its rank, or is missed."""
+        topic = self.topic_id
+
+        def came(found: explanation.Explained) -> None:
+            self.head.came()
+            dialog = Explained(found.why, found.said(self.topics.task.name))
+            self.when_in_front(lambda: self.app.push_screen(dialog))
+
+        self.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
+        self.slow.ask(Kind.why, lambda topics: topics.why(topic, document), came, self.tell_error)
+
+    def _document_here(self) -> str | None:
+        """The document that the cursor is on; says so if there is none."""
+        if self.document_id is None:
+            self.head.tell("there is no document here", "$warning")
+        return self.document_id
+
+    def _text_here(self) -> str | None:
+        """The text of that document, as far as it has come already."""
+        document = self._document_here()
+        text = None if document is None else self.topics.pages.known_text(document)
+        if document is not None and text is None:
+            self.head.tell("the text of this document is not there", "$warning")
+        return text
+
+    def _copy_text(self, text: str | None) -> None:
+        if text is not None:
+            self.app.copy_to_clipboard(visible(text))  # it may be pasted into a shell
+
+    def _page(self) -> None:
+        text = self._text_here()
+        if text is not None:
+            show_in_pager(self.app, f"{self.document_id}\n\n{text}\n")
+
     # All else
 
     def _to_topics(self) -> None:
@@ -673,7 +815,7 @@ class GoldScreen(KeyScreen):
 
     def leave_line(self, line: Line) -> None:
         line.value = ""
-        self.walking.list_topics()
+        self.list_topics()
         self.leave_topics()
 
     def _clear(self) -> None:
@@ -689,23 +831,23 @@ class GoldScreen(KeyScreen):
         for rows in self.lists:
             rows.refresh()
         topic = self.topics.pages.topic(self.topic_id)
-        self.reading.show_topic(topic, self.walking.of_topic(self.topic_id))
+        self.reading.show_topic(topic, self.figures_of(self.topic_id))
         self.show_document()
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {
-            "next_topic": lambda: self.walking.walk(1),
-            "previous_topic": lambda: self.walking.walk(-1),
-            "order": self.walking.next_order,
+            "next_topic": lambda: self.walk(1),
+            "previous_topic": lambda: self.walk(-1),
+            "order": self.next_order,
             "topics": self._to_topics,
             "open": lambda: self.leave_topics() if self.focused is self.topic_rows else None,
             "filter": self._to_filter,
             "clear": self._clear,
-            "next_gold": lambda: self.gold.next(1),
-            "previous_gold": lambda: self.gold.next(-1),
-            "next_missed": self.gold.next_missed,
-            "why": self.gold.why,
-            "document": self.gold.ask_document,
+            "next_gold": lambda: self.next_gold(1),
+            "previous_gold": lambda: self.next_gold(-1),
+            "next_missed": self._next_missed,
+            "why": self._why,
+            "document": self._ask_document,
             "judge": self.toggle_judging,
             "undo": self.judging.undo,
             "redo": self.judging.redo,
@@ -713,8 +855,8 @@ class GoldScreen(KeyScreen):
             "cant_tell": self.judging.cant_tell,
             "note": self.judging.note,
             "maths": self._toggle_maths,
-            "copy_id": self.taking.copy_id,
-            "copy_text": self.taking.copy_text,
-            "copy_command": self.taking.copy_command,
-            "pager": self.taking.pager,
+            "copy_id": lambda: self._copy_text(self._document_here()),
+            "copy_text": lambda: self._copy_text(self._text_here()),
+            "copy_command": lambda: self._copy_text(shlex.join([*self.command, "--topic", self.topic_id])),
+            "pager": self._page,
         }

@@ -298,7 +298,7 @@ class Opener:
 
         def opened(screen: KeyScreen) -> None:
             if topic is not None and isinstance(screen, SearchScreen):
-                screen.call_after_refresh(screen.grading.begin_topic, topic)
+                screen.call_after_refresh(screen.judging.begin_topic, topic)
 
         self._stand(
             state.task.name,

@@ -32,7 +32,7 @@ from searchapp.config.settings import SPACINGS
 from searchapp.console import HarmlessConsole
 from searchapp.errors import SearchappError
 from searchapp.judging.log import Presence
-from searchapp.judging.session import Outcome, Session
+from searchapp.judging.session import Session
 from searchapp.judging.team import waiting_words
 from searchapp.text import counted, visible
 from searchapp.tui.kit.content import Content, Plain
@@ -221,10 +221,6 @@ class Head(Banner):
         self._session = session
         self._presence = presence
         self._told: object = None
-
-    def tell_outcome(self, outcome: Outcome, what: str) -> None:
-        """Say that an action is saved, or that it is not."""
-        self.tell(f"✓ saved  {what}" if outcome.is_saved else "", "$success")
 
     def look_around(self) -> None:
         """Draw again if the cluster, or other windows, are no longer as they were when it was drawn."""

@@ -9,15 +9,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import events
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.style import Style
-from textual.timer import Timer
 
 from searchapp.app.inspection.pages import Page, page_of, stands_in_text, with_neighbours
 from searchapp.app.search import Searcher, SearchRequest, SolvedTopic, SolvedTopics, solved_topics
@@ -33,9 +32,8 @@ from searchapp.tui.kit import pages
 from searchapp.tui.kit.background import Asker, Background, Kind, Post
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
-from searchapp.tui.kit.keys import KeyMap
 from searchapp.tui.kit.line import Line
-from searchapp.tui.kit.screen import Banner, Panes
+from searchapp.tui.kit.screen import KeyScreen
 from searchapp.tui.kit.status import said_by
 from searchapp.tui.kit.widgets import Part, Rows, TextPane, fitted, one_line, shortened
 from searchapp.tui.search.requests import Listing, Searching, Sought
@@ -690,8 +688,8 @@ class Note(Plain):
         self.update(Content.assemble(*parts), layout=False)
 
 
-class SearchView(Protocol):
-    """The screen that somebody searches on, as far as its parts ask it."""
+class SearchView(KeyScreen):
+    """The screen that documents are searched on, as far as its parts ask it."""
 
     searcher: Searcher
     searched: Task
@@ -700,41 +698,32 @@ class SearchView(Protocol):
     hits: HitRows
     reading: Reading
     solved: Solved
-    panes: Panes
-    keys: KeyMap
 
-    @property
-    def app(self) -> App[None]: ...
-    @property
-    def head(self) -> Banner: ...
     @property
     def program(self) -> Sequence[str]:
         """How the program was called, up to the task and the words."""
+        raise NotImplementedError
 
     @property
     def recipe(self) -> str:
         """The name of the recipe that ranks."""
+        return self.searching.sought.recipe or self.searched.info.search_recipe
 
     def seek(self, sought: Sought, cursor: int = 0) -> None:
         """Seek something else, and show it beside the words."""
+        raise NotImplementedError
 
     def leave_for(self, sought: Sought) -> None:
         """Seek something else, from which one can walk back to here."""
+        raise NotImplementedError
 
     def result(self) -> SearchResult | None:
         """The hit that the cursor is on, of which something is wanted; says so if there is none."""
+        result = self.hits.result
+        if result is None:
+            self.head.tell("there is no document here", "$warning")
+        return result
 
     def show_document(self) -> None:
         """Show the document that the cursor is on, as it is now."""
-
-    def tell_error(self, error: Exception) -> None:
-        """Say that something failed."""
-
-    def when_in_front(self, do: Callable[[], object]) -> None:
-        """Do something now, or as soon as nothing stands on the screen any more."""
-
-    def go_back(self, message: str | None = None) -> None: ...
-    def call_after_refresh(self, callback: Callable[[], object]) -> bool: ...
-    def set_timer(self, delay: float, callback: Callable[[], object] | None = None) -> Timer: ...
-    def set_interval(self, interval: float, callback: Callable[[], object] | None = None) -> Timer: ...
-    def set_class(self, add: bool, *class_names: str) -> object: ...
+        raise NotImplementedError

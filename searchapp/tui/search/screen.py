@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -41,7 +40,7 @@ from searchapp.tui.kit.widgets import Entry, KeyLine, Rows
 from searchapp.tui.search import actions as about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
 from searchapp.tui.search.choices import Choosing, Keeping
-from searchapp.tui.search.judging import Grading, Judging
+from searchapp.tui.search.judging import Judging
 from searchapp.tui.search.panes import Asked, HitRows, Note, Reading, SearchView, Solved, Words, prepare
 from searchapp.tui.search.reasons import Reasons
 from searchapp.tui.search.requests import Listing, Position, Searching, Sought, Trail
@@ -82,30 +81,10 @@ def title_of(task: Task, info: IndexInfo) -> str:
     return f"{task.name} · {counted(info.documents, 'document')}"
 
 
-class Shown(Protocol):
-    """The screen that shows the ranking, as far as this part asks it."""
-
-    searched: Task
-    searching: Searching
-    quick: Asker
-    slow: Asker
-    learning: Learning
-    hits: HitRows
-    error: Exception | None
-
-    @property
-    def head(self) -> Banner: ...
-    def forget_documents(self) -> None:
-        """Show nothing any more that comes from the documents of another version of the index."""
-
-    def draw_sought(self) -> None:
-        """Show what is sought, and what is wrong with that."""
-
-
 class Freshness:
     """Sees to it that nobody takes an old ranking for a new one."""
 
-    def __init__(self, screen: Shown, info: IndexInfo) -> None:
+    def __init__(self, screen: SearchScreen, info: IndexInfo) -> None:
         self._screen = screen
         self._info = info
         self._news = ""
@@ -257,7 +236,7 @@ SIGNS = '+-"()*:\\'
 class Copying:
     """Copies the hit that the cursor is on, or what was asked for."""
 
-    def __init__(self, screen: SearchView) -> None:
+    def __init__(self, screen: SearchScreen) -> None:
         self._screen = screen
 
     def copy_id(self) -> None:
@@ -352,7 +331,7 @@ def opened_search(
 COLUMNS = {"hits": "list", "document": "text"}
 
 
-class SearchScreen(KeyScreen):
+class SearchScreen(SearchView):
     """Somebody searches a task's documents."""
 
     CSS_PATH = Path(__file__).with_name("search.tcss")
@@ -376,14 +355,13 @@ class SearchScreen(KeyScreen):
         self.searching.sought = opened.sought
         self.words = Words(self._submitted, self.typed, self.point)
         self._asked = Asked(self.words)
-        self.judging = Judging(opened.session, self.searched.info.grades)
+        self.judging = Judging(self, self.searched.info.grades, opened.session)
         self.hits = HitRows(self.judging.mark, self.searched.info.markup)
         self.note = Note()
         self.solved = Solved(searcher, self._later)
         self.reading = Reading(self.searched.info, keys.shown("pager"), self.solved)
         self._trail = Trail()
         self._past = Past(opened.home, self.searched.name)
-        self.grading = Grading(self, self.judging)
         self._choosing = Choosing(self, self._past)
         self._reasons = Reasons(self)
         self._keeping = Keeping(self, opened.home)
@@ -426,15 +404,10 @@ class SearchScreen(KeyScreen):
             )  # its place depends on where the line of words is by then
 
     def leave(self) -> None:
-        leaving = self.grading.leaving
-        if leaving is None:
-            self.go_back()
-        else:
-            leaving.leave()
+        self.judging.leave()
 
     def last_words(self) -> str | None:
-        leaving = self.grading.leaving
-        return None if leaving is None else leaving.last_words()
+        return self.judging.last_words()
 
     def on_unmount(self) -> None:
         if self._opened.restore:
@@ -450,7 +423,7 @@ class SearchScreen(KeyScreen):
         return self._choosing.offers()
 
     def further_offers(self) -> Iterator[Offer]:
-        yield from self.grading.offers()
+        yield from self.judging.offers()
         yield from self._opened.elsewhere(self)
 
     def _asker(
@@ -495,12 +468,12 @@ class SearchScreen(KeyScreen):
 
     def act(self, name: str) -> None:
         """Do what a name stands for; what is for a hit waits for the ranking that was asked for before."""
-        if saves(name) and (self.grading.awaits_hits or self.head.is_waiting):
+        if saves(name) and (self.judging.awaits_hits or self.head.is_waiting):
             return  # no grade is saved for a hit that was not shown, or while a dialog that was asked for opens
         if self.searching.is_waiting and self._put_off.takes(name):
             return
         if name.startswith("grade_"):
-            self.grading.give(int(name.removeprefix("grade_")))
+            self.judging.give(int(name.removeprefix("grade_")))
         else:
             super().act(name)
 
@@ -532,8 +505,8 @@ class SearchScreen(KeyScreen):
 
     def found(self, listing: Listing, cursor: int) -> None:
         self.error = None
-        if self.grading.awaits_hits:
-            self.grading.awaits_hits = False
+        if self.judging.awaits_hits:
+            self.judging.awaits_hits = False
             self.await_paint()
         self.hits.open(listing, cursor, self.judging.mark_cells)
         count = listing.total
@@ -658,16 +631,6 @@ class SearchScreen(KeyScreen):
     def program(self) -> Sequence[str]:
         return self._opened.command
 
-    @property
-    def recipe(self) -> str:
-        return self.searching.sought.recipe or self.searched.info.search_recipe
-
-    def result(self) -> SearchResult | None:
-        result = self.hits.result
-        if result is None:
-            self.head.tell("there is no document here", "$warning")
-        return result
-
     def _next_form(self) -> None:
         self.reading.notation = self.reading.notation.next
         self.hits.show_in(self.reading.notation)
@@ -683,9 +646,9 @@ class SearchScreen(KeyScreen):
             "filter": self._choosing.filter,
             "recipe": self._choosing.choose_recipe,
             "like": self._choosing.like,
-            "topic": self.grading.choose_topic,
-            "judge": self.grading.toggle,
-            "undo": self.grading.undo,
+            "topic": self.judging.choose_topic,
+            "judge": self.judging.toggle,
+            "undo": self.judging.undo,
             "back": lambda: self._walk(self._trail.back, "before"),
             "forward": lambda: self._walk(self._trail.forward, "behind"),
             "why": self._reasons.why,

@@ -17,12 +17,13 @@ from searchapp.model import Run
 from searchapp.tasks.base import Task
 from searchapp.tui.gold import actions
 from searchapp.tui.gold.actions import GRADING, IN_LAST_LINE
-from searchapp.tui.gold.lists import FigureRows, MissedRows, Opened, RankingRows, Walking
+from searchapp.tui.gold.lists import FigureRows, MissedRows, RankingRows, shown_figure
 from searchapp.tui.gold.screen import GoldScreen, Side
 from searchapp.tui.kit.background import Background, Post
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.keys import DOCUMENT_READ, TOPIC_SOUGHT, TOPICS_FILTER, About, KeyMap
 from searchapp.tui.kit.screen import KeyApp
+from searchapp.tui.kit.status import said_by
 from searchapp.tui.kit.widgets import KeyLine
 
 PANES = {
@@ -119,6 +120,8 @@ class Figuring:
 NAMED = 5
 """Ranks of relevant documents that a title names before it counts the others."""
 
+ORDERS = {Order.file: "as in the run", Order.worst: "worst first", Order.missed: "most missed first"}
+
 COLUMNS = {"topics": "left", "ranking": "middle", "missed": "middle", "topic": "right", "document": "right"}
 
 
@@ -130,30 +133,33 @@ class TopicsScreen(GoldScreen):
     ABOUT = PANES
 
     topic_rows: FigureRows
-    walking: Walking
 
-    def __init__(self, opened: Opened, keys: KeyMap) -> None:
-        super().__init__(
-            keys,
-            opened.title,
-            COLUMNS,
-            ("ranking", "missed", "topics"),
-            opened.topics,
-            opened.session,
-            opened.command,
-            opened.start,
-        )
+    def __init__(
+        self,
+        topics: RunTopics,
+        keys: KeyMap,
+        session: Callable[[], Session],
+        command: Sequence[str],
+        start: str | None,
+        order: Order,
+        *,
+        failing: bool,
+    ) -> None:
+        lists = "ranking", "missed", "topics"
+        super().__init__(keys, title(topics), COLUMNS, lists, topics, session, command, start)
+        self.order = order
+        self.failing = failing
+        """Whether only topics are listed that something is wrong with."""
         text = self.documents.beginning
         ranking, missed = RankingRows(text, id="ranking"), MissedRows(text, id="missed")
-        self.sides = [Side(opened.topics, ranking, missed, self.later)]
-        self.topic_rows = FigureRows(opened.topics.pages)
-        self.walking = Walking(self, opened.order, failing=opened.failing)
+        self.sides = [Side(topics, ranking, missed, self.later)]
+        self.topic_rows = FigureRows(topics.pages)
         self.figuring = Figuring(
-            opened.topics,
+            topics,
             self.later,
-            lambda share: self.walking.so_far(f" · figures {share:.0%}"),
-            self.walking.figures_came,
-            self.walking.no_figures,
+            lambda share: self.tell_progress(f" · figures {share:.0%}"),
+            self._figures_came,
+            self._no_figures,
         )
 
     def compose(self) -> ComposeResult:
@@ -176,22 +182,95 @@ class TopicsScreen(GoldScreen):
         super().on_unmount()
         self.figuring.close()
 
-    @property
-    def figures(self) -> Figures | None:
-        return self.topic_rows.figures
+    # The list of topics
 
-    def take_figures(self, figures: Figures) -> None:
+    def ordered_topics(self) -> Sequence[str]:
+        figures = self.topic_rows.figures
+        every = self.topics.in_order(self.order, figures)
+        if not self.failing or figures is None:
+            return every
+        return [one for one in every if one in figures.topics and figures.topics[one].fails]
+
+    def list_title(self) -> str:
+        figures = self.topic_rows.figures
+        what = "Topics" if figures is None else f"{figures.name}, missed gold"
+        if self.failing:
+            what = f"Failures · {what}"
+        return what if self.order is Order.file else f"{what} · {ORDERS[self.order]}"
+
+    def figures_of(self, topic: str) -> str:
+        figures = self.topic_rows.figures
+        found = None if figures is None else figures.topics.get(topic)
+        if figures is None or found is None:
+            return ""
+        value = "no figure" if found.value is None else shown_figure(found.value)
+        return f" · {figures.name} {value} · {found.missed} of {found.relevant} missed"
+
+    def next_order(self) -> None:
+        if self._has_figures():
+            orders = list(Order)
+            self.order = orders[(orders.index(self.order) + 1) % len(orders)]
+            self.list_topics()
+            self.head.tell(f"topics {ORDERS[self.order]}")
+
+    def _figures_came(self, figures: Figures) -> None:
+        """Show the figures, and let them order the topics."""
         self.topic_rows.figures = figures
+        if self.is_untouched and (self.order is not Order.file or self.failing):
+            self._to_worst()
+        else:
+            self.list_topics()
+        self.entitle_topic()
+        if figures.instead_of is not None:
+            measure = self.topics.task.info.official_measure
+            self.head.tell(f"{figures.name} in place of {measure}: {figures.instead_of}", "$warning")
+
+    def _no_figures(self, error: Exception) -> None:
+        """Say why there are none."""
+        self.tell_progress("")
+        self.head.tell(said_by(error), "$warning")
+
+    def _has_figures(self) -> bool:
+        if self.topic_rows.figures is None:
+            self.head.tell("there are no figures to order the topics by yet", "$warning")
+            return False
+        return True
+
+    def _to_worst(self) -> None:
+        """Open the worst topic, or where the topics with most missed gold come first the first of these."""
+        if not self._has_figures():
+            return
+        if self.order is Order.file:
+            self.order = Order.worst
+        self.go_to_first()
 
     # Failures
 
     @property
     def command(self) -> Sequence[str]:
-        return (*super().command, "--failures") if self.walking.failing else super().command
+        return (*super().command, "--failures") if self.failing else super().command
+
+    def _toggle_failing(self) -> None:
+        """Leave the topics that fail, the worst first, and of their rankings what is not relevant; or all again."""
+        if not self._has_figures():
+            return
+        self.failing = not self.failing
+        if not self.failing:
+            self.list_topics()
+            self.show_side(self.side)
+            self.show_document()
+            self.head.tell("all topics, and all documents")
+            return
+        if not self.ordered_topics():
+            self.failing = False
+            self.head.tell("no topic fails: nothing is missed, and no other document is before the gold")
+            return
+        self._to_worst()
+        self.head.tell("failures: what is not relevant in the ranking, what is missed below it")
 
     def show_side(self, side: Side) -> None:
         found = side.ranked
-        if found is None or not self.walking.failing or found.no_gold is not None:
+        if found is None or not self.failing or found.no_gold is not None:
             super().show_side(side)
             return
         ranks = found.not_relevant
@@ -201,16 +280,11 @@ class TopicsScreen(GoldScreen):
         where = f"gold at {', '.join(gold[:NAMED])}{more}" if gold else "no gold in the ranking"
         entitle(side.ranking, f"Not relevant · {where}")
 
-    def show_ranking(self) -> None:
-        """Show those documents of the ranking that are asked for."""
-        self.show_side(self.side)
-        self.show_document()
-
     def actions(self) -> dict[str, Callable[[], object]]:
         return {
             **super().actions(),
-            "worst_topic": self.walking.to_worst,
-            "failures": self.walking.toggle_failing,
+            "worst_topic": self._to_worst,
+            "failures": self._toggle_failing,
         }
 
 
@@ -244,7 +318,7 @@ def topics_screen(
     topics.require(start)
     keys = actions.load(settings.of_user, topics.task.info.grades).keys
     again = command(topics.task, request)
-    return TopicsScreen(Opened(topics, title(topics), session, again, start, order, failing), keys)
+    return TopicsScreen(topics, keys, session, again, start, order, failing=failing)
 
 
 def title(topics: RunTopics) -> str:

@@ -102,7 +102,7 @@ def test_two_rankings_stand_side_by_side_with_what_has_moved(compared: Compared)
         await answered(pilot, screen)
         for _topic in range(3):
             topic = screen.topic_id
-            one, other = screen.pair
+            one, other = screen.sides
             assert tuple(one.ranking.documents) == first[topic]
             assert tuple(other.ranking.documents) == second[topic]
             shown = text_of(app)
@@ -238,7 +238,7 @@ def test_compared_by_judgments_all_figures_follow(compared: Compared) -> None:
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await answered(pilot, screen)
         assert screen.found is not None and screen.found.measures[0].topics == 3
-        assert set(screen.pair[0].ranking.relevant) == {topics[screen.topic_id][0]}
+        assert set(screen.sides[0].ranking.relevant) == {topics[screen.topic_id][0]}
         before = screen.found
         order = list(screen.topic_rows.topics)
         tenth = str(screen.ranking.documents[9])
@@ -267,7 +267,7 @@ def test_of_three_runs_a_pair_is_chosen(compared: Compared) -> None:
         assert f"{number(tests.first)} → {number(tests.second)}" in shown.splitlines()[1]
         assert "neighbours → tfidf" in shown.splitlines()[0]
         ranked = rankings(compared, "tfidf")[screen.topic_id]
-        assert tuple(screen.pair[1].ranking.documents) == ranked
+        assert tuple(screen.sides[1].ranking.documents) == ranked
 
     app = compared.app(RECIPES, measures=("RR",))
     drive(app, steps)

@@ -145,7 +145,7 @@ def test_gold_and_grades_are_shown_with_who_said_them(searching: SearchingOn) ->
                 assert f"gold  {said}" in screen.reading._pane.text.plain
         with JudgmentLog(searching.home / "judgments.sqlite") as log:
             Session(log, "nlps", Author("ben")).grade([SeenDocument(topic.id, document)], 0)
-        screen.grading.take_in()
+        screen.judging.refresh()
         await pilot.pause()
         assert "ben  0" not in text_of(app), "others are seen once one has judged"
         await enter(pilot, screen, "1", "up")

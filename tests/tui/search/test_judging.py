@@ -11,7 +11,7 @@ from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.judging.store import NotSaved
-from searchapp.tui.search import judging as grading_module
+from searchapp.tui.kit import judging as judging_module
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import drive, question, text_of, until
 from tests.tui.search.conftest import SearchingOn, answered, enter, ids
@@ -142,7 +142,7 @@ def test_earlier_grades_are_seen_and_others_after_ones_own(searching: SearchingO
         assert topic is not None
         with JudgmentLog(searching.home / "judgments.sqlite") as log:
             Session(log, "nlps", Author("ben")).grade([SeenDocument(topic.id, document)], 0)
-        screen.grading.take_in()
+        screen.judging.refresh()
         await pilot.pause()
         assert "1 judgment of ben came in" in text_of(app) and "ben  0" not in text_of(app)
         await pilot.press("1", "up")
@@ -158,7 +158,7 @@ def test_earlier_grades_are_seen_and_others_after_ones_own(searching: SearchingO
 def test_a_grade_that_is_not_saved_is_told_and_tried_again(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grading_module, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(judging_module, "REFRESH_SECONDS", 0.05)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await choose_topic(pilot, screen)

@@ -47,7 +47,7 @@ def test_keys_after_a_grade_that_waits_for_the_hits_wait_too(searching: Searchin
         await enter(pilot, screen, *"ring", "enter")
         assert screen.searcher.collection is not None
         topic = next(iter(every_topic(screen.searched, screen.searcher.collection)))
-        screen.grading.begin_topic(topic)
+        screen.judging.begin_topic(topic)
         await answered(pilot, screen)
         searching.index.may_answer.clear()
         screen.seek(replace(screen.searching.sought, text="group", literal=False))

@@ -12,6 +12,8 @@ from textual.pilot import Pilot
 from searchapp.app.inspection.topics import MissedGold, RunTopics
 from searchapp.app.topic_figures import Figures, Order
 from searchapp.errors import EngineUnreachable
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.store import NotSaved
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.tui.gold import actions
 from searchapp.tui.gold import screen as screen_module
@@ -241,6 +243,32 @@ def test_j_judges_with_the_keys_of_judging_into_the_same_log(walked: Walked) -> 
     drive(app, steps)
 
 
+def test_a_grade_that_is_not_saved_is_told_and_saved_later(
+    walked: Walked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: JudgmentLog, events: object) -> int:
+        raise NotSaved("the disk is full")
+
+    async def steps(pilot: P, screen: TopicsScreen) -> None:
+        await answered(pilot, screen)
+        await enter(pilot, screen, "j")
+        with monkeypatch.context() as broken:
+            broken.setattr(JudgmentLog, "append", full)
+            await enter(pilot, screen, "1", "0")
+            assert "2 judgments are NOT SAVED yet" in text_of(app) and "the disk is full" in text_of(app)
+            screen.judging.refresh()
+            await pilot.press("q")
+            assert "2 judgments are not saved" in question(app)
+            await pilot.press("escape")
+        screen.judging.refresh()
+        await pilot.pause()
+        assert "✓ saved  everything that was waiting" in text_of(app)
+        assert [one.grade for one in walked.events()] == [1, 0]
+
+    app = walked.app()
+    drive(app, steps)
+
+
 def missed_of_sample(walked: Walked) -> dict[str, list[str]]:
     return missed(walked._prepared.run("nlps"))
 
@@ -372,7 +400,7 @@ def test_figures_that_come_late_leave_whoever_reads_where_they_are(
         await press(pilot, *keys)
         gate.set()
         await answered(pilot, screen)
-        assert screen.figures is not None and screen.topic_id == first
+        assert screen.topic_rows.figures is not None and screen.topic_id == first
         await enter(pilot, screen, *(["escape"] if app.screen is not screen else []), "W")
         assert screen.topic_id != first
 
