@@ -34,12 +34,13 @@ from searchapp.engines.base import (
 )
 from searchapp.errors import Damaged, DataError, EngineRefused, QueryRefused, Replaced, SearchappError
 from searchapp.files import digest_json, reason
-from searchapp.lucene import analysis, native
+from searchapp.lucene import native
+from searchapp.lucene.analysis import AnalysisRegistry, Analyzer
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index import layout
 from searchapp.lucene.index.index_settings import without_similarities
 from searchapp.lucene.index.layout import Manifest
-from searchapp.lucene.index.mapping import Analyzer, Analyzers, Schema
+from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import DirectoryReader, Numbers, shared_out
 from searchapp.lucene.index.segments import Comparison, SegmentPlan
 from searchapp.lucene.index.versions import CURRENT, Versions
@@ -78,7 +79,9 @@ class EmbeddedIndex:
 
     is_at_hand = True
 
-    def __init__(self, reader: DirectoryReader, analyzers: Analyzers, memory: Memory | None = None) -> None:
+    def __init__(
+        self, reader: DirectoryReader, analyzers: AnalysisRegistry, memory: Memory | None = None
+    ) -> None:
         self._reader = reader
         self._memory = memory
         self._analyzers = analyzers
@@ -351,8 +354,6 @@ T = TypeVar("T")
 ATTEMPTS = 5
 """How often a version may disappear, replaced by a newer one, while it is being opened."""
 
-MakeAnalyzers = Callable[[Mapping[str, Any]], Analyzers]
-
 
 class EmbeddedEngine:
     """An `Engine` whose index `name` is the folder `<home>/indexes/<prefix>-<name>`.
@@ -366,7 +367,6 @@ class EmbeddedEngine:
         self,
         home: Path,
         prefix: str,
-        analyzers: MakeAnalyzers | None = None,
         remembered: int = 0,
         notify: Notify = no_notice,
     ) -> None:
@@ -374,7 +374,6 @@ class EmbeddedEngine:
         self._notify = notify
         self._folder = home / INDEXES
         self._prefix = prefix
-        self._analyzers = analyzers or _analyzers
         self._open: list[EmbeddedIndex] = []
 
     @classmethod
@@ -439,18 +438,14 @@ class EmbeddedEngine:
         try:
             folder = self._versions(name).serving()
             if folder is not None:
-                return Comparison.of(folder, mapping, self._analysis())
+                return Comparison.of(folder, mapping)
         except (SearchappError, OSError, ValueError, KeyError) as error:
             # That it must not rank is told by those who open it.
             problem = error.problem if isinstance(error, Damaged) else error
             _log.info("%s: no document can be taken over, what serves can't be read: %s", name, problem)
         return None
 
-    def _analysis(self) -> str:
-        """What identifies the analysis; empty for analyzers of which nothing is known."""
-        return analysis.identity() if self._analyzers is _analyzers else ""
-
-    def _read(self, mapping: Mapping[str, Any]) -> tuple[Schema, Analyzers]:
+    def _read(self, mapping: Mapping[str, Any]) -> tuple[Schema, AnalysisRegistry]:
         """Return schema and analyzers of a mapping.
 
         Raises:
@@ -458,13 +453,13 @@ class EmbeddedEngine:
         """
         schema, problems = Schema.read(mapping)
         # Where a piece is wrong, the names of analyzers are still checked.
-        analyzers: Analyzers | None = None
+        analyzers: AnalysisRegistry | None = None
         with problems.at():
-            analyzers = self._analyzers(schema.analysis)
+            analyzers = AnalysisRegistry(schema.analysis)
         if analyzers is None:
             defined = schema.analysis.get("analyzer", {})
             stand_ins = {name: {"type": "standard"} for name in defined if isinstance(defined, Mapping)}
-            analyzers = self._analyzers({"analyzer": stand_ins})
+            analyzers = AnalysisRegistry({"analyzer": stand_ins})
         for field in schema.fields.values():
             inner = field.name[len(field.source) + 1 :]
             path = f"mappings.properties.{field.source}" + (f".fields.{inner}" if inner else "")
@@ -496,9 +491,7 @@ class EmbeddedEngine:
                 if carried:
                     _tell(info, carried)
 
-                writer = IndexWriter(
-                    folder, spec.mapping, schema, analyzers, analysis=self._analysis(), plan=carried
-                )
+                writer = IndexWriter(folder, spec.mapping, schema, analyzers, carried)
                 writer.write(_read(documents), info, advance)
         except OSError as error:
             raise SearchappError(
@@ -533,7 +526,7 @@ class EmbeddedEngine:
             raise EngineRefused(f"there is no index in {folder}: make it with `searchapp index {name}`")
         self._warn_if_slow(reader.count)
         memory = Memory(self._remembered) if self._remembered else None
-        index = EmbeddedIndex(reader, self._analyzers(reader.schema.analysis), memory)
+        index = EmbeddedIndex(reader, AnalysisRegistry(reader.schema.analysis), memory)
         # What is closed is let go, with the descriptors of its mapped files.
         self._open = [*(one for one in self._open if not one.is_closed), index]
         return index
@@ -653,11 +646,6 @@ def _info(name: str, version: str, spec: IndexSpec) -> IndexInfo:
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         owner=spec.owner,
     )
-
-
-def _analyzers(settings: Mapping[str, Any]) -> Analyzers:
-    registry: Analyzers = analysis.AnalysisRegistry(settings)
-    return registry
 
 
 __all__ = ["EmbeddedEngine"]

@@ -24,6 +24,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from searchapp.lucene.index.layout import BLOCK, CHECKSUMS, Manifest, StoredFile, reading, refuted
 
+Numbers = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+Mask = NDArray[np.bool_]
+"""A truth value for each document."""
+
 SUFFIX = ".npy"
 TYPES = frozenset({"|u1", "<u2", "<u4", "<i4", "<i8", "<f8"})
 

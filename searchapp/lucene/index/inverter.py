@@ -24,10 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene.index import arrays
-from searchapp.lucene.index.arrays import ArrayFile, ArrayOnDisk
+from searchapp.lucene.index.arrays import ArrayFile, ArrayOnDisk, Int64s, Numbers
 from searchapp.lucene.index.terms import TermsWriter, cut
-
-Int32s = NDArray[np.int32]
 
 DocumentTokens = tuple[int, Sequence[str], Sequence[int]]
 """The number of a document in its batch, the terms that stand in a field, and their positions."""
@@ -42,10 +40,10 @@ class PackedTokens:
     """
 
     vocabulary: list[str]
-    terms: Int32s
-    positions: Int32s
-    documents: Int32s
-    counts: Int32s
+    terms: Numbers
+    positions: Numbers
+    documents: Numbers
+    counts: Numbers
 
     @classmethod
     def of(cls, documents: Iterable[DocumentTokens]) -> PackedTokens:
@@ -104,7 +102,7 @@ RUN_TERMS = 500_000
 
 _PARTS = ("terms", "term-starts", "starts", "documents", "frequencies", "position-starts", "positions")
 
-Numbers = ArrayOnDisk | NDArray[Any]
+RunArray = ArrayOnDisk | NDArray[Any]
 """Of which a slice with both ends is taken."""
 
 
@@ -116,13 +114,13 @@ class Run:
     positions, those of one document after those of another, `positions[position_starts[r]:position_starts[r + 1]]`.
     """
 
-    characters: Numbers
-    term_starts: Numbers
-    starts: Numbers
-    documents: Numbers
-    frequencies: Numbers
-    position_starts: Numbers
-    positions: Numbers
+    characters: RunArray
+    term_starts: RunArray
+    starts: RunArray
+    documents: RunArray
+    frequencies: RunArray
+    position_starts: RunArray
+    positions: RunArray
 
     @classmethod
     def open(cls, folder: Path, name: str) -> Run:
@@ -178,9 +176,9 @@ class Inverter:
     def _clear(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__  # a new term takes the next number
-        self._terms: list[Int32s] = []
-        self._positions: list[Int32s] = []
-        self._documents: list[Int32s] = []
+        self._terms: list[Numbers] = []
+        self._positions: list[Numbers] = []
+        self._documents: list[Numbers] = []
         self._count = 0
 
     def _put_aside(self) -> None:
@@ -234,8 +232,6 @@ FEWEST_TERMS = 1 << 10
 
 MERGED_TOKENS = 1 << 21
 """Tokens of several terms that are merged at a time; those of one term are copied so many at a time."""
-
-Int64s = NDArray[np.int64]
 
 
 def merge(runs: Sequence[Run], folder: Path, name: str, *, positional: bool) -> tuple[int, int]:
@@ -293,7 +289,7 @@ class _Part:
     """
 
     run: Run
-    numbers: NDArray[np.int32]
+    numbers: Numbers
     starts: Int64s
     position_starts: Int64s
 
@@ -335,15 +331,15 @@ class _Piece:
     """What a run has of some neighbouring terms of a batch, as `_Part`; `starts` are of postings or of positions."""
 
     run: Run
-    numbers: NDArray[np.int32]
+    numbers: Numbers
     starts: Int64s
 
     @classmethod
     def of(cls, part: _Part, first: int, end: int, name: str) -> _Piece:
         return cls(part.run, part.numbers[first:end], getattr(part, name)[first : end + 1])
 
-    def source(self, name: str) -> Numbers:
-        numbers: Numbers = getattr(self.run, name)
+    def source(self, name: str) -> RunArray:
+        numbers: RunArray = getattr(self.run, name)
         return numbers
 
 
@@ -371,7 +367,7 @@ def _append(files: dict[str, ArrayFile], first: int, end: int, pieces: Sequence[
         file.append(merged[name])
 
 
-def _sizes(count: int, parts: Iterable[tuple[NDArray[np.int32], Int64s]]) -> Int64s:
+def _sizes(count: int, parts: Iterable[tuple[Numbers, Int64s]]) -> Int64s:
     """How much each of so many terms has in all parts: each gives its terms, and where what they have begins."""
     sizes = np.zeros(count, np.int64)
     for numbers, starts in parts:
@@ -407,7 +403,7 @@ class _Cursor:
         taken, self._terms = self._terms[:end], self._terms[end:]
         return taken
 
-    def part(self, terms: list[bytes], numbers: NDArray[np.int32]) -> _Part:
+    def part(self, terms: list[bytes], numbers: Numbers) -> _Part:
         """What the run has of the terms that were just taken."""
         begin, self._first = self._first, self._first + len(terms)
         wanted = slice(begin, self._first + 1)

@@ -129,7 +129,7 @@ class Manifest:
     """What a version was made from and consists of.
 
     `info` describes the whole index; `documents`, `fields` and `files` its own segment. `kept` has the segments of
-    earlier versions by their names. `analysis` identifies the analysis that made it; empty where that is not known.
+    earlier versions by their names. `analysis` is the identity of the analysis that made it.
     """
 
     info: IndexInfo

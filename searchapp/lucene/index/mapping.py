@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from searchapp.errors import DataError, Gathering
 from searchapp.lucene import parameters
@@ -23,7 +22,6 @@ from searchapp.lucene.analysis.options import JAVA_WHITESPACE
 from searchapp.lucene.errors import invalid, known_only, unsupported
 from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
 from searchapp.lucene.similarity import BM25, DEFAULT_B, DEFAULT_K1
-from searchapp.model import AnalysisStep, Token
 
 MOST_FIELDS = 1_000
 DEEPEST = 20
@@ -109,73 +107,6 @@ _PARAMETERS = {
     KEYWORD: {"type", "fields", "meta"},
     **{number: {"type", "fields", "meta"} for number in (*INTEGERS, *FLOATS)},
 }
-
-
-class BulkTokens(Protocol):
-    """The tokens of texts: see `searchapp.lucene.analysis.bulk`."""
-
-    @property
-    def vocabulary(self) -> list[str]:
-        """The terms."""
-
-    @property
-    def terms(self) -> NDArray[np.int32]:
-        """The number of each token's term."""
-
-    @property
-    def positions(self) -> NDArray[np.int32]:
-        """The position of each token."""
-
-    @property
-    def counts(self) -> NDArray[np.int32]:
-        """How many tokens each text has."""
-
-
-class BulkAnalysis(Protocol):
-    """An analyzer for many texts at once."""
-
-    def tokens(self, texts: Sequence[str]) -> BulkTokens | None:
-        """The tokens of texts, no two of a text at one position; None for texts to be analyzed one by one."""
-
-
-class Analyzer(Protocol):
-    """What is asked of an analyzer: see `searchapp.lucene.analysis`."""
-
-    branches: bool
-
-    @property
-    def bulk(self) -> BulkAnalysis | None:
-        """The same for many texts at once; None for one that has to be asked text by text."""
-
-    @property
-    def different(self) -> Callable[[str], tuple[str, ...] | None] | None:
-        """The terms of a text, each of which comes once and is alone on its position, None for a text of which that is
-        not so simple; None for an analyzer of which it never is."""
-
-    def graph(self, text: str) -> list[tuple[str, int, int]] | None:
-        """The terms, positions and lengths in positions; None if every length is 1. For one that `branches`."""
-
-    def terms(self, text: str) -> list[tuple[str, int]]:
-        """The terms and their positions, in the order in which they are emitted."""
-
-    def joined(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
-        """The terms of several values of one field, and their positions."""
-
-    def tokens(self, text: str) -> list[Token]:
-        """The terms with the characters of the text that they stand for."""
-
-    def emitted(self, text: str) -> list[Token]:
-        """As `tokens`, but with the halves of characters that the index has as U+FFFD."""
-
-    def steps(self, text: str) -> list[AnalysisStep]:
-        """What each piece of the analyzer makes of the text."""
-
-
-class Analyzers(Protocol):
-    """The analyzers of an index by name."""
-
-    def analyzer(self, name: str) -> Analyzer:
-        """A custom or a built-in analyzer."""
 
 
 @dataclass(frozen=True, slots=True)

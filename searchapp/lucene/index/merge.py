@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from searchapp.lucene.errors import invalid
 from searchapp.lucene.index import arrays
-from searchapp.lucene.index.arrays import ArrayFile, ArrayOnDisk, Column, Columns
+from searchapp.lucene.index.arrays import ArrayFile, ArrayOnDisk, Column, Columns, Int64s, Mask, Numbers
 from searchapp.lucene.index.documents import FILE
 from searchapp.lucene.index.inverter import Run
 from searchapp.lucene.index.layout import Deletions, FieldSummary, Segment, refuting, require
@@ -32,10 +32,6 @@ DEAD = -1
 
 WINDOW = 1 << 20
 """Postings that are looked at together."""
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 class LiveDocuments:
@@ -77,9 +73,9 @@ class LiveDocuments:
         """The digests of the documents, one after the other."""
         return self._columns.column(DIGESTS).all().reshape(-1, 2)[self.mask].reshape(-1)
 
-    def present(self, name: str) -> Int32s:
+    def present(self, name: str) -> Numbers:
         """The new numbers of the documents that have a value in a field."""
-        numbers: Int32s = self._numbers[self._field(name, "present").all()]
+        numbers: Numbers = self._numbers[self._field(name, "present").all()]
         return numbers[numbers >= 0]
 
     def norms(self, name: str) -> NDArray[np.uint8]:
@@ -87,7 +83,7 @@ class LiveDocuments:
         norms: NDArray[np.uint8] = self._field(name, "norms").all()[self.mask]
         return norms
 
-    def values(self, name: str) -> tuple[NDArray[Any], Int32s]:
+    def values(self, name: str) -> tuple[NDArray[Any], Numbers]:
         """The numbers of a field, and the new numbers of their documents."""
         documents = self._numbers[self._field(name, "documents").all()]
         is_live = documents >= 0

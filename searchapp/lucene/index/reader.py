@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.errors import Damaged
 from searchapp.lucene.index import impacts, layout
-from searchapp.lucene.index.arrays import Column, Columns
+from searchapp.lucene.index.arrays import Column, Columns, Mask, Numbers
 from searchapp.lucene.index.documents import Documents
 from searchapp.lucene.index.impacts import Impacts
 from searchapp.lucene.index.layout import FieldSummary, Manifest, Segment, refuted
@@ -38,18 +38,6 @@ REMEMBERED = 1_000_000
 """Among more documents, how many ids are kept; all are forgotten when there are so many."""
 
 
-class KnownIds(Protocol):
-    """The ids of an index."""
-
-    def of(self, documents: NDArray[Any]) -> list[str]:
-        """The ids of documents, which are given as numbers of shape `(n,)`."""
-
-
-def known_ids(ids: Terms, ranks: Column, by_rank: Column) -> KnownIds:
-    """Those of an index: `ids` in bytewise order, each document's place there, and each place's document."""
-    return _OfFew(ids, ranks, by_rank) if len(ranks) <= FEW else _OfMany(ids, ranks)
-
-
 class _OfFew:
     """An array of ids, which gives those of a batch at once."""
 
@@ -62,6 +50,7 @@ class _OfFew:
         self._knows_all = False
 
     def of(self, documents: NDArray[Any]) -> list[str]:
+        """The ids of documents, which are given as numbers of shape `(n,)`."""
         ids: list[str | None] = self._known.take(documents).tolist()
         if not self._knows_all and None in ids:
             self._read(
@@ -91,6 +80,7 @@ class _OfMany(dict[int, str]):
         self._ranks = ranks
 
     def of(self, documents: NDArray[Any]) -> list[str]:
+        """As `_OfFew.of`."""
         return list(map(self.__getitem__, documents.tolist()))
 
     def __missing__(self, document: int) -> str:
@@ -108,11 +98,6 @@ WITHOUT_NORM = 1
 
 REMEMBERED_TERMS = 200_000
 """Terms of a field whose rank is kept once it was looked up."""
-
-Numbers = NDArray[np.int32]
-
-Mask = NDArray[np.bool_]
-"""A truth value for each document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -574,7 +559,10 @@ class IndexReader:
             if isinstance(error, ValueError | KeyError):
                 raise refuted(self.folder, str(error)) from error
             raise
-        self._known_ids = known_ids(self.ids, self._ranks, self._by_rank)
+        few = self.count <= FEW
+        self._known_ids = (
+            _OfFew(self.ids, self._ranks, self._by_rank) if few else _OfMany(self.ids, self._ranks)
+        )
 
     def _read_dead(self, dead: Numbers, count: int) -> None:
         ascends = dead[0] >= 0 and dead[-1] < self.count and (np.diff(dead) > 0).all() if len(dead) else False

@@ -17,20 +17,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from searchapp.errors import Replaced
 from searchapp.files import digest_json
-from searchapp.lucene.index.arrays import Columns, located
+from searchapp.lucene import analysis
+from searchapp.lucene.index.arrays import Columns, Mask, located
 from searchapp.lucene.index.documents import stored_text
 from searchapp.lucene.index.index_settings import without_similarities
 from searchapp.lucene.index.layout import Manifest, Segment
-from searchapp.lucene.index.merge import DIGESTS, LiveDocuments, Mask
+from searchapp.lucene.index.merge import DIGESTS, LiveDocuments
 from searchapp.model import Document
 
 _log = logging.getLogger("searchapp.requests")
-
-Int32s = NDArray[np.int32]
 
 FEWEST_DOCUMENTS = 20_000
 """A segment of fewer documents is merged: that takes hardly longer than to keep it."""
@@ -179,10 +177,10 @@ class Comparison:
         self._new_bytes = 0
 
     @classmethod
-    def of(cls, folder: Path, mapping: Mapping[str, Any], analysis: str) -> Comparison | None:
+    def of(cls, folder: Path, mapping: Mapping[str, Any]) -> Comparison | None:
         """A comparison with the version in a folder; None where nothing of it can be carried over.
 
-        A new version shall have this mapping, and be made by this analysis, empty if nobody knows it.
+        A new version shall have this mapping.
 
         Raises:
             DataError, EngineRefused, SearchappError: the version can't be read.
@@ -190,9 +188,7 @@ class Comparison:
         manifest = Manifest.read(folder)
         # Which similarity scores a field is no matter of its postings: impacts are computed anew.
         wanted, found = (digest_json(without_similarities(one)) for one in (mapping, manifest.mapping))
-        if not analysis:
-            why = "nobody knows which code analyzes"
-        elif manifest.analysis != analysis:
+        if manifest.analysis != analysis.identity():
             why = "it was made by another version of searchapp, Python or regex"
         elif wanted != found:
             why = "it has another mapping"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene.index import arrays
-from searchapp.lucene.index.arrays import Column
+from searchapp.lucene.index.arrays import Column, Numbers
 
 CHUNK = 65536
 
@@ -146,8 +146,6 @@ FEW_AMONG = 16
 
 LEFT_OUT = 2
 """Where so many times fewer documents are wanted than there are, leaving out the others takes less time."""
-
-Numbers = NDArray[np.int32]
 
 
 class TermPositions:

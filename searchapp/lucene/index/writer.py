@@ -16,13 +16,15 @@ import numpy as np
 
 from searchapp import processes
 from searchapp.files import NESTED_TOO_DEEP
+from searchapp.lucene import analysis
+from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.errors import PatternTimeout, invalid, unsupported
 from searchapp.lucene.index import arrays, impacts, layout
-from searchapp.lucene.index.arrays import looked_through
+from searchapp.lucene.index.arrays import Numbers, looked_through
 from searchapp.lucene.index.documents import DocumentsWriter, stored_text
-from searchapp.lucene.index.inverter import Int32s, Inverter, PackedTokens, merge
+from searchapp.lucene.index.inverter import Inverter, PackedTokens, merge
 from searchapp.lucene.index.layout import CHECKSUMS, FieldSummary, KeptSegment, Manifest
-from searchapp.lucene.index.mapping import FLOATS, Analyzers, Field, Schema, indexed_text, listed, number
+from searchapp.lucene.index.mapping import FLOATS, Field, Schema, indexed_text, listed, number
 from searchapp.lucene.index.merge import DIGESTS, LiveDocuments, duplicate
 from searchapp.lucene.index.segments import SegmentPlan, digest_of
 from searchapp.lucene.index.terms import Terms
@@ -103,7 +105,9 @@ class NotIndexable(Exception):
 
 
 class _TextWriter(FieldWriter):
-    def __init__(self, field: Field, prefix: str, folder: Path, scratch: Path, analyzers: Analyzers) -> None:
+    def __init__(
+        self, field: Field, prefix: str, folder: Path, scratch: Path, analyzers: AnalysisRegistry
+    ) -> None:
         super().__init__(field, prefix, folder, scratch)
         assert field.analyzer is not None
         self._analyzer = analyzers.analyzer(field.analyzer)
@@ -122,13 +126,13 @@ class _TextWriter(FieldWriter):
             raise OverflowError(f"{self.field.name} has a term at a position beyond {LAST_POSITION:,}")
         return terms, positions
 
-    def packed(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Int32s]:
+    def packed(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers]:
         """The tokens, and the length of the field in each document: stacked tokens do not make it longer."""
         tokens, lengths = self._in_bulk(entries) or self._one_by_one(entries)
         _refuse_immense(tokens, self.field)
         return tokens, lengths
 
-    def _in_bulk(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Int32s] | None:
+    def _in_bulk(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers] | None:
         bulk = self._analyzer.bulk
         if bulk is None or any(len(texts) != 1 for _, texts in entries):
             return None
@@ -139,7 +143,7 @@ class _TextWriter(FieldWriter):
         tokens = PackedTokens(found.vocabulary, found.terms, found.positions, documents, found.counts)
         return tokens, found.counts
 
-    def _one_by_one(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Int32s]:
+    def _one_by_one(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers]:
         documents: list[tuple[int, list[str], list[int]]] = []
         for place, entry in entries:
             try:
@@ -150,7 +154,7 @@ class _TextWriter(FieldWriter):
         lengths = [len(set(positions)) for _place, _terms, positions in documents]
         return PackedTokens.of(documents), np.array(lengths, np.int32)
 
-    def add(self, first: int, packed: tuple[PackedTokens, Int32s]) -> None:
+    def add(self, first: int, packed: tuple[PackedTokens, Numbers]) -> None:
         tokens, lengths = packed
         self._present.frombytes((tokens.documents + np.int32(first)).tobytes())
         self._lengths.frombytes(lengths.tobytes())
@@ -229,7 +233,9 @@ class _NumberWriter(FieldWriter):
         return FieldSummary(self._prefix, present, present)
 
 
-def field_writer(field: Field, prefix: str, folder: Path, scratch: Path, analyzers: Analyzers) -> FieldWriter:
+def field_writer(
+    field: Field, prefix: str, folder: Path, scratch: Path, analyzers: AnalysisRegistry
+) -> FieldWriter:
     """The writer of a field; what it puts aside on the way goes to `scratch`."""
     if field.is_text:
         return _TextWriter(field, prefix, folder, scratch, analyzers)
@@ -272,18 +278,15 @@ class IndexWriter:
         folder: Path,
         mapping: Mapping[str, Any],
         schema: Schema,
-        analyzers: Analyzers,
-        *,
-        analysis: str = "",
+        analyzers: AnalysisRegistry,
         plan: SegmentPlan | None = None,
     ) -> None:
         """Prepare to write.
 
-        `analysis` is the digest of what the analyzers depend on. By a `plan` only new documents are analyzed; what it
+        By a `plan` only new documents are analyzed; what it
         names of the version that serves is opened: errors are those of `SegmentPlan.opened`.
         """
         self._folder = folder
-        self._analysis = analysis
         self._plan = plan
         self._kept, self._merged = plan.opened() if plan else ([], [])
         self._mapping = mapping
@@ -432,7 +435,7 @@ class IndexWriter:
         known = {name: looked_through(self._folder, name) for name in names}
         files = {name: stored for name, (stored, _checksums) in known.items()}
         manifest = Manifest(
-            info, self._mapping, self._documents.count, summaries, files, self._analysis, kept
+            info, self._mapping, self._documents.count, summaries, files, analysis.identity(), kept
         )
         checksums = [number for name, _ in manifest.with_checksums() for number in known[name][1]]
         arrays.save(self._folder, CHECKSUMS.removesuffix(arrays.SUFFIX), np.array(checksums, np.uint32))

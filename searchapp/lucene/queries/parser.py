@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from searchapp.errors import EngineRefused, Gathering
 from searchapp.lucene import parameters
+from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.errors import Reported, invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import Analyzers, Field, Schema
+from searchapp.lucene.index.mapping import Field, Schema
 from searchapp.lucene.queries.query import Query, require_few
 
 Reader = Callable[["Parser", Any], Query]
@@ -42,7 +43,7 @@ class Parser:
     """Reads queries on the fields of one index."""
 
     schema: Schema
-    analyzers: Analyzers
+    analyzers: AnalysisRegistry
     readers: Mapping[str, Reader]
     settled: Callable[[Query], Query] = lambda query: query  # what the index tells of a query, see `settle`
     _noted: list[Noted] | None = None

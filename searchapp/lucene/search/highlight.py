@@ -15,9 +15,10 @@ from typing import Any
 
 from searchapp.errors import Gathering
 from searchapp.lucene import parameters
+from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.analysis.characters import has_halves, joined_units, whole
 from searchapp.lucene.errors import invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import Analyzers, Field, Schema, by_depth, shown_text
+from searchapp.lucene.index.mapping import Field, Schema, by_depth, shown_text
 from searchapp.lucene.queries.query import EVERYWHERE, MarkedLeaf, Places, Query
 from searchapp.model import Token
 
@@ -57,7 +58,7 @@ class Emitted:
     Who types a query sees mostly the same documents after each key, and to analyze them is most of what a search takes.
     """
 
-    def __init__(self, analyzers: Analyzers) -> None:
+    def __init__(self, analyzers: AnalysisRegistry) -> None:
         self._analyzers = analyzers
         self._kept: OrderedDict[tuple[str, str], Sequence[Token]] = OrderedDict()
         self._tokens = 0

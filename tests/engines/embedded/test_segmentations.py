@@ -20,7 +20,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.app.index import build
-from searchapp.engines import embedded as engine
 from searchapp.engines.base import State
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import EngineRefused, Replaced
@@ -460,21 +459,6 @@ def test_another_version_of_the_analysis_takes_over_nothing(
     assert caplog.messages == [
         "test-rings-000001: no document can be taken over, it was made by another version of searchapp, Python or regex"
     ]
-
-
-def test_analyzers_that_are_not_searchapps_own_take_over_nothing(
-    embedded: EmbeddedEngine, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    own = engine._analyzers
-    with closing(EmbeddedEngine(tmp_path, "test", lambda settings: own(settings))) as other:
-        other.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-        assert embedded.compare("rings", MAPPING) is None  # nobody knows what they were
-        embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-        assert embedded.compare("rings", MAPPING) is not None
-        caplog.set_level(logging.INFO, "searchapp.requests")
-        assert other.compare("rings", MAPPING) is None
-    (said,) = caplog.messages
-    assert said == "test-rings-000002: no document can be taken over, nobody knows which code analyzes"
 
 
 def test_of_two_who_have_compared_the_first_one_builds(
