@@ -139,7 +139,7 @@ def test_without_somebody_to_ask_terms_are_not_accepted(web: FileServer, offline
         "searchapp: there is no terminal to ask on whether you accept the terms of the data of nlps: read them with "
         "`searchapp data list nlps`, and add --accept-terms\n"
     )
-    assert not web.requests and not home.exists()
+    assert not web.asked and not home.exists()
 
 
 def test_another_folder_can_be_named(web: FileServer, offline: Cli, home: Path, tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_a_person_may_say_no(web: FileServer, listed: Path, tmp_path: Path, answ
         terminal.type(answer)
         assert terminal.end() == 1
     assert terminal.shown.rstrip().endswith("searchapp: the terms were not accepted: nothing was fetched")
-    assert not web.requests and not (tmp_path / "home").exists()
+    assert not web.asked and not (tmp_path / "home").exists()
 
 
 def test_a_person_may_break_off(web: FileServer, listed: Path, tmp_path: Path) -> None:

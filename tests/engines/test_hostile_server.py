@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,6 +12,7 @@ import pytest
 from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.errors import EngineError, UsageError
+from tests.server.faults import PRODUCT, LoopbackServer, Request, Response
 
 VERSION = '{"version": {"number": %s}, "tagline": "You Know, for Search"}'
 ANSWERS = {
@@ -37,39 +35,23 @@ def _no_collection(quick_collection: None) -> Iterator[None]:
     gc.enable()
 
 
-@contextmanager
-def answering(body: bytes, status: int = 200) -> Iterator[str]:
-    """The address of a server that gives this answer to everything."""
+class Answering(LoopbackServer):
+    """A server that gives one answer to everything."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header("X-Elastic-Product", "Elasticsearch")
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def __init__(self, body: str, status: int) -> None:
+        super().__init__()
+        self._response = Response(status, {"Content-Type": "application/json", **PRODUCT}, body.encode())
 
-        def log_message(self, *_told: object) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    def respond(self, request: Request) -> Response:
+        return self._response
 
 
 @pytest.mark.parametrize("status", [200, 400])
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_an_answer_that_cannot_be_read_is_a_sentence(tmp_path: Path, answer: str, status: int) -> None:
-    with answering(ANSWERS[answer].encode(), status) as url, pytest.raises(EngineError) as raised:
-        ElasticsearchEngine.connect(Settings(home=tmp_path, engine="elasticsearch", url=url)).close()
-    assert url in str(raised.value)
+    with Answering(ANSWERS[answer], status) as server, pytest.raises(EngineError) as raised:
+        ElasticsearchEngine.connect(Settings(home=tmp_path, engine="elasticsearch", url=server.url)).close()
+    assert server.url in str(raised.value)
 
 
 def test_certificates_in_a_pipe_are_not_waited_for(tmp_path: Path) -> None:

@@ -57,15 +57,15 @@ def test_a_file_arrives_whole_and_leaves_nothing_else(files: FileServer, fetch: 
     assert fetch(wanted(files)) == CONTENT
     assert [path.name for path in fetch.path.parent.iterdir()] == ["data"]
     assert fetch.advanced == len(CONTENT)
-    assert files.requests[PATH][0]["accept-encoding"] == "identity"
-    assert files.requests[PATH][0]["user-agent"].startswith("searchapp/")
+    assert files.asked[PATH][0]["accept-encoding"] == "identity"
+    assert files.asked[PATH][0]["user-agent"].startswith("searchapp/")
 
 
 def test_a_broken_connection_is_resumed_where_it_broke_off(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = [Fault(cut_after=100_000), Fault(cut_after=200_000)]
     assert fetch(wanted(files)) == CONTENT
     assert files.ranges(PATH) == [None, "bytes=100000-", "bytes=300000-"]
-    assert all("if-range" in headers for headers in files.requests[PATH][1:])
+    assert all("if-range" in headers for headers in files.asked[PATH][1:])
     assert files.bytes_sent == len(CONTENT)
     assert fetch.advanced == len(CONTENT)
     assert len(fetch.told) == 2 and "trying again" in fetch.told[0]
@@ -90,7 +90,7 @@ def test_one_that_does_not_is_given_up_and_kept_for_later(files: FileServer, fet
     ) as caught:
         fetch(wanted(files))
     assert caught.value.exit_code == 1
-    assert len(files.requests[PATH]) == ATTEMPTS
+    assert len(files.asked[PATH]) == ATTEMPTS
     files.faults.clear()
     assert fetch(wanted(files)) == CONTENT
     assert files.ranges(PATH)[-1] == "bytes=100000-"
@@ -100,15 +100,15 @@ def test_what_is_begun_anew_again_and_again_does_not_move_on(files: FileServer, 
     files.faults[PATH] = [Fault(cut_after=100_000), Fault(shift=1)] * 50
     with pytest.raises(SearchappError, match="try again later"):
         fetch(wanted(files))
-    assert len(files.requests[PATH]) < 2 * ATTEMPTS
+    assert len(files.asked[PATH]) < 2 * ATTEMPTS
 
 
 def test_a_file_that_has_changed_meanwhile_is_fetched_anew(files: FileServer, fetch: Fetch) -> None:
     fetch.part.write_bytes(b"of another version")
     fetch.part.with_suffix(".version").write_text('"another"')
     assert fetch(wanted(files)) == CONTENT
-    assert files.requests[PATH][0]["if-range"] == '"another"'
-    assert len(files.requests[PATH]) == 1
+    assert files.asked[PATH][0]["if-range"] == '"another"'
+    assert len(files.asked[PATH]) == 1
     assert fetch.advanced == len(CONTENT)
 
 
@@ -124,7 +124,7 @@ def test_without_a_validator_the_digest_tells_that_the_parts_are_of_two_files(
 def test_a_weak_entity_tag_is_no_validator(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = [Fault(cut_after=100_000, etag='W/"weak"'), Fault(etag='W/"weak"')]
     assert fetch(wanted(files)) == CONTENT
-    assert "if-range" not in files.requests[PATH][1]
+    assert "if-range" not in files.asked[PATH][1]
     assert files.ranges(PATH)[1] == "bytes=100000-"
 
 
@@ -132,13 +132,13 @@ def test_a_date_is_a_validator_where_there_is_no_entity_tag(files: FileServer, f
     date = "Sat, 21 Nov 2020 10:00:00 GMT"
     files.faults[PATH] = [Fault(cut_after=100_000, drop_etag=True, headers={"Last-Modified": date})]
     assert fetch(wanted(files)) == CONTENT
-    assert files.requests[PATH][1]["if-range"] == date
+    assert files.asked[PATH][1]["if-range"] == date
 
 
 def test_a_part_that_is_already_whole_is_only_checked(files: FileServer, fetch: Fetch) -> None:
     fetch.part.write_bytes(CONTENT)
     assert fetch(wanted(files)) == CONTENT
-    assert files.requests[PATH] == []
+    assert files.asked[PATH] == []
     fetch.path.rename(fetch.part)
     assert fetch(wanted(files, size=None)) == CONTENT  # the server says 416: there is no more
     assert files.ranges(PATH) == [f"bytes={len(CONTENT)}-"]
@@ -156,7 +156,7 @@ def test_what_stays_corrupted_is_an_error_of_the_data_and_not_kept(files: FileSe
     files.faults[PATH] = Fault(corrupt=True)
     with pytest.raises(DataError, match="is not the expected file, sha256:"):
         fetch(wanted(files))
-    assert len(files.requests[PATH]) == 2
+    assert len(files.asked[PATH]) == 2
     assert list(fetch.path.parent.iterdir()) == []
 
 
@@ -193,7 +193,7 @@ def test_a_refusal_and_what_can_not_be_the_file_are_told_at_once(
         fetch(wanted(files))
     assert caught.value.exit_code == (4 if isinstance(caught.value, DataError) else 1)
     assert isinstance(caught.value, DataError) == (fault.body is not None)
-    assert len(files.requests[PATH]) == 1
+    assert len(files.asked[PATH]) == 1
 
 
 PASSING = [
@@ -300,4 +300,4 @@ def test_sizes_that_are_not_known_are_asked_for(files: FileServer, fetch: Fetch)
     missing = Download(files.url + "/none", Digest("sha256", "0" * 64), None, 1)
     sizes = fetch.downloader.sizes([known, unknown, missing])
     assert sizes == {known: len(CONTENT), unknown: len(CONTENT)}
-    assert files.requests[PATH] == []  # nothing was downloaded for it
+    assert files.asked[PATH] == []  # nothing was downloaded for it

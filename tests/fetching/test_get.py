@@ -133,10 +133,10 @@ def test_only_what_is_missing_is_fetched(
 ) -> None:
     run()
     (folder / "training/2.tsv").unlink()
-    files.requests.clear()
+    files.asked.clear()
     fetched = run()
     assert list(fetched.files) == ["training/2.tsv"]
-    assert list(files.requests) == ["/training/2.tsv"]
+    assert list(files.asked) == ["/training/2.tsv"]
     assert set(json.loads((folder / RECEIPT).read_text())["files"]) == set(EVERYTHING)
     assert set(states(source, folder).values()) == {"intact"}
 
@@ -161,9 +161,9 @@ def test_no_file_is_in_place_before_all_have_arrived(
     assert [path.name for path in folder.iterdir()] == [STAGING]
     assert kept_bytes(folder) == sum(map(len, SINGLE.values()))
     files.faults.clear()
-    files.requests.clear()
+    files.asked.clear()
     run()
-    assert list(files.requests) == ["/a.zip"]
+    assert list(files.asked) == ["/a.zip"]
     assert set(states(source, folder).values()) == {"intact"}
 
 
@@ -186,9 +186,9 @@ def test_an_archive_that_arrived_is_not_fetched_twice(
         patch.setattr(get, "unpack", fails)
         with pytest.raises(KeyboardInterrupt):
             run()
-    files.requests.clear()
+    files.asked.clear()
     run()
-    assert not files.requests
+    assert not files.asked
 
 
 def test_half_an_archive_is_never_put_in_place(folder: Path, run: Callable[..., Fetched]) -> None:
@@ -210,7 +210,7 @@ def test_other_files_in_place_of_the_official_ones_are_not_touched(
         UsageError, match=r"other files in the place of official ones \(base.json\): move them"
     ):
         run()
-    assert not files.requests
+    assert not files.asked
     (folder / "base.json").unlink()
     (folder / "tables").mkdir()
     (folder / "tables" / "A.tsv").write_bytes(b"mine")
@@ -218,9 +218,9 @@ def test_other_files_in_place_of_the_official_ones_are_not_touched(
         run()
     assert (folder / "tables" / "A.tsv").read_bytes() == b"mine"
     assert not (folder / "ratings.json").exists()
-    files.requests.clear()
+    files.asked.clear()
     run(overwrite=True)  # what has arrived need not be fetched again
-    assert not files.requests
+    assert not files.asked
     assert set(states(source, folder).values()) == {"intact"}
 
 
@@ -291,9 +291,9 @@ def test_a_full_disk_is_told_and_what_arrived_is_kept(
             run()
     assert caught.value.exit_code == 1
     part.unlink()
-    files.requests.clear()
+    files.asked.clear()
     run()
-    assert "/base.json" not in files.requests
+    assert "/base.json" not in files.asked
 
 
 def test_too_little_room_is_told_before_anything_is_fetched(
@@ -303,7 +303,7 @@ def test_too_little_room_is_told_before_anything_is_fetched(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))
     with pytest.raises(SearchappError, match=r"has room for 1,000 bytes, and 160,\d\d\d are needed"):
         run()
-    assert not files.requests
+    assert not files.asked
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, source: Source) -> None:

@@ -44,6 +44,7 @@ from urllib.parse import urlsplit
 from .rest import Server
 
 FORWARD_SECONDS = 120.0
+PIECE = 1 << 14
 # Headers that hold between two neighbours only, and must not be passed on.
 HOP_HEADERS = {"connection", "keep-alive", "transfer-encoding", "content-length", "host", "te", "upgrade"}
 PRODUCT = {"X-elastic-product": "Elasticsearch"}
@@ -68,9 +69,13 @@ class Response:
     """One response; `body` may be shorter than `length` announces, and then the connection breaks off."""
 
     status: int
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     length: int | None = None
+    is_measured: bool = True
+    """Whether the length is announced; without it the body ends with the connection."""
+    pause: float = 0.0
+    """Seconds of silence before each piece of the body."""
 
     @classmethod
     def of_json(cls, status: int, body: object) -> Response:
@@ -159,13 +164,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response_only(response.status)
         for name, value in response.headers.items():
             self.send_header(name, value)
-        if response.status not in (204, 304):
+        if response.is_measured and response.status not in (204, 304):
             length = len(response.body) if response.length is None else response.length
             self.send_header("Content-Length", str(length))
         self.send_header("Connection", "close")
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(response.body)
+        if self.command == "HEAD":
+            return
+        for at in range(0, len(response.body), PIECE):
+            if response.pause:
+                self.server.owner._closing.wait(response.pause)
+            self.wfile.write(response.body[at : at + PIECE])
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_CONNECT = _handle  # noqa: N815
 
@@ -407,7 +416,7 @@ class FaultProxy(LoopbackServer):
                 passed += [line, *document]
             position += 1
         items: list[dict[str, Any]] = []
-        headers: dict[str, str] = {"Content-Type": "application/json", **PRODUCT}
+        headers: Mapping[str, str] = {"Content-Type": "application/json", **PRODUCT}
         if passed:
             encoded = {"content-encoding", "accept-encoding"}
             plain = {name: value for name, value in request.headers.items() if name not in encoded}
