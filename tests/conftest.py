@@ -20,7 +20,6 @@ import pytest
 import typer.main
 import typer.testing
 
-from tests.compiled import compile_tests, rewritten_modules
 from tests.memory import in_memory, own_folder
 from tests.profile import FULL, PROFILE
 from tests.real import RealRuns, real_data
@@ -75,8 +74,6 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = config.stash[IN_MEMORY] = own_folder(MEMORY)
         config.option.basetemp = str(folder / "tests")
         have_temporary_folders_in(folder / "tmp")
-    if not hasattr(config, "workerinput") and config.option.numprocesses:
-        compile_tests(config)
     gc.disable()  # what is collected stays: to look through it again and again takes a tenth of collecting
     be_interruptible()
 
@@ -86,7 +83,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Have the processes that run tests import them once."""
     config = session.config
     if not FULL and sys.platform == "linux" and config.option.numprocesses and not config.option.collectonly:
-        fork_workers(config, rewritten_modules())
+        tests = (path for path in sorted(Path(__file__).parent.rglob("*.py")) if is_rewritten(path))
+        fork_workers(config, tests)
+
+
+def is_rewritten(path: Path) -> bool:
+    """Whether pytest rewrites the asserts of a module by itself."""
+    return path.name == "conftest.py" or path.name.startswith("test_")
 
 
 def have_temporary_folders_in(folder: Path) -> None:

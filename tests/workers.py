@@ -1,8 +1,8 @@
 """The processes that run tests: forks of one that has imported the tests.
 
-Most of the processor time before a process's first test goes into imports, the same ones in each. xdist starts its
-processes with a command that `--tx` names: here a small program, which passes its streams on to the process that has
-imported the tests, and waits for the fork that this makes.
+Most of the processor time before a process's first test goes into imports, the same ones in each, and in a fresh clone
+into rewriting the asserts of all modules. xdist starts its processes with a command that `--tx` names: here a small
+program, which passes its streams on to the process that has imported the tests, and waits for the fork that this makes.
 """
 
 from __future__ import annotations
