@@ -21,7 +21,6 @@ import trustme
 from searchapp.config.settings import Kept, Settings, address_of_cloud
 from searchapp.engines.elasticsearch import ElasticsearchEngine, client
 from searchapp.engines.elasticsearch import client as client_module
-from searchapp.engines.elasticsearch import credentials as credentials_module
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.errors import EngineRefused, EngineUnreachable, SearchappError, UsageError
 from tests.engines.conftest import GROUPS, match, spec_of
@@ -52,7 +51,7 @@ def collected(quick_collection: None) -> Iterator[None]:
     """Collects such sockets within the test that made them, and forgets secrets that were read."""
     yield
     gc.collect()
-    credentials_module.forget()
+    client_module.forget()
 
 
 def version(settings: Settings) -> str:
@@ -323,7 +322,7 @@ def test_a_secret_that_can_not_be_had_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: dict[str, Any], said: str
 ) -> None:
     if "sleep" in str(kept):
-        monkeypatch.setattr(credentials_module, "COMMAND_SECONDS", 1.0)
+        monkeypatch.setattr(client_module, "COMMAND_SECONDS", 1.0)
     settings = Settings(home=tmp_path, url="http://127.0.0.1:9", api_key=Kept("K", **kept))
     error = refusal(settings)
     assert isinstance(error, UsageError) and said in str(error) and "hunter2" not in str(error)

@@ -1,7 +1,6 @@
 """The engine that is an Elasticsearch server or cluster (8.19 and 9.x), through the official client.
 
-    client       the client, made from settings: addresses, TLS, proxies, supported versions, the log of requests
-    credentials  who searchapp is to a server, read from where secrets are kept
+    client       the client, made from settings: addresses, TLS, proxies, credentials, versions, the log of requests
     rights       the least role for each use, and which right an answer misses
     connection   the patience with which requests are repeated, and every failure turned into one sentence
     analysis     what Elasticsearch 8 is told besides, and what an analyzer makes of a text

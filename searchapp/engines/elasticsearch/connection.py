@@ -23,13 +23,13 @@ from searchapp.engines.elasticsearch.client import (
     NOT_PINNED,
     REQUEST_TIMEOUT_SECONDS,
     Server,
+    forget,
     make_client,
     recognised,
     refused_product,
     shortened,
     too_old,
 )
-from searchapp.engines.elasticsearch.credentials import forget
 from searchapp.engines.elasticsearch.rights import lacks
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
 from searchapp.progress import Notify, no_notice
