@@ -15,7 +15,7 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from importlib import import_module
@@ -75,6 +75,7 @@ TABLES_FROM = 80
 """In terminals of fewer columns help is a list: Typer's tables cut names and words there."""
 
 _REQUIRED = re.compile(r"\{(.*)\}(?=(?:\.\.\.)?$)")
+"""A required argument in a usage line, which Typer puts into braces."""
 
 
 def module_of(name: str) -> str:
@@ -82,61 +83,45 @@ def module_of(name: str) -> str:
     return f"searchapp.cli.{MODULES[name]}"
 
 
-def _plain(params: list[Any]) -> list[Any]:
-    """Parameters with capital names of arguments, and without a type behind an option that takes no value."""
-    for one in params:
-        if one.metavar is None and one.param_type_name == "argument":
-            one.metavar = one.name.upper()
-        elif one.metavar is None and getattr(one, "is_flag", False):
-            one.metavar = ""
-    return params
+class _Plain:
+    """What commands and groups have in common: help that fits, without Typer's braces and types of flags."""
 
-
-def _without_braces(pieces: list[str]) -> list[str]:
-    """A usage line's pieces, where Typer puts a required argument into braces."""
-    return [_REQUIRED.sub(r"\1", piece) for piece in pieces]
-
-
-def _list_where_narrow(command: Any, formatter: Any) -> None:
-    """In a narrow terminal, have the help of a command be a list, each name on a line above what it means."""
-    columns = shutil.get_terminal_size().columns
-    if columns < TABLES_FROM:
-        command.rich_markup_mode = None
-        formatter.width = columns
-        formatter.write_dl = partial(formatter.write_dl, col_max=2)
-
-
-class Command(TyperCommand):
-    """A command."""
+    rich_markup_mode: Any
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        _list_where_narrow(self, formatter)
-        super().format_help(ctx, formatter)
+        """In a narrow terminal print a list, each name on a line above what it means."""
+        columns = shutil.get_terminal_size().columns
+        if columns < TABLES_FROM:
+            self.rich_markup_mode = None
+            formatter.width = columns
+            formatter.write_dl = partial(formatter.write_dl, col_max=2)
+        super().format_help(ctx, formatter)  # type: ignore[misc]
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _plain(super().get_params(ctx))
+        """Give arguments capital names, and take the type from behind an option without a value."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for one in params:
+            if one.metavar is None and one.param_type_name == "argument":
+                one.metavar = one.name.upper()
+            elif one.metavar is None and getattr(one, "is_flag", False):
+                one.metavar = ""
+        return params
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return _without_braces(super().collect_usage_pieces(ctx))
+        return [_REQUIRED.sub(r"\1", piece) for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc]
 
 
-class Group(TyperGroup):
+class Command(_Plain, TyperCommand):
+    """A command."""
+
+
+class Group(_Plain, TyperGroup):
     """A group of commands."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        _list_where_narrow(self, formatter)
-        super().format_help(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):  # whose paragraphs are whole, unlike Typer's
             helps = {name: self.commands[name].help or "" for name in self.list_commands(ctx)}
             formatter.write_dl([(name, help_.partition("\n\n")[0]) for name, help_ in helps.items()])
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _plain(super().get_params(ctx))
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return _without_braces(super().collect_usage_pieces(ctx))
 
 
 class Program(Group):
@@ -144,13 +129,13 @@ class Program(Group):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = _Commands()
+        self.commands = _Commands()  # type: ignore[assignment]  # nobody adds to them
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(self.commands)  # whose order is known without importing any
 
 
-class _Commands(MutableMapping[str, Any]):
+class _Commands(Mapping[str, Any]):
     """The commands by name; one that nobody asks for is not imported."""
 
     def __init__(self) -> None:
@@ -162,12 +147,6 @@ class _Commands(MutableMapping[str, Any]):
         if name not in self._made:
             self._made |= typer.main.get_group(import_module(module_of(name)).app).commands
         return self._made[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        raise TypeError(f"{name}: the commands are those of MODULES")
-
-    def __delitem__(self, name: str) -> None:
-        raise TypeError(f"{name}: the commands are those of MODULES")
 
     def __iter__(self) -> Iterator[str]:
         return iter(MODULES)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.app.index import open_index
-from searchapp.app.inspection.pages import IndexSource, RunPages, RunToJudge
+from searchapp.app.inspection.pages import LocalFirst, RunPages, RunToJudge
 from searchapp.app.models import signal_inputs
 from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, SearchappError
@@ -199,7 +199,7 @@ class RankedNow:
 
 
 def now_pages(
-    task: Task, documents: IndexSource, collection: Collection, split: str, ranks: Ranks, depth: int
+    task: Task, documents: LocalFirst, collection: Collection, split: str, ranks: Ranks, depth: int
 ) -> RunPages:
     """The topics of a split, with what a recipe ranks for them now and the documents of the same index.
 

@@ -11,8 +11,9 @@ from collections import OrderedDict, abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from searchapp.app.index import index_task, open_index
 from searchapp.app.pool import TAG as POOL
@@ -40,25 +41,6 @@ TIMEOUT_SECONDS = 10.0
 """How often, and how long, a server is asked for what somebody is waiting to read."""
 
 
-class IndexSource(Protocol):
-    """Opens the indexes that documents are read from."""
-
-    def index(
-        self, task: Task, folder: Path | None, name: str | None = None, digest: str | None = None
-    ) -> Index:
-        """The index of a name, or the one that people search, of a task whose files are in a folder.
-
-        `digest` is that of the index that was ranked, where it is known.
-
-        Raises:
-            EngineError: it can't be had.
-            DataError: it is damaged.
-        """
-
-    def spare(self, task: Task, folder: Path | None, name: str | None = None) -> Index | None:
-        """An index to go on with when the server that `index` came from is gone; None if there is none."""
-
-
 class LocalFirst:
     """The documents of the engine that the settings select or, where that is a server, of an equal index on disk.
 
@@ -79,6 +61,14 @@ class LocalFirst:
     def index(
         self, task: Task, folder: Path | None, name: str | None = None, digest: str | None = None
     ) -> Index:
+        """The index of a name, or the one that people search, of a task whose files are in a folder.
+
+        `digest` is that of the index that was ranked, where it is known.
+
+        Raises:
+            EngineError: it can't be had.
+            DataError: it is damaged.
+        """
         if not self._settings.uses_server:
             return open_index(task, self._here, name)
         gone: EngineUnreachable | None = None
@@ -106,6 +96,7 @@ class LocalFirst:
         return spare
 
     def spare(self, task: Task, folder: Path | None, name: str | None = None) -> Index | None:
+        """An index to go on with when the server that `index` came from is gone; None if there is none."""
         if not self._settings.uses_server:
             return None
         found = self._on_disk(task, name)
@@ -457,7 +448,8 @@ class RunPages(Pages):
         self.depth = ranked.depth if ranked.manifest is None else ranked.manifest.depth
         """How many documents at most were ranked for a topic; None where nobody knows."""
         self.collection = collection
-        self._is_pool = ranked.manifest is not None and ranked.manifest.recipe.get("name") == POOL
+        self.is_pool = ranked.manifest is not None and ranked.manifest.recipe.get("name") == POOL
+        """Whether the run is a pool, which was made to be judged whole."""
         doubts = () if ranked.recipe is not None else _doubts(task, index, ranked, topics, collection)
         self.notes = (*ranked.notes, *doubts)
         self._hits: tuple[str, dict[str, float]] = "", {}
@@ -467,7 +459,7 @@ class RunPages(Pages):
     def open(
         cls,
         task: Task,
-        documents: IndexSource,
+        documents: LocalFirst,
         path: Path,
         data: Path | None = None,
         *,
@@ -503,7 +495,7 @@ class RunPages(Pages):
     def over(
         cls,
         task: Task,
-        documents: IndexSource,
+        documents: LocalFirst,
         ranked: RunToJudge,
         topics: Mapping[str, Topic],
         collection: Collection,
@@ -515,20 +507,9 @@ class RunPages(Pages):
             EngineError: the documents can't be had.
         """
         name = None if ranked.split is None else collection.index_of(ranked.split)
-        folder = collection.folder
-
-        def index() -> Index:
-            return documents.index(task, folder, name, digest)
-
-        def spare() -> Index | None:
-            return documents.spare(task, folder, name)
-
+        index = partial(documents.index, task, collection.folder, name, digest)
+        spare = partial(documents.spare, task, collection.folder, name)
         return cls(task, index(), ranked, topics, collection, spare, newer=index)
-
-    @property
-    def is_pool(self) -> bool:
-        """Whether the run is a pool, which was made to be judged whole."""
-        return self._is_pool
 
     def require_as_ranked(self, document_id: str) -> None:
         """Make sure that a document may be graded: the annotator reads what was ranked.
