@@ -25,12 +25,11 @@ from searchapp.tasks.smart_types.scorer_wikidata import score, stops
 def compare(data: Path, path: Path) -> str:
     """A line about the run in a directory."""
     stored = directory.read(path)
-    collection = tasks.load("smart-types-wikidata").collection(data)
+    collection: Any = tasks.load("smart-types-wikidata").collection(data)
     split = stored.manifest.split
     questions = load_list(collection.split_files(split)[0], "questions", bom=True)
     gold = [one for one in questions if splits.in_split(split, str(one.get("id")))]
-    types = collection.types  # type: ignore[attr-defined]  # that of the task's own collection
-    longer = answers.of_run(stored.run, types.listed).aligned(gold)
+    longer = answers.of_run(stored.run, collection.listed).aligned(gold)
     plain = answers.of_run(stored.run).aligned(gold)
     stopping = {place for place, _ in stops(plain, gold)}
     others = [entry for place, entry in enumerate(plain) if place not in stopping]

@@ -14,13 +14,14 @@ cannot be predicted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
-from searchapp.evaluation.base import BreakdownScorer, Scorer, ScorerOptions
+from searchapp.evaluation.base import ScorerOptions
 from searchapp.files import first_there, read_bytes
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Topic
@@ -32,7 +33,6 @@ from searchapp.tasks.base import (
     Once,
     Part,
     Submission,
-    Task,
     TaskInfo,
     Writer,
 )
@@ -43,7 +43,7 @@ from searchapp.tasks.smart_types.scorer_dbpedia import HIERARCHY, Hierarchy, Sma
 from searchapp.tasks.smart_types.scorer_dbpedia import MEASURE as MEASURE_DBPEDIA
 from searchapp.tasks.smart_types.scorer_wikidata import MEASURE as MEASURE_WIKIDATA
 from searchapp.tasks.smart_types.scorer_wikidata import SmartTypesWikidataScorer, WholeLabels
-from searchapp.tasks.splits import TEST, TRAIN, AnswersFormat, FoldFiles
+from searchapp.tasks.splits import TEST, AnswersFormat, FoldFiles
 
 OPENINGS: Mapping[str, tuple[str, ...]] = {
     "boolean:boolean": (
@@ -88,112 +88,63 @@ RESOURCE_OPENINGS = {
 """How questions open that ask for a resource type of this name."""
 
 
-class TypesScorer(Scorer[answers.Predictions], BreakdownScorer[answers.Predictions], Protocol):
-    """The official scorer of one of the two tasks."""
+TypesScorer = SmartTypesDbpediaScorer | SmartTypesWikidataScorer
 
 
-class Types(Protocol):
-    """The types of a knowledge base, as the files in one folder have them."""
-
-    @property
-    def files(self) -> list[Path]:
-        """The files that they are read from."""
-
-    def resource_types(self, problems: Problems) -> Iterator[Document]:
-        """The types as documents."""
-
-    def known(self) -> Container[str] | None:
-        """The types that a question's resource may have; None if any may be there."""
-
-    def votes(self, question: Question) -> Mapping[str, float]:
-        """The votes of a solved question, by document."""
-
-    def listed(self, category: str, types: Sequence[str]) -> Sequence[str]:
-        """What the official file lists for a category and its types, best first."""
-
-    @property
-    def gold_files(self) -> list[Path]:
-        """The files that the official scorer takes besides the questions."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnowledgeBase:
-    """What the two tasks differ in.
-
-    `key` is how files call the knowledge base, `name` how people do. `files` are the organisers' names, over the years,
-    of the train file and of the test file: the first that is there is read. A byte-order mark may stand in the files
-    with `bom`. `types` opens the types in a folder, given what reads the train file.
-    """
-
-    key: str
-    name: str
-    files: Mapping[str, tuple[str, ...]]
-    bom: bool
-    measure: str
-    scorer: TypesScorer
-    types: Callable[[TrainFile], Types]
-
-    def file(self, folder: Path, name: str) -> Path:
-        """The train or test file in a folder."""
-        return first_there(folder, self.files[name])
-
-
-@dataclass(frozen=True, slots=True)
-class TrainFile:
-    """The train file in a folder, of which a knowledge base without a list takes its types."""
-
-    base: KnowledgeBase
-    folder: Path
-
-    @property
-    def path(self) -> Path:
-        """Where it is."""
-        return self.base.file(self.folder, TRAIN)
-
-    def questions(self, problems: Problems) -> Iterator[Question]:
-        """Its questions with their gold."""
-        return answers.read_questions(self.path, problems, bom=self.base.bom)
-
-
-def info_of(base: KnowledgeBase) -> TaskInfo:
-    """Data about the task for one knowledge base."""
+def info_of(key: str, name: str, measure: str) -> TaskInfo:
+    """Data about the task for one knowledge base: `key` is how files call it, `name` how people do."""
     return TaskInfo(
-        name=f"smart-types-{base.key}",
-        title=f"Answer type prediction for questions over {base.name} (SMART)",
-        about=f"For a question, predict the category of its answer and rank the types of {base.name}.",
+        name=f"smart-types-{key}",
+        title=f"Answer type prediction for questions over {name} (SMART)",
+        about=f"For a question, predict the category of its answer and rank the types of {name}.",
         mapping="types",
         examples_mapping="questions",
         splits=(*splits.FOLD_NAMES, TEST),
         default_recipe="neighbours",
         default_depth=100,
-        official_measure=base.measure,
-        official_file=f"task1_{base.key}_predictions.json",
+        official_measure=measure,
+        official_file=f"task1_{key}_predictions.json",
         measures=("AP", "RR", "P@1", "R@5", "R@10", "nDCG@10"),
         grades=("not the type", "the type"),
     )
 
 
-Check = Callable[[Path, "Part[TypesCollection]", Problems], None]
-"""Finds what is wrong with an official file that answers a part."""
-
-
-def task(base: KnowledgeBase, check: Check | None = None) -> Task:
-    """The task for one knowledge base; `check` finds what else its scorer stops at in an official file."""
-    info = info_of(base)
-    return shipped(info, partial(TypesCollection, info, base), TypesFormat(info, base, check))
-
-
 class TypesCollection(FoldFiles):
-    """The types of a knowledge base, a train file and a test file, in some years without gold."""
+    """The types of a knowledge base, a train file and a test file, in some years without gold.
 
-    def __init__(self, info: TaskInfo, base: KnowledgeBase, folder: Path) -> None:
-        self.types = base.types(TrainFile(base, folder))
-        self.bom = base.bom
-        documents = DocumentSource(lambda: self.types.files, self._read_documents)
-        super().__init__(info, folder, documents, partial(base.file, folder))
+    `names` are the organisers' names, over the years, of the train file and of the test file: the first that is there
+    is read. `more_gold` are the files that the official scorer takes besides the questions.
+    """
+
+    names: ClassVar[Mapping[str, tuple[str, ...]]]
+    more_gold: Sequence[Path] = ()
+
+    def __init__(self, info: TaskInfo, folder: Path) -> None:
+        documents = DocumentSource(self.type_files, self._read_documents)
+        super().__init__(info, folder, documents, lambda name: first_there(folder, self.names[name]))
+
+    @abstractmethod
+    def type_files(self) -> list[Path]:
+        """Return the files that the types are read from."""
+
+    @abstractmethod
+    def resource_types(self, problems: Problems) -> Iterator[Document]:
+        """Read the types as documents."""
+
+    @abstractmethod
+    def known(self) -> Container[str] | None:
+        """Return the types that a question's resource may have; None if any may be there."""
+
+    @abstractmethod
+    def votes(self, question: Question) -> Mapping[str, float]:
+        """Return the votes of a solved question, by document."""
+
+    def listed(self, category: str, types: Sequence[str]) -> Sequence[str]:
+        """Return what the official file lists for a category and its types, best first."""
+        return answers.as_ranked(category, types)
 
     def gold_files(self, split: str) -> list[Path]:
-        return [*super().gold_files(split), *self.types.gold_files]
+        return [*super().gold_files(split), *self.more_gold]
 
     def questions(
         self,
@@ -204,17 +155,17 @@ class TypesCollection(FoldFiles):
         gold: bool = True,
         masked: bool = False,
     ) -> Iterator[Question]:
-        known = self.types.known() if compared else None
+        known = self.known() if compared else None
         return answers.read_questions(path, problems, bom=self.bom, known=known, gold=gold, masked=masked)
 
     def example(self, question: Question) -> Example | None:
         if question.category is None:
             return None
-        return Example(Topic(question.id, question.text), self.types.votes(question))
+        return Example(Topic(question.id, question.text), self.votes(question))
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         category, types = _answer(grades)
-        return Example(topic, self.types.votes(Question(topic.id, topic.text, category, types)))
+        return Example(topic, self.votes(Question(topic.id, topic.text, category, types)))
 
     def solved(self, path: Path) -> Iterable[bool]:
         questions = self.questions(path, Problems(lenient=True), masked=True)
@@ -231,7 +182,7 @@ class TypesCollection(FoldFiles):
                 "asked": list(OPENINGS[document]),
             }
             yield Document(document, type_, fields)
-        yield from self.types.resource_types(problems)
+        yield from self.resource_types(problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,33 +193,24 @@ class TypesFormat(AnswersFormat[answers.Predictions, TypesCollection]):
     lack = "it has no good prediction"
 
     info: TaskInfo
-    base: KnowledgeBase
-    check: Check | None
-
-    @property
-    def scorer(self) -> TypesScorer:
-        return self.base.scorer
+    bom: bool
+    scorer: TypesScorer
 
     @property
     def breakdowns(self) -> TypesScorer:
-        return self.base.scorer
+        return self.scorer
 
     def entries(self, submission: Submission[TypesCollection]) -> Iterable[Mapping[str, Any]]:
         return self.predictions(submission).entries
 
     def predictions(self, submission: Submission[TypesCollection]) -> answers.Predictions:
-        return answers.of_run(submission.run, submission.part.collection.types.listed)
+        return answers.of_run(submission.run, submission.part.collection.listed)
 
     def read(
         self, path: Path, problems: Problems, part: Part[TypesCollection] | None
     ) -> Iterator[answers.Prediction]:
-        known = None if part is None else part.collection.types.known()
-        return answers.read_predictions(path, problems, bom=self.base.bom, known=known)
-
-    def validate(self, file: OfficialFile[TypesCollection], problems: Problems) -> None:
-        AnswersFormat.validate(self, file, problems)
-        if self.check is not None and file.part is not None:
-            self.check(file.path, file.part, problems)
+        known = None if part is None else part.collection.known()
+        return answers.read_predictions(path, problems, bom=self.bom, known=known)
 
     def gold(self, grades: Grades, part: Part[TypesCollection]) -> Mapping[str, Writer]:
         texts = {topic.id: topic.text for topic in part.topics(Problems(lenient=True))}
@@ -284,14 +226,14 @@ class TypesFormat(AnswersFormat[answers.Predictions, TypesCollection]):
         ]
         own = part.collection.file(part.split)
         # The scorer's other gold files, such as a hierarchy, are the same for all judges.
-        others = part.collection.types.gold_files
+        others = part.collection.more_gold
         return {own.name: json_writer(gold), **{path.name: _copied(path) for path in others}}
 
     def grades(
         self, files: Sequence[Path], part: Part[TypesCollection], options: ScorerOptions = ScorerOptions()
     ) -> Grades:
         # The scorer leaves out types that the hierarchy lacks; the one in the data is as good as one beside the gold.
-        gold = files if len(files) > 1 else [*files, *part.collection.types.gold_files]
+        gold = files if len(files) > 1 else [*files, *part.collection.more_gold]
         return self.scorer.qrels(part.gold(gold, options))
 
 
@@ -333,15 +275,20 @@ UNLISTED = frozenset({"dbo:Location"})
 """Types of the organisers' gold that their hierarchy lacks; their scorer drops them."""
 
 
-class DbpediaTypes:
+class DbpediaCollection(TypesCollection):
     """The types of a hierarchy."""
 
-    def __init__(self, folder: Path) -> None:
+    names = FILES_DBPEDIA
+
+    def __init__(self, info: TaskInfo, folder: Path) -> None:
+        super().__init__(info, folder)
         path = folder / HIERARCHY
-        self.files = [path]
-        self.gold_files = [path]
+        self.more_gold = [path]
         self._hierarchy = Once(lambda problems: scorer_dbpedia.read_hierarchy(path, problems))
         self._gains = lru_cache(maxsize=None)(self._of_gold)
+
+    def type_files(self) -> list[Path]:
+        return [self.folder / HIERARCHY]
 
     def resource_types(self, problems: Problems) -> Iterator[Document]:
         hierarchy = self._hierarchy(problems)
@@ -359,9 +306,6 @@ class DbpediaTypes:
         if question.category != RESOURCE:
             return {answers.document_id(str(question.category), type_): 1.0 for type_ in question.types}
         return self._gains(question.types)
-
-    def listed(self, category: str, types: Sequence[str]) -> Sequence[str]:
-        return answers.as_ranked(category, types)
 
     def _of_gold(self, types: tuple[str, ...]) -> Mapping[str, float]:
         hierarchy = self._known_hierarchy()
@@ -382,16 +326,11 @@ def _words(type_: str) -> str:
     return words_of(type_.rpartition(":")[2])
 
 
-TASK_DBPEDIA = task(
-    KnowledgeBase(
-        "dbpedia",
-        "DBpedia",
-        FILES_DBPEDIA,
-        bom=False,
-        measure=MEASURE_DBPEDIA,
-        scorer=SmartTypesDbpediaScorer(splits.in_split),
-        types=lambda train: DbpediaTypes(train.folder),
-    )
+DBPEDIA = info_of("dbpedia", "DBpedia", MEASURE_DBPEDIA)
+TASK_DBPEDIA = shipped(
+    DBPEDIA,
+    partial(DbpediaCollection, DBPEDIA),
+    TypesFormat(DBPEDIA, bom=False, scorer=SmartTypesDbpediaScorer(splits.in_split)),
 )
 
 
@@ -408,30 +347,29 @@ FILES_WIKIDATA = {
 SINGLE = 0.5
 """The vote of a solved question for a literal or for boolean; its votes for resource types are scattered."""
 
-_SCORER = SmartTypesWikidataScorer(splits.in_split)
 
-
-class WikidataTypes:
+class WikidataCollection(TypesCollection):
     """The labels that occur in the train file."""
 
-    def __init__(self, train: TrainFile) -> None:
-        self._train = train
-        self._wholes = cache(lambda: WholeLabels(self._labels(Problems(lenient=True))))
-        self.gold_files: list[Path] = []
+    names = FILES_WIKIDATA
+    bom = True
 
-    @property
-    def files(self) -> list[Path]:
-        return [self._train.path]
+    def __init__(self, info: TaskInfo, folder: Path) -> None:
+        super().__init__(info, folder)
+        self._wholes = cache(lambda: WholeLabels(self._labels(Problems(lenient=True))))
+
+    def type_files(self) -> list[Path]:
+        return [self.file(splits.FOLD_NAMES[0])]
 
     def resource_types(self, problems: Problems) -> Iterator[Document]:
         # The problems of the train file's gold are reported by the check of the splits, except that it is missing.
-        own = Problems(lenient=True) if self._train.path.is_file() else problems
+        own = Problems(lenient=True) if self.type_files()[0].is_file() else problems
         for label in self._labels(own):
             yield resource_document(label, label, [])
 
     def _labels(self, problems: Problems) -> list[str]:
         labels: set[str] = set()
-        for question in self._train.questions(problems):
+        for question in self.questions(self.type_files()[0], problems):
             if question.category == RESOURCE:
                 labels.update(question.types)
         return sorted(labels)
@@ -452,25 +390,24 @@ class WikidataTypes:
         }
 
 
-def _check(path: Path, part: Part[TypesCollection], problems: Problems) -> None:
-    """Find the predictions with a type at which the official scorer stops."""
-    if problems.stopped or part.collection.is_masked(part.split):
-        return
-    given = list(answers.read_predictions(path, Problems(lenient=True), bom=True))
-    for prediction, error in _SCORER.stops(given, part.collection.file(part.split), part.split):
-        detail = f"{error.problem}; the official scorer stops at it ({error.official})"
-        problems.add(path, "part of a label", f"line {prediction.line}", detail)
+class WikidataFormat(TypesFormat):
+    """The same, in which a type that is a part of a label stops the official scorer."""
+
+    def validate(self, file: OfficialFile[TypesCollection], problems: Problems) -> None:
+        super().validate(file, problems)
+        path, part = file.path, file.part
+        if part is None or problems.stopped or part.collection.is_masked(part.split):
+            return
+        assert isinstance(self.scorer, SmartTypesWikidataScorer)
+        given = list(answers.read_predictions(path, Problems(lenient=True), bom=True))
+        for prediction, error in self.scorer.stops(given, part.collection.file(part.split), part.split):
+            detail = f"{error.problem}; the official scorer stops at it ({error.official})"
+            problems.add(path, "part of a label", f"line {prediction.line}", detail)
 
 
-TASK_WIKIDATA = task(
-    KnowledgeBase(
-        "wikidata",
-        "Wikidata",
-        FILES_WIKIDATA,
-        bom=True,
-        measure=MEASURE_WIKIDATA,
-        scorer=_SCORER,
-        types=WikidataTypes,
-    ),
-    _check,
+WIKIDATA = info_of("wikidata", "Wikidata", MEASURE_WIKIDATA)
+TASK_WIKIDATA = shipped(
+    WIKIDATA,
+    partial(WikidataCollection, WIKIDATA),
+    WikidataFormat(WIKIDATA, bom=True, scorer=SmartTypesWikidataScorer(splits.in_split)),
 )
