@@ -458,21 +458,18 @@ def solved_by(splits: Sequence[str], mapping: Any, *, chosen: bool = False) -> d
 
 def mapping_digest(manifest: Manifest) -> Any:
     """Return the digest of the mapping of the solved topics that a run has learned from; None without any."""
-    found = manifest.recipe.get(EXAMPLES)
-    return found.get(_MAPPING) if isinstance(found, Mapping) else None
+    return _recorded(manifest, EXAMPLES).get(_MAPPING)
 
 
 def solved_splits(manifest: Manifest) -> tuple[str, ...]:
     """Return the splits whose solved topics a run has learned from."""
-    found = manifest.recipe.get(EXAMPLES)
-    splits = found.get(_SPLITS) if isinstance(found, Mapping) else None
+    splits = _recorded(manifest, EXAMPLES).get(_SPLITS)
     return tuple(map(str, splits)) if isinstance(splits, list) else ()
 
 
 def chosen_splits(manifest: Manifest) -> tuple[str, ...]:
     """Return the splits whose solved topics a run has learned from because the user chose them."""
-    found = manifest.recipe.get(EXAMPLES)
-    return solved_splits(manifest) if isinstance(found, Mapping) and found.get(_CHOSEN) else ()
+    return solved_splits(manifest) if _recorded(manifest, EXAMPLES).get(_CHOSEN) else ()
 
 
 def described_judgments(judged: Iterable[Example]) -> dict[str, Any]:
@@ -485,7 +482,7 @@ def described_judgments(judged: Iterable[Example]) -> dict[str, Any]:
 
 def judgments_digest(manifest: Manifest) -> str | None:
     """The digest of the judgments that a run was made with; None without any."""
-    found = _recorded(manifest).get("digest")
+    found = _recorded(manifest, _KEY).get("digest")
     return None if found is None else str(found)
 
 
@@ -495,7 +492,7 @@ def judged_topics(path: Path, manifest: Manifest) -> frozenset[str]:
     Raises:
         DataError: the manifest does not name them.
     """
-    found = _recorded(manifest)
+    found = _recorded(manifest, _KEY)
     ids = found.get("ids") if found else []
     if not isinstance(ids, list):
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: judged has no list of ids")
@@ -521,9 +518,9 @@ def judged_warning(path: Path, manifest: Manifest, scored: Collection[str], reme
 
 def tuned_warning(path: Path, manifest: Manifest) -> str | None:
     """A sentence for who scores a run whose recipe was tuned on its topics, or on a split that is reported."""
-    tuned = manifest.recipe.get("tuned")
-    splits = tuned.get("splits") if isinstance(tuned, Mapping) else None
-    if not isinstance(tuned, Mapping) or not isinstance(splits, list):
+    tuned = _recorded(manifest, "tuned")
+    splits = tuned.get("splits")
+    if not isinstance(splits, list):
         return None
     on = f"the recipe of {path} was tuned on {', '.join(map(str, splits))}"
     if manifest.split in splits:
@@ -533,6 +530,7 @@ def tuned_warning(path: Path, manifest: Manifest) -> str | None:
     return None
 
 
-def _recorded(manifest: Manifest) -> Mapping[str, Any]:
-    found = manifest.recipe.get(_KEY)
+def _recorded(manifest: Manifest, key: str) -> Mapping[str, Any]:
+    """Return what a manifest's recipe records under a key; nothing where that is no object."""
+    found = manifest.recipe.get(key)
     return found if isinstance(found, Mapping) else {}

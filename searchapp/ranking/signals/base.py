@@ -213,6 +213,19 @@ class Scorer(ABC):
         return {}
 
 
+class TopicScorer(Scorer):
+    """A signal that answers one topic after the other, whatever other signals say."""
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        for topic in asked.topics:
+            yield self.scores(topic, asked)
+            advance(1)
+
+    @abstractmethod
+    def scores(self, topic: Topic, asked: Asked) -> Answer:
+        """Return what the signal says of a topic."""
+
+
 class Retriever(Scorer):
     """A signal that answers each topic from the hits of one query, whatever other signals say."""
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from searchapp.model import Explanation, Hits
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, Vote
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, Vote, shares_of
 from searchapp.ranking.templates import number, whole
 
 if TYPE_CHECKING:
@@ -79,10 +79,7 @@ class _Companions(Scorer):
             for document in self._answers[one.solved]:
                 if document != one.candidate:
                     total[document] = total.get(document, 0.0) + one.value
-        greatest = max(total.values(), default=0.0)
-        if scale is Scale.scores or greatest <= 0:
-            return total
-        return {document: value / greatest for document, value in total.items()}
+        return total if scale is Scale.scores else shares_of(total.items(), max(total.values(), default=0.0))
 
     def _companions(self, topic: Topic, candidates: Hits) -> Iterator[_Companion]:
         """Who cites each of the candidates that lead, in their order; no topic votes for its own answers."""

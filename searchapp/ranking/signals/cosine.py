@@ -19,17 +19,16 @@ near to the gain that the measure NDCG gives to ratings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Explanation, Hits
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal, TopicScorer
 from searchapp.ranking.templates import boosts, number, text, window
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
-    from searchapp.progress import Advance
     from searchapp.ranking.signals.terms import Floats, TermSpace
 
 
@@ -66,7 +65,7 @@ class Cosine(Signal):
         return _Matching(self, space, topics_are_documents=inputs.topics_are_documents)
 
 
-class _Matching(Scorer):
+class _Matching(TopicScorer):
     def __init__(self, signal: Cosine, space: TermSpace, *, topics_are_documents: bool) -> None:
         self._space = space
         self._boosts = signal.boosts
@@ -76,18 +75,16 @@ class _Matching(Scorer):
         self._norms: Floats = space.lengths**signal.length * mean ** (1 - signal.length)
         self._kinds = None if signal.kind_field is None else Kinds(space, signal.kind_field, signal.lean)
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        """The first documents for each topic, those without a common term last."""
+    def scores(self, topic: Topic, asked: Asked) -> Answer:
+        """The first documents, those without a common term last."""
         import numpy as np
 
-        for topic in asked.topics:
-            scores = self._scores(topic).astype(np.float32)
-            if self._topics_are_documents and topic.id in self._space.places:
-                scores[self._space.places[topic.id]] = -np.inf
-            best = np.argsort(-scores, kind="stable")[: max(self._window, asked.depth)]
-            best = best[scores[best] >= 0]
-            yield Hits([self._space.documents[place] for place in best], scores[best].tolist())
-            advance(1)
+        scores = self._scores(topic).astype(np.float32)
+        if self._topics_are_documents and topic.id in self._space.places:
+            scores[self._space.places[topic.id]] = -np.inf
+        best = np.argsort(-scores, kind="stable")[: max(self._window, asked.depth)]
+        best = best[scores[best] >= 0]
+        return Hits([self._space.documents[place] for place in best], scores[best].tolist())
 
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         """The product of each common term's weights."""

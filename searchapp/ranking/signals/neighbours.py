@@ -73,32 +73,18 @@ class _Voting(Retriever):
         if total is None:
             return None
         voting = weighing(nearest, power, without=topic.id)
-        given = [
-            Explanation(
-                one.value,
-                f"solved topic {one.topic_id}: its grade {one.grade:g} * ({one.score:g} / {voting[0][1]:g})^{power:g}",
-            )
-            for one in self._votes(voting, document_id)
-        ]
+        given = votes_for(document_id, voting, gold)
         scale = (
             "as a share of the greatest" if asked.scale is Scale.shares else "times the score of the nearest"
         )
         said = f"votes of {len(given)} of the {counted(len(voting), 'nearest solved topic')}, {scale}"
-        return Explanation(total, said, tuple(given))
+        return Explanation(total, said, explained(given, voting[0][1], power))
 
     def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:
         (topic,) = asked.topics
         (nearest,) = self.retrieved(asked, no_progress)
         voting = weighing(nearest, self.signal.power, without=topic.id)
-        return sorted(self._votes(voting, document_id), key=lambda one: -one.value)
-
-    def _votes(self, voting: Sequence[tuple[str, float, float]], document_id: str) -> list[Vote]:
-        """Those of the solved topics that voted for a document, in their order."""
-        return [
-            Vote(example, document_id, grade, score, grade * weight)
-            for example, score, weight in voting
-            if (grade := self.solved.gold.get(example, {}).get(document_id, 0.0))
-        ]
+        return sorted(votes_for(document_id, voting, self.solved.gold), key=lambda one: -one.value)
 
 
 def weighing(nearest: Hits, power: float, without: str | None = None) -> list[tuple[str, float, float]]:
@@ -112,6 +98,28 @@ def weighing(nearest: Hits, power: float, without: str | None = None) -> list[tu
         return []
     best = nearest.scores[0]
     return [(example, score, (score / best) ** power) for example, score in nearest]
+
+
+def votes_for(
+    document_id: str, voting: Sequence[tuple[str, float, float]], gold: Mapping[str, Mapping[str, float]]
+) -> list[Vote]:
+    """Return the votes for a document, in the order of those that vote, see `weighing`."""
+    return [
+        Vote(solved, document_id, grade, score, grade * weight)
+        for solved, score, weight in voting
+        if (grade := gold.get(solved, {}).get(document_id, 0.0))
+    ]
+
+
+def explained(given: Sequence[Vote], best: float, power: float) -> tuple[Explanation, ...]:
+    """Return what each vote came of; `best` is the score of the nearest solved topic."""
+    return tuple(
+        Explanation(
+            one.value,
+            f"solved topic {one.topic_id}: its grade {one.grade:g} * ({one.score:g} / {best:g})^{power:g}",
+        )
+        for one in given
+    )
 
 
 def votes(

@@ -6,16 +6,24 @@ Alone it ranks badly. Beside others it says how much to expect of a document bef
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.model import Explanation
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, shares_of
+from searchapp.ranking.signals.base import (
+    Asked,
+    Inputs,
+    Need,
+    Scale,
+    Scorer,
+    Signal,
+    TopicScorer,
+    shares_of,
+)
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
-    from searchapp.progress import Advance
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +38,20 @@ class Popular(Signal):
         return _Counted(inputs.examples().gold)
 
 
-class _Counted(Scorer):
+class _Counted(TopicScorer):
     def __init__(self, gold: Mapping[str, Mapping[str, float]]) -> None:
         self._gold = gold
         counts = Counter(
             document for answers in gold.values() for document, grade in answers.items() if grade > 0
         )
         self._counts = {document: float(count) for document, count in counts.items()}
+        self._shares = _shares(self._counts)
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        shares = _shares(self._counts) if asked.scale is Scale.shares else self._counts
-        for topic in asked.topics:
-            if topic.id not in self._gold:
-                yield shares
-            else:
-                counts = self._without(topic)
-                yield _shares(counts) if asked.scale is Scale.shares else counts
-            advance(1)
+    def scores(self, topic: Topic, asked: Asked) -> dict[str, float]:
+        if topic.id not in self._gold:
+            return self._shares if asked.scale is Scale.shares else self._counts
+        counts = self._without(topic)
+        return _shares(counts) if asked.scale is Scale.shares else counts
 
     def _without(self, topic: Topic) -> dict[str, float]:
         """The counts without the topic's own answers."""
@@ -59,7 +64,7 @@ class _Counted(Scorer):
         counts = self._without(topic)
         if document_id not in counts:
             return None
-        value = (_shares(counts) if asked.scale is Scale.shares else counts)[document_id]
+        value = self.scores(topic, asked)[document_id]
         return Explanation(value, f"an answer of {counts[document_id]:g} solved topics")
 
 

@@ -11,19 +11,28 @@ as the scores of the signal `neighbours` do not. A topic is not among those that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.model import Explanation
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, Vote, ranked
-from searchapp.ranking.signals.neighbours import votes, weighing
+from searchapp.ranking.signals.base import (
+    Asked,
+    Inputs,
+    Need,
+    Scale,
+    Scorer,
+    Signal,
+    TopicScorer,
+    Vote,
+    ranked,
+)
+from searchapp.ranking.signals.neighbours import explained, votes, votes_for, weighing
 from searchapp.ranking.templates import boosts, number, whole
 from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.model import Hits, Topic
-    from searchapp.progress import Advance
     from searchapp.ranking.signals.terms import TermSpace
 
 
@@ -44,7 +53,7 @@ class Power(Signal):
         return Alike(self, inputs.terms().require_solved(self.name))
 
 
-class Alike(Scorer):
+class Alike(TopicScorer):
     """Lets the solved topics vote that are most alike."""
 
     def __init__(self, signal: Power, space: TermSpace) -> None:
@@ -52,12 +61,9 @@ class Alike(Scorer):
         self._space = space
         self._solved = space.asked_by_solved(signal.boosts)
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        for topic in asked.topics:
-            yield votes(
-                self.nearest(topic), self._space.gold, self._signal.power, without=topic.id, scale=asked.scale
-            )
-            advance(1)
+    def scores(self, topic: Topic, asked: Asked) -> dict[str, float]:
+        nearest, power = self.nearest(topic), self._signal.power
+        return votes(nearest, self._space.gold, power, without=topic.id, scale=asked.scale)
 
     def nearest(self, topic: Topic) -> Hits:
         """The solved topics that are most alike, with their cosines as float32; not the topic itself."""
@@ -66,30 +72,18 @@ class Alike(Scorer):
 
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
-        nearest, power = self.nearest(topic), self._signal.power
-        total = votes(nearest, self._space.gold, power, topic.id, scale=asked.scale).get(document_id)
+        total = self.scores(topic, asked).get(document_id)
         if total is None:
             return None
-        best = nearest.scores[0]
-        given = tuple(
-            Explanation(
-                one.value,
-                f"solved topic {one.topic_id}: its grade {one.grade:g} * ({one.score:g} / {best:g})^{power:g}",
-            )
-            for one in self.votes(asked, document_id)
-        )
+        given, nearest = self.votes(asked, document_id), self.nearest(topic)
         scale = (
             "as a share of the greatest" if asked.scale is Scale.shares else "times the cosine of the nearest"
         )
         said = f"used by {len(given)} of the {counted(len(nearest), 'most similar solved topic')}, {scale}"
-        return Explanation(total, said, given)
+        return Explanation(total, said, explained(given, nearest.scores[0], self._signal.power))
 
     def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:
         (topic,) = asked.topics
         voting = weighing(self.nearest(topic), self._signal.power, without=topic.id)
-        given = [
-            Vote(solved, document_id, grade, score, grade * weight)
-            for solved, score, weight in voting
-            if (grade := self._space.gold[solved].get(document_id, 0.0))
-        ]
+        given = votes_for(document_id, voting, self._space.gold)
         return sorted(given, key=lambda one: -one.value)

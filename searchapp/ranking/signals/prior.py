@@ -5,7 +5,6 @@ It is asked once for all topics. Alone it ranks nothing; beside others it says w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -14,12 +13,12 @@ from searchapp.errors import DataError
 from searchapp.model import Explanation, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (
-    Answer,
     Asked,
     Inputs,
     Scale,
     Scorer,
     Signal,
+    TopicScorer,
     one_document,
     searched,
     shares_of,
@@ -28,7 +27,6 @@ from searchapp.ranking.templates import TopicQuery, template
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Index
-    from searchapp.progress import Advance
 
 NO_TOPIC = Topic("", "")
 _TOPIC = "topic."
@@ -55,7 +53,7 @@ class Prior(Signal):
         return _Prior(self.query, inputs.index)
 
 
-class _Prior(Scorer):
+class _Prior(TopicScorer):
     def __init__(self, query: TopicQuery, index: Index) -> None:
         self._query = query
         self._index = index
@@ -75,15 +73,13 @@ class _Prior(Scorer):
     def _shares(self) -> dict[str, float]:
         return shares_of(self._scores.items(), max(self._scores.values(), default=0.0))
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        for _ in asked.topics:
-            yield self._shares if asked.scale is Scale.shares else self._scores
-            advance(1)
+    def scores(self, topic: Topic, asked: Asked) -> dict[str, float]:  # noqa: ARG002  # the same for all
+        return self._shares if asked.scale is Scale.shares else self._scores
 
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         query = self._query.body(NO_TOPIC, 1).get("query")
         found = self._index.find(one_document(document_id, query) | {"explain": True})
         if not found or found[0].explanation is None:
             return None
-        value = (self._shares if asked.scale is Scale.shares else self._scores)[document_id]
+        value = self.scores(NO_TOPIC, asked)[document_id]
         return Explanation(value, "the same for every topic", (found[0].explanation,))

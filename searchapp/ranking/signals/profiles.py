@@ -11,18 +11,17 @@ of its own answers before they are compared with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Explanation
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal, TopicScorer
 from searchapp.ranking.templates import boosts, number
 from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
-    from searchapp.progress import Advance
     from searchapp.ranking.signals.terms import Floats, TermSpace
 
 
@@ -42,7 +41,7 @@ class Profiles(Signal):
         )
 
 
-class _Profiled(Scorer):
+class _Profiled(TopicScorer):
     def __init__(self, signal: Profiles, space: TermSpace, *, topics_are_documents: bool) -> None:
         import numpy as np
         from scipy.sparse import csr_matrix, diags
@@ -68,16 +67,14 @@ class _Profiled(Scorer):
         self._lengths: Floats = np.sqrt(np.where(squares > 0, squares, 1.0))
         self._numbers = {solved: column for column, solved in enumerate(space.solved)}
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        for topic in asked.topics:
-            vector = self._space.asked(topic, self._signal.boosts)
-            scores = (self._profiles @ vector) / self._lengths
-            for place, row in self._without(topic).items():
-                scores[place] = _cosine(row, vector)
-            if self._topics_are_documents and topic.id in self._space.places:
-                scores[self._space.places[topic.id]] = 0.0
-            yield self._space.positive(self._space.documents, scores)
-            advance(1)
+    def scores(self, topic: Topic, asked: Asked) -> Answer:  # noqa: ARG002  # a cosine is on both scales
+        vector = self._space.asked(topic, self._signal.boosts)
+        scores = (self._profiles @ vector) / self._lengths
+        for place, row in self._without(topic).items():
+            scores[place] = _cosine(row, vector)
+        if self._topics_are_documents and topic.id in self._space.places:
+            scores[self._space.places[topic.id]] = 0.0
+        return self._space.positive(self._space.documents, scores)
 
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         """What each term gives, and how many solved topics the profile is made of."""

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from searchapp.model import Document, Explanation, Hits
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
+from searchapp.model import Document, Explanation, Hits, Topic
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal, TopicScorer
 from searchapp.ranking.templates import window
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from searchapp.progress import Advance
 
     Weights = NDArray[np.float64]
     """Weights of documents, or their cosines: float64, without unit."""
@@ -46,7 +44,7 @@ class TfIdf(Signal):
         )
 
 
-class Vectors(Scorer):
+class Vectors(TopicScorer):
     """The vectors of documents, as postings: for each word the documents that have it and its weight in them.
 
     With `topics_are_documents` a topic is not retrieved for itself. It ranks at least `window` documents.
@@ -85,21 +83,19 @@ class Vectors(Scorer):
         self._lengths: Weights = np.sqrt(squares)
         """(documents,): the Euclidean length of each document's vector."""
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        """The documents nearest to each topic, those without a common word last."""
+    def scores(self, topic: Topic, asked: Asked) -> Answer:
+        """The nearest documents, those without a common word last."""
         import numpy as np
 
         depth = max(self._window, asked.depth)
-        for topic in asked.topics:
-            cosines = self._cosines(topic.text).astype(np.float32)
-            best = self._order[np.argsort(-cosines[self._order], kind="stable")][: depth + 1]
-            hits = [
-                (self._ids[number], float(cosines[number]))
-                for number in best
-                if not (self._topics_are_documents and self._ids[number] == topic.id)
-            ][:depth]
-            yield Hits([document for document, _ in hits], [score for _, score in hits])
-            advance(1)
+        cosines = self._cosines(topic.text).astype(np.float32)
+        best = self._order[np.argsort(-cosines[self._order], kind="stable")][: depth + 1]
+        hits = [
+            (self._ids[number], float(cosines[number]))
+            for number in best
+            if not (self._topics_are_documents and self._ids[number] == topic.id)
+        ][:depth]
+        return Hits([document for document, _ in hits], [score for _, score in hits])
 
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         """The product of each common word's weights in both vectors, of length 1."""
