@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol
-
-from textual.app import App
 
 from searchapp.app.index import index_task, outcome_sentences
 from searchapp.app.overview import TaskState
@@ -24,8 +21,7 @@ from searchapp.tasks.catalogue import SAMPLE
 from searchapp.text import counted
 from searchapp.tui.kit.background import Post, in_background
 from searchapp.tui.kit.dialogs import Choose, Words
-from searchapp.tui.kit.keys import KeyMap
-from searchapp.tui.kit.screen import Banner
+from searchapp.tui.kit.screen import KeyScreen
 
 LEAVING_SECONDS = 10.0
 """How long the end of the program waits until what is half done is removed."""
@@ -107,32 +103,6 @@ class Indexing:
         return said
 
 
-class Home(Protocol):
-    """The home screen, as far as it is told of indexing."""
-
-    keys: KeyMap
-
-    @property
-    def app(self) -> App[object]:
-        """The app."""
-
-    @property
-    def head(self) -> Banner:
-        """The first line."""
-
-    def tell_error(self, error: Exception) -> None:
-        """Say that something has failed."""
-
-    def ask(self, question: str, yes: Callable[[], object]) -> None:
-        """Ask whether to do something."""
-
-    def when_in_front(self, do: Callable[[], object]) -> None:
-        """Do something now, or as soon as nothing stands on the screen any more."""
-
-    def tell_news(self, sentences: Sequence[str], look: str) -> None:
-        """Say what was done: the first sentence in the first line, all of them where there is room."""
-
-
 class Maker:
     """Indexes one task at a time.
 
@@ -140,11 +110,20 @@ class Maker:
         home: the screen
         settings: say where everything is
         post: has things done in the thread of the screen
+        tell_news: shows sentences on what was done, in a look
         done: is called when something was indexed, or was not
     """
 
-    def __init__(self, home: Home, settings: Settings, post: Post, done: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        home: KeyScreen,
+        settings: Settings,
+        post: Post,
+        tell_news: Callable[[Sequence[str], str], object],
+        done: Callable[[], object],
+    ) -> None:
         self._home = home
+        self._tell_news = tell_news
         self._settings = settings
         self._post = post
         self._done = done
@@ -265,11 +244,11 @@ class Maker:
             return
         name, self.indexing = self.indexing.task.name, None
         if result is None:
-            self._home.tell_news([f"{name}: stopped, everything is as it was before"], "$warning")
+            self._tell_news([f"{name}: stopped, everything is as it was before"], "$warning")
         elif isinstance(result, Exception):
             self._home.tell_error(result)
         else:
-            self._home.tell_news(result, "$success")
+            self._tell_news(result, "$success")
         self._done()
 
 

@@ -11,9 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import Protocol
-
-from textual.app import App
 
 from searchapp.app.compare import CompareRequest
 from searchapp.app.doctor import Check, Verdict, examine
@@ -42,7 +39,7 @@ from searchapp.judging.log import JudgmentLog, Presence
 from searchapp.judging.session import Session, summary
 from searchapp.judging.team import Synchronizer
 from searchapp.model import Topic
-from searchapp.progress import Silent, no_notice
+from searchapp.progress import Notify, Silent, no_notice
 from searchapp.tasks import load
 from searchapp.tasks.base import Task
 from searchapp.tui.compare.screen import CompareScreen, compare_screen
@@ -54,7 +51,7 @@ from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import Report
 from searchapp.tui.kit.keys import load as load_keys
 from searchapp.tui.kit.palette import Offer
-from searchapp.tui.kit.screen import Banner, KeyScreen
+from searchapp.tui.kit.screen import KeyScreen
 from searchapp.tui.kit.status import summed_up
 from searchapp.tui.search import actions
 from searchapp.tui.search.requests import Sought
@@ -113,7 +110,7 @@ def prepare_search(settings: Settings, task: Task, sought: Sought, data: Path | 
     raise AssertionError("the context lets no error pass")
 
 
-def prepare_judging(settings: Settings, run: KnownRun, warn: Callable[[str], object]) -> Prepared:
+def prepare_judging(settings: Settings, run: KnownRun, warn: Notify) -> Prepared:
     """Open what the judging screen of a run needs, in whatever thread; `warn` is called with what people must know.
 
     Raises:
@@ -125,7 +122,7 @@ def prepare_judging(settings: Settings, run: KnownRun, warn: Callable[[str], obj
     name = annotator_name(settings.annotator)
     own = keys.load(settings.of_user, task.info.grades)
     with ExitStack() as stack:
-        source = LocalFirst(settings, Silent(), lambda words: _ignore(warn(words)), copy=settings.shared)
+        source = LocalFirst(settings, Silent(), warn, copy=settings.shared)
         documents = stack.enter_context(closing(source))
         run_pages = RunPages.open(task, documents, run.path, home=settings.home)
         require_topic(run_pages, run_pages.topics, None)
@@ -135,9 +132,7 @@ def prepare_judging(settings: Settings, run: KnownRun, warn: Callable[[str], obj
 
         def screen(held: ExitStack) -> JudgeScreen:
             # The log's database belongs to the thread that opens it.
-            log = held.enter_context(
-                JudgmentLog(settings.judgments, PATIENCE_SECONDS, lambda words: _ignore(warn(words)))
-            )
+            log = held.enter_context(JudgmentLog(settings.judgments, PATIENCE_SECONDS, warn))
             presence = held.enter_context(Presence(log.path, task.name, name))
             session = Session(log, task.name, Author(name, channel=Channel.interface))
             judging = judging_session(session, run_pages, run_pages.topics, usual_depth(run_pages))
@@ -152,7 +147,7 @@ def prepare_judging(settings: Settings, run: KnownRun, warn: Callable[[str], obj
     raise AssertionError("the context lets no error pass")
 
 
-def prepare_topics(settings: Settings, run: KnownRun, warn: Callable[[str], object]) -> Prepared:
+def prepare_topics(settings: Settings, run: KnownRun, warn: Notify) -> Prepared:
     """Open what the screen of a run's topics needs, in whatever thread; `warn` is called with what people must know.
 
     Raises:
@@ -161,9 +156,7 @@ def prepare_topics(settings: Settings, run: KnownRun, warn: Callable[[str], obje
     """
     request = TopicsRequest(run.path)
     with ExitStack() as stack:
-        topics = open_topics(
-            stack, load(run.task), request, settings, Silent(), lambda words: _ignore(warn(words))
-        )
+        topics = open_topics(stack, load(run.task), request, settings, Silent(), warn)
         for note in topics.pages.notes:
             warn(note)
 
@@ -180,7 +173,7 @@ def prepare_topics(settings: Settings, run: KnownRun, warn: Callable[[str], obje
 
 
 def prepare_compare(
-    settings: Settings, runs: Sequence[KnownRun], warn: Callable[[str], object], *, anyway: bool = False
+    settings: Settings, runs: Sequence[KnownRun], warn: Notify, *, anyway: bool = False
 ) -> Prepared:
     """Open what the compare screen of some runs needs, in whatever thread; `warn` is called with what people must know.
 
@@ -196,7 +189,7 @@ def prepare_compare(
             request,
             settings,
             Silent(),
-            lambda words: _ignore(warn(words)),
+            warn,
             lambda: judged_by_now(settings.judgments, task),
         )
         for note in dict.fromkeys(note for topics in comparing.topics for note in topics.pages.notes):
@@ -243,42 +236,13 @@ def _joined_team(settings: Settings, task: str, stack: ExitStack) -> Synchronize
     return first
 
 
-def _ignore(_result: object) -> None:
-    """What comes of showing words is of no interest to who says them."""
-
-
 LOOKS = {Verdict.ok: "$success", Verdict.warning: "$warning", Verdict.failed: "bold $error"}
-
-
-class Below(Protocol):
-    """The screen that others are put on."""
-
-    @property
-    def app(self) -> App[object]:
-        """The app."""
-
-    @property
-    def head(self) -> Banner:
-        """The first line."""
-
-    @property
-    def is_attached(self) -> bool:
-        """Whether it is still there."""
-
-    def tell_error(self, error: Exception) -> None:
-        """Say that something has failed."""
-
-    def ask(self, question: str, yes: Callable[[], object]) -> None:
-        """Ask whether to do something."""
-
-    def when_in_front(self, do: Callable[[], object]) -> None:
-        """Do something now, or as soon as nothing stands on the screen any more."""
 
 
 class Opener:
     """Opens screens on another one, the home screen mostly; `post` has things done in its thread."""
 
-    def __init__(self, home: Below, settings: Settings, post: Post) -> None:
+    def __init__(self, home: KeyScreen, settings: Settings, post: Post) -> None:
         self._home = home
         self._settings = settings
         self._post = post
@@ -332,9 +296,7 @@ class Opener:
             failed,
         )
 
-    def _on_run(
-        self, run: KnownRun, prepare: Callable[[Settings, KnownRun, Callable[[str], object]], Prepared]
-    ) -> None:
+    def _on_run(self, run: KnownRun, prepare: Callable[[Settings, KnownRun, Notify], Prepared]) -> None:
         warnings: list[str] = []
         self._stand(
             run.path.name,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from textual.timer import Timer
 
@@ -14,44 +13,37 @@ from searchapp.app.runs import Figure, Figures, KnownRun
 from searchapp.config.settings import Settings
 from searchapp.errors import SearchappError
 from searchapp.tui.kit.background import Post, in_background
+from searchapp.tui.kit.screen import KeyScreen
 
 EVERY_SECONDS = 5.0
 """How often it is looked whether the engine answers, and what else has changed."""
-
-
-class Shows(Protocol):
-    """The screen, as far as it is told of anything."""
-
-    def show_overview(self, overview: Overview) -> None:
-        """Everything was looked at."""
-
-    def show_figures(self) -> None:
-        """More is known of a run, or of the files of a task."""
-
-    def tell_error(self, error: Exception) -> None:
-        """Something has failed."""
-
-    def set_timer(self, delay: float, callback: Callable[[], object] | None = None) -> Timer:
-        """Have something called later."""
-
-    @property
-    def is_current(self) -> bool:
-        """Whether it is the screen that is seen."""
 
 
 class Watching:
     """What is known of engine, tasks and runs.
 
     Args:
-        shows: the screen
+        screen: the screen
         settings: say where everything is
         folder: where runs are looked for too
         post: has answers taken in, in the thread of the screen
+        show_overview: shows what was found when everything was looked at
+        show_figures: shows that more is known of a run, or of the files of a task
     """
 
-    def __init__(self, shows: Shows, settings: Settings, folder: Path, post: Post) -> None:
+    def __init__(
+        self,
+        screen: KeyScreen,
+        settings: Settings,
+        folder: Path,
+        post: Post,
+        show_overview: Callable[[Overview], object],
+        show_figures: Callable[[], object],
+    ) -> None:
         self.overview: Overview | None = None
-        self._shows = shows
+        self._screen = screen
+        self._show_overview = show_overview
+        self._show_figures = show_figures
         self._settings = settings
         self._folder = folder
         self._post = post
@@ -105,23 +97,23 @@ class Watching:
     def _looked(self, overview: Overview) -> None:
         self._is_looking = False
         self.overview = overview
-        self._shows.show_overview(overview)
+        self._show_overview(overview)
         self._score_next()
         self._plan()
 
     def _failed(self, error: Exception) -> None:
         self._is_looking = False
-        self._shows.tell_error(error)
+        self._screen.tell_error(error)
         self._plan()
 
     def _plan(self) -> None:
         if self._is_outdated:
             self.look()
         elif not self._is_closed:
-            self._again = self._shows.set_timer(EVERY_SECONDS, self._look_if_seen)
+            self._again = self._screen.set_timer(EVERY_SECONDS, self._look_if_seen)
 
     def _look_if_seen(self) -> None:
-        if self._shows.is_current:
+        if self._screen.is_current:
             self.look()
         else:
             self._plan()
@@ -140,13 +132,13 @@ class Watching:
 
             def read(found: Files) -> None:
                 self._files[key] = found
-                self._shows.show_figures()
+                self._show_figures()
 
             in_background(
                 "count topics",
                 lambda: look_into(state.task, folder),
                 read,
-                self._shows.tell_error,
+                self._screen.tell_error,
                 self._post,
             )
         return self._files[key]
@@ -175,7 +167,7 @@ class Watching:
 
         def failed(error: Exception) -> None:
             self._asked_for -= 1
-            self._shows.tell_error(error)
+            self._screen.tell_error(error)
 
         in_background(
             "score a run",
@@ -202,7 +194,7 @@ class Watching:
             self._is_scoring = False
             if isinstance(found, Figure):
                 self._known[_key(run)] = found
-                self._shows.show_figures()
+                self._show_figures()
             else:
                 self._keep(run, found)
             self._score_next()
@@ -211,7 +203,7 @@ class Watching:
             self._is_scoring = False
             is_ours = isinstance(error, SearchappError | OSError)
             self._known[_key(run)] = str(error) if is_ours else f"{type(error).__name__}: {error}"
-            self._shows.show_figures()
+            self._show_figures()
             self._score_next()
 
         in_background("score runs", work, scored, failed, self._post)
@@ -220,7 +212,7 @@ class Watching:
         official = found.official
         value = official.values.get(official.measure)
         self._known[_key(run)] = "there is none" if value is None else Figure(official.measure, value)
-        self._shows.show_figures()
+        self._show_figures()
 
 
 def _key(run: KnownRun) -> tuple[Path, str]:

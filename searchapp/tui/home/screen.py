@@ -338,9 +338,11 @@ class HomeScreen(KeyScreen):
         super().__init__(keys, HomeHead(resolution.settings.engine), COLUMNS, ("tasks", "runs"))
         self._resolution = resolution
         self.settings = resolution.settings
-        self.watching = Watching(self, self.settings, folder, self._later)
+        self.watching = Watching(
+            self, self.settings, folder, self._later, self.show_overview, self.show_figures
+        )
         self.opener = Opener(self, self.settings, self._later)
-        self.maker = Maker(self, self.settings, self._later, self.watching.look)
+        self.maker = Maker(self, self.settings, self._later, self.tell_news, self.watching.look)
         self.tasks = TaskRows()
         self.runs = RunRows(self.watching.figure)
         self._details = TextPane(id="details")
