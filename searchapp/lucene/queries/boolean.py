@@ -194,7 +194,7 @@ class Bool(Query):
     # Matching and scoring
 
     def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
-        mask = rows.everything() if among is None else among.copy()
+        mask = rows.reader.everything() if among is None else among.copy()
         # What looks at scores comes last, when it is known which documents get that far: first what excludes.
         required = [(clause, False) for clause in (*self.must, *self.filter)]
         excluded = [(clause, True) for clause in self.must_not]
@@ -237,7 +237,7 @@ class Bool(Query):
         if not self.must and not self.filter:
             return self._optional(rows, self.minimum, boost, among)
         if self.should and self.minimum == 0 and all(map(gives_nothing, self.must)):
-            return Scores(self._optional(rows, 0, boost, among).values, rows.everything())
+            return Scores(self._optional(rows, 0, boost, among).values, rows.reader.everything())
         required = self._required(rows, boost, among)
         if not self.should:
             return required
@@ -249,7 +249,7 @@ class Bool(Query):
 
     def _required(self, rows: Rows, boost: np.float32, among: Mask | None) -> Scores:
         if not self.must:
-            return Scores(np.zeros(rows.count, np.float32), rows.everything())
+            return Scores(np.zeros(rows.count, np.float32), rows.reader.everything())
         every = [clause.scores(rows, boost, among) for clause in self.must]
         if len(every) == 1:
             return every[0]

@@ -33,7 +33,7 @@ from searchapp.lucene.queries.query import (
     require_few,
     rewrite,
 )
-from searchapp.lucene.queries.scores import Rows, Scores, restricted
+from searchapp.lucene.queries.scores import Doubles, Rows, Scores, restricted
 from searchapp.lucene.similarity import ONE, Float32s
 from searchapp.model import Explanation
 
@@ -178,7 +178,6 @@ class FunctionScore(Query):
         return found
 
 
-Doubles = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 MODIFIERS: dict[str, Callable[[Doubles], Doubles]] = {

@@ -33,7 +33,7 @@ class MatchAll(Leaf):
         return np.flatnonzero(reader.everything()).astype(np.int32)
 
     def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
-        return rows.everything()
+        return rows.reader.everything()
 
     def described(self, schema: Schema) -> str:  # noqa: ARG002
         return "*:*"

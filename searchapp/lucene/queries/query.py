@@ -250,6 +250,9 @@ class Leaf(Query):
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
         yield self, boost
 
+    def rewritten(self) -> Query:
+        return self
+
     @abstractmethod
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         """The documents that match, in any order; a document may come several times."""

@@ -118,10 +118,6 @@ class Rows:
         """The number of documents that the rows are of."""
         return self.reader.count
 
-    def everything(self) -> Mask:
-        """Marks of all of them that count."""
-        return self.reader.everything()
-
     def kept(self, key: Hashable, compute: Callable[[], Row]) -> Row:
         """The row of a leaf that is no term, computed where it is not known."""
         row = self._others.get(key)

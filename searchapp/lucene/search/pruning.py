@@ -17,7 +17,7 @@ import ctypes
 import struct
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -129,11 +129,6 @@ class Marks:
         self._maps: OrderedDict[Hashable, NDArray[np.uint8]] = OrderedDict()
         self._searched: dict[Hashable, int] = {}
         self._rooms: NDArray[np.uint8] | None = None
-
-    @property
-    def known(self) -> Mapping[Hashable, NDArray[np.uint8]]:
-        """What is marked now."""
-        return self._maps
 
     def address(self, term: _Term) -> int:
         """Where those of a term are, 0 if there are none."""

@@ -106,16 +106,13 @@ def best(scores: Scores, ranks: Numbers, size: int) -> NDArray[np.intp]:
     candidates = promising(scores.values, size)
     if candidates is None:
         candidates = _sufficient(scores, size)
-    return candidates[first(scores.values[candidates], ranks[candidates], size)]
-
-
-def first(values: Float32s, ranks: Numbers, size: int) -> NDArray[np.intp]:
-    """The places of the first `size` of some scores, none of them negative, best first, as `best` has them."""
-    keys = (_LARGEST_BITS - values.view(np.int32).astype(np.int64)) << 32 | ranks
+    keys = (_LARGEST_BITS - scores.values[candidates].view(np.int32).astype(np.int64)) << 32 | ranks[
+        candidates
+    ]
     if len(keys) <= size:
-        return keys.argsort()
+        return candidates[keys.argsort()]
     chosen = np.argpartition(keys, size)[:size]
-    return chosen[keys[chosen].argsort()]
+    return candidates[chosen[keys[chosen].argsort()]]
 
 
 def behind(scores: Scores, ranks: Numbers, score: float, place: int) -> Scores:

@@ -463,7 +463,7 @@ def test_what_a_large_batch_needs_is_marked_for_its_processes(
     bodies = [body(match("abcg"[number % 3 :]), 5) for number in range(embedded_index.FIRST_OF_LARGE + 9)]
     bodies[3] = body(fields("bce"), 5)
     assert list(index.search(bodies)) == [hits for one in bodies for hits in indexes["random"].search([one])]
-    assert {("text", "b"), ("text", "c")} <= set(index._searchers[0].pruner._marks.known)
+    assert {("text", "b"), ("text", "c")} <= set(index._searchers[0].pruner._marks._maps)
     bodies[5] = body({"bool": {"should": [match("abc", boost=1e38)], "boost": 1e38}})
     with pytest.raises(QueryRefused) as refused:
         list(index.search(bodies))
@@ -479,8 +479,8 @@ def test_memory_for_marks_is_bounded(functions: None, indexes: dict[str, Embedde
             found, expected = answers(index, match([word, "a"]), 5, pruner)
             assert found == expected
         pruner.prepare([index._bodies.read(body(match("abcd"))).query] * pruning.REPEATED)
-    assert len(pruner._marks.known) == 2
-    assert len({marks.ctypes.data for marks in pruner._marks.known.values()}) == 2
+    assert len(pruner._marks._maps) == 2
+    assert len({marks.ctypes.data for marks in pruner._marks._maps.values()}) == 2
 
 
 def test_memory_for_terms_at_hand_is_bounded(
