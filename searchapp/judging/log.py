@@ -27,9 +27,8 @@ from types import TracebackType
 from searchapp.config.settings import addresses_in
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import beside, reason, sync_folder
-from searchapp.judging.event_log import EventLog
+from searchapp.judging.event_log import EventLog, NotSaved, Stored, checked
 from searchapp.judging.events import Event
-from searchapp.judging.store import NotSaved, Stored, checked
 from searchapp.text import counted
 
 

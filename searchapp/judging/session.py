@@ -23,6 +23,7 @@ from itertools import chain
 
 from searchapp.errors import SearchappError
 from searchapp.judging.assignment import shuffled
+from searchapp.judging.event_log import NotSaved
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.judgments import (
     Judgment,
@@ -38,7 +39,6 @@ from searchapp.judging.judgments import (
 )
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.snapshot import compact
-from searchapp.judging.store import NotSaved
 from searchapp.judging.team import Synchronizer
 
 

@@ -19,9 +19,9 @@ from searchapp.engines.elasticsearch import judgments as module
 from searchapp.engines.elasticsearch.judgments import JudgmentIndex
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable, UsageError
 from searchapp.judging import team as shared
+from searchapp.judging.event_log import NotSaved
 from searchapp.judging.events import Action, Author, Channel, Event, Kind
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.store import NotSaved
 from searchapp.judging.team import EventIndex, Exchanged, IndexState, Synchronizer, synchronize
 from tests.profile import FULL
 from tests.programs import Program

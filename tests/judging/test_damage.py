@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import SearchappError
+from searchapp.judging.event_log import COLUMNS
 from searchapp.judging.events import Action, Author, Event, Kind
 from searchapp.judging.judgments import View, judged
 from searchapp.judging.log import JudgmentLog, Window, verify
-from searchapp.judging.store import COLUMNS
 from tests.profile import FULL
 
 FLIPS = 340 if FULL else 40

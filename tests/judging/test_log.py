@@ -15,9 +15,9 @@ from threading import Barrier
 import pytest
 
 from searchapp.errors import DataError
+from searchapp.judging.event_log import NotSaved
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.log import JudgmentLog, verify
-from searchapp.judging.store import NotSaved
 from tests.profile import FULL
 from tests.programs import Program
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from searchapp.errors import SearchappError
+from searchapp.judging.event_log import NotSaved
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument
-from searchapp.judging.store import NotSaved
 from searchapp.tui.judge.prompts import JudgePrompts
 from searchapp.tui.kit import prompts
 from tests.tui.conftest import Judging, typing

@@ -11,10 +11,10 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
+from searchapp.judging.event_log import NotSaved
 from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
-from searchapp.judging.store import NotSaved
 from searchapp.tui.judge.panes import Finder
 from searchapp.tui.judge.screen import JudgeScreen
 from tests.tui.conftest import PATIENCE_SECONDS, Judging, drive, settled, text_of

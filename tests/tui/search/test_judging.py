@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from searchapp.judging.event_log import NotSaved
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
-from searchapp.judging.store import NotSaved
 from searchapp.tui.kit import judging as judging_module
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import drive, question, text_of, until

@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from searchapp.app.inspection.topics import MissedGold, RunTopics
 from searchapp.app.topic_figures import Figures, Order
 from searchapp.errors import EngineUnreachable
+from searchapp.judging.event_log import NotSaved
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.store import NotSaved
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.tui.gold import actions
 from searchapp.tui.gold import screen as screen_module
