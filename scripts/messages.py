@@ -18,36 +18,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "searchapp"
 
-SAYING = frozenset(
-    {
-        *("add", "note", "bad", "wrong", "warn", "warning", "say", "_say", "tell", "complain", "print_lines"),
-        *(
-            "notify",
-            "ask",
-            "confirm",
-            "choose",
-            "prompt",
-            "not_supported",
-            "start",
-            "phase",
-            "task",
-            "Choose",
-            "Words",
-        ),
-        *(
-            "Help",
-            "Option",
-            "Argument",
-            "Typer",
-            "Check",
-            "KeyAction",
-            "Foreign",
-            "Failure",
-            "entitle",
-            "entered",
-        ),
-    }
-)
+SAYING = {
+    "add", "note", "bad", "wrong", "warn", "warning", "say", "_say", "tell", "complain", "print_lines",
+    "notify", "ask", "confirm", "choose", "prompt", "not_supported", "start", "phase", "task", "Choose",
+    "Words", "Help", "Option", "Argument", "Typer", "Check", "KeyAction", "Foreign", "Failure",
+    "entitle", "entered",
+}  # fmt: skip
 """The functions, methods and classes whose arguments people read."""
 
 

@@ -25,20 +25,9 @@ ORDER = [{"_score": "desc"}, {"id": "asc"}]
 DEEPEST = 4
 
 KINDS = {
-    *(
-        "match",
-        "multi_match",
-        "match_phrase",
-        "term",
-        "terms",
-        "range",
-        "exists",
-        "prefix",
-        "ids",
-        "match_all",
-    ),
-    *("match_none", "bool", "dis_max", "constant_score", "boosting", "function_score"),
-}
+    "match", "multi_match", "match_phrase", "term", "terms", "range", "exists", "prefix", "ids",
+    "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting", "function_score",
+}  # fmt: skip
 """The names of the queries."""
 
 # fmt: off
