@@ -69,8 +69,8 @@ class Difference:
     said: str
 
 
-class Engines:
-    """Both engines, with a prefix of their own; to be closed."""
+class EnginePair:
+    """Both engines, with a home folder and a prefix of their own; to be closed."""
 
     def __init__(self, server: Server) -> None:
         self._folder = TemporaryDirectory(prefix="searchapp-search-")
@@ -79,10 +79,23 @@ class Engines:
         self._server = server
         self._elasticsearch = ElasticsearchEngine.connect(self._settings)
         self._is_older = Answering(self._elasticsearch.info().version).is_older
+        self._embedded = EmbeddedEngine.at(self._settings)
+
+    def close(self) -> None:
+        self._elasticsearch.close()
+        self._embedded.close()
+        self._server.delete_indices(self._prefix)
+        self._folder.cleanup()
+
+
+class Engines(EnginePair):
+    """Both engines, which are asked random bodies on random documents."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server)
         self._as_there = ExitStack()
         if self._is_older:
             self._as_there.enter_context(older.rewriting())
-        self._embedded = EmbeddedEngine.at(self._settings)
         self._built = 0
         self._kept: list[Document] = []
         self._in_segments = ""
@@ -90,10 +103,7 @@ class Engines:
 
     def close(self) -> None:
         self._as_there.close()
-        self._elasticsearch.close()
-        self._embedded.close()
-        self._server.delete_indices(self._prefix)
-        self._folder.cleanup()
+        super().close()
 
     def differences(self, case: Case) -> Iterator[Difference]:
         """What differs in a case: its mapping, its documents, or the answers to its bodies."""

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import searchapp
 from searchapp import tasks
 from searchapp.app.index import index_task, open_index
 from searchapp.app.search import Searcher, SearchRequest
-from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine
-from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.client import Server as Answering
-from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import SearchappError
 from searchapp.formats.problems import Problems
 from searchapp.progress import Silent
@@ -29,6 +23,7 @@ from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Collection, Task
 from tests.search.comparing import unordered
 from tests.search.drawing import Draw
+from tests.search.queries import EnginePair
 from tests.search.reducing import smallest
 from tests.server.rest import Server
 
@@ -178,28 +173,19 @@ def _sample(name: str) -> tuple[Task, Vocabulary]:
     return task, Vocabulary.of(task, task.collection(SAMPLES / name))
 
 
-class Both:
+class Both(EnginePair):
     """The samples on both engines; to be closed."""
 
     def __init__(self, server: Server) -> None:
-        self._folder = TemporaryDirectory(prefix="searchapp-typed-")
-        self._prefix = f"typed-{secrets.token_hex(4)}"
-        settings = Settings(home=Path(self._folder.name), url=server.url, index_prefix=self._prefix)
-        self._server = server
-        self._engines: list[Engine] = [EmbeddedEngine.at(settings), ElasticsearchEngine.connect(settings)]
-        self._is_older = Answering(self._engines[1].info().version).is_older
+        super().__init__(server)
         self._searchers: dict[str, tuple[Searcher, ...]] = {}
-
-    def close(self) -> None:
-        for engine in self._engines:
-            engine.close()
-        self._server.delete_indices(self._prefix)
-        self._folder.cleanup()
 
     def searchers(self, name: str) -> tuple[Searcher, ...]:
         """The searchers of a task whose sample is indexed, that of the embedded engine first."""
         if name not in self._searchers:
-            self._searchers[name] = tuple(self._searcher(name, engine) for engine in self._engines)
+            self._searchers[name] = tuple(
+                self._searcher(name, engine) for engine in (self._embedded, self._elasticsearch)
+            )
         return self._searchers[name]
 
     def _searcher(self, name: str, engine: Engine) -> Searcher:
