@@ -242,46 +242,41 @@ CUT_OFF = CutOff(share=0.65, most=3)
 """How much of a ranking is the answer; see docs/smart-relations.md for the choice."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeBase:
-    """What the two tasks differ in.
+ReadVocabulary = Callable[[Path, Problems], Iterator[Document]]
 
-    `key` is how files and scorer call the knowledge base, `name` how people do. With `slots` the gold has slots of
-    interchangeable relations.
+
+def task(key: str, name: str, read_vocabulary: ReadVocabulary, *, slots: bool) -> Task:
+    """The task for one knowledge base: `key` is how files and scorer call it, `name` how people do.
+
+    With `slots` the gold has slots of interchangeable relations.
     """
-
-    key: str
-    name: str
-    read_vocabulary: Callable[[Path, Problems], Iterator[Document]]
-    slots: bool
-
-
-def task(base: KnowledgeBase) -> Task:
-    """The task for one knowledge base."""
-    scorer = RelationScorer(base.key, CUT_OFF, splits.in_split)
+    scorer = RelationScorer(key, CUT_OFF, splits.in_split)
     info = TaskInfo(
-        name=f"smart-relations-{base.key}",
-        title=f"Relation prediction for questions over {base.name} (SMART 2021)",
-        about=f"For a question, find the relations of {base.name} that lead to its answer.",
+        name=f"smart-relations-{key}",
+        title=f"Relation prediction for questions over {name} (SMART 2021)",
+        about=f"For a question, find the relations of {name} that lead to its answer.",
         mapping="relations",
         examples_mapping="questions",
         splits=(*splits.FOLD_NAMES, TEST),
         default_recipe="neighbours",
         default_depth=100,
         official_measure="F1",
-        official_file=f"smart-2021-rl-{base.key}-predictions.json",
+        official_file=f"smart-2021-rl-{key}-predictions.json",
         measures=("AP", "RR", "R@1", "R@2", "R@5", "R@10", "R@50", "R@100"),
         grades=("not the relation", "the relation"),
     )
-    return shipped(info, partial(RelationsCollection, info, base), RelationsFormat(info, base, scorer))
+    collection = partial(RelationsCollection, info, key, read_vocabulary, slots)
+    return shipped(info, collection, RelationsFormat(info, slots, scorer))
 
 
 class RelationsCollection(FoldFiles):
     """A vocabulary, a train file and a test file, with gold (`test`) or without (`test-questions`)."""
 
-    def __init__(self, info: TaskInfo, base: KnowledgeBase, folder: Path) -> None:
+    def __init__(
+        self, info: TaskInfo, key: str, read_vocabulary: ReadVocabulary, slots: bool, folder: Path
+    ) -> None:
         def named(what: str) -> Path:
-            return folder / f"smart-2021-rl-{base.key}-{what}.json"
+            return folder / f"smart-2021-rl-{key}-{what}.json"
 
         def file(split: str) -> Path:
             path = named(split)
@@ -289,10 +284,10 @@ class RelationsCollection(FoldFiles):
 
         vocabulary = named("relation-vocabulary")
         documents = DocumentSource(
-            lambda: [vocabulary], lambda problems: base.read_vocabulary(vocabulary, problems)
+            lambda: [vocabulary], lambda problems: read_vocabulary(vocabulary, problems)
         )
         super().__init__(info, folder, documents, file)
-        self._base = base
+        self._slots = slots
 
     def questions(
         self,
@@ -304,7 +299,7 @@ class RelationsCollection(FoldFiles):
         masked: bool = False,
     ) -> Iterator[Question]:
         known = self.known_ids() if compared else None
-        return read_questions(path, problems, slots=self._base.slots, known=known, gold=gold, masked=masked)
+        return read_questions(path, problems, slots=self._slots, known=known, gold=gold, masked=masked)
 
     def example(self, question: Question) -> Example | None:
         """Each slot has one vote, shared by the relations that may fill it."""
@@ -329,7 +324,7 @@ class RelationsFormat(AnswersFormat[Predictions, RelationsCollection]):
     lack = "it has no good prediction and would score 0"
 
     info: TaskInfo
-    base: KnowledgeBase
+    slots: bool
     scorer: RelationScorer
 
     @property
@@ -348,7 +343,7 @@ class RelationsFormat(AnswersFormat[Predictions, RelationsCollection]):
     def gold(self, grades: Grades, part: Part[RelationsCollection]) -> Mapping[str, Writer]:
         def relations(of_topic: Mapping[str, int]) -> Sequence[str | list[str]]:
             found = [relation for relation, grade in of_topic.items() if grade > 0]
-            return [[relation] for relation in found] if self.base.slots else found
+            return [[relation] for relation in found] if self.slots else found
 
         official = part.collection.official_ids(part.split)
         gold = [
@@ -359,7 +354,7 @@ class RelationsFormat(AnswersFormat[Predictions, RelationsCollection]):
         return {path.name: json_writer(gold)}
 
 
-TASK_DBPEDIA = task(KnowledgeBase("dbpedia", "DBpedia", read_dbpedia_vocabulary, slots=True))
+TASK_DBPEDIA = task("dbpedia", "DBpedia", read_dbpedia_vocabulary, slots=True)
 
 
-TASK_WIKIDATA = task(KnowledgeBase("wikidata", "Wikidata", read_wikidata_vocabulary, slots=False))
+TASK_WIKIDATA = task("wikidata", "Wikidata", read_wikidata_vocabulary, slots=False)
