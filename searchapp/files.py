@@ -26,6 +26,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -573,6 +574,22 @@ def _failed(path: Path, error: OSError) -> str:
 
 
 NESTED_TOO_DEEP = "has objects or lists nested more than some 900 deep: flatten them"
+
+
+def distinct_names(paths: Sequence[Path]) -> list[str]:
+    """The paths without the folders that all of them share.
+
+    >>> distinct_names([Path("runs/a/best"), Path("runs/b/best")])
+    ['a/best', 'b/best']
+    """
+    shared = len(shared_parts([path.parent for path in paths]))
+    return [str(Path(*path.parts[shared:])) for path in paths]
+
+
+def shared_parts(folders: Sequence[Path]) -> list[str]:
+    """The parts that several paths begin with."""
+    at_one_place = zip(*(folder.parts for folder in folders), strict=False)
+    return [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, at_one_place)]
 
 
 def without_nan(value: Any, instead: str | None) -> Any:

@@ -40,6 +40,7 @@ from searchapp.evaluation.base import Breakdown, Row
 from searchapp.evaluation.measures import require_measures
 from searchapp.evaluation.overlap import overlap
 from searchapp.evaluation.significance import PERMUTATIONS, SEED, mean, paired, solved_by
+from searchapp.files import distinct_names
 from searchapp.formats.problems import some
 from searchapp.judging.judgments import Unjudged
 from searchapp.model import Run
@@ -259,8 +260,6 @@ def _bounds(subject: Subject, judgments: Judgments, source: GoldSource) -> dict[
 
 
 def _with_judged(source: GoldSource) -> GoldSource:
-    from searchapp.app.evaluate import JUDGED
-
     return replace(source, measures=(*source.measures, *JUDGED))
 
 
@@ -406,7 +405,7 @@ def compare_read(
         split=gold.split,
         runs=tuple(
             _described(one, figures, name)
-            for one, figures, name in zip(stored, scored, run_names(request.runs), strict=True)
+            for one, figures, name in zip(stored, scored, distinct_names(request.runs), strict=True)
         ),
         baseline=baseline,
         measures=measures,
@@ -492,15 +491,6 @@ def _described(one: StoredRun, scored: ScoredRun, name: str) -> ComparedRun:
         judged={cut: found.measures.values[cut] for cut in JUDGED if cut in found.measures.values},
         warnings=found.warnings,
     )
-
-
-def run_names(paths: Sequence[Path]) -> list[str]:
-    """What distinguishes the runs: their paths without the folders that all of them share."""
-    shared = 0
-    parts = [path.parts for path in paths]
-    while all(len(one) > shared + 1 for one in parts) and len({one[shared] for one in parts}) == 1:
-        shared += 1
-    return [str(Path(*one[shared:])) for one in parts]
 
 
 def _depth(name: str) -> int:

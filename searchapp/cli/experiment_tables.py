@@ -412,7 +412,7 @@ def trials_table(found: TuneResult) -> Table:
     return Table(
         [
             Column(
-                "trial", ["as it was" if one.number == 0 else str(one.number) for one in best], is_text=True
+                "trial", ["as it was" if one.trial == 0 else str(one.trial) for one in best], is_text=True
             ),
             *(
                 Column(dimension.name, [str(one.set.get(dimension.name, "")) for one in best])

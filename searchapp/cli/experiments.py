@@ -427,7 +427,7 @@ def tune(
         warn(warning)
     for one in found.trials:
         if one.error is not None:
-            warn(f"trial {one.number}, {_set(one)}, failed: {one.error}")
+            warn(f"trial {one.trial}, {_set(one)}, failed: {one.error}")
     if found.reported:
         warn(
             f"{', '.join(found.reported)} is what figures are reported for: those of this recipe there are too good"

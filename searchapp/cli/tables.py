@@ -13,12 +13,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchapp.cli.output import print_json, show, stdout_console
 from searchapp.errors import UsageError
+from searchapp.files import distinct_names, shared_parts
 from searchapp.text import visible, visible_line
 
 if TYPE_CHECKING:
@@ -106,30 +106,37 @@ def print_columns(
     console: Console, first: Column, columns: Sequence[Column], bold: Iterable[int] = ()
 ) -> None:
     """Print a table, the rows of the numbers `bold` in bold type."""
-    from rich.table import Table
-    from rich.text import Text
-
-    strong = set(bold)
     for number, (block, folded) in enumerate(blocks(first, columns, console.width)):
         if number:
             console.print()
-        table = Table(box=None, pad_edge=False, padding=(0, GAP // 2), header_style="bold")
         shown = (first, *block)
         widths = _folded(first, block, console.width) if folded else [column.width for column in shown]
-        for column, width in zip(shown, widths, strict=True):
-            table.add_column(
-                Text(visible(column.heading)),
-                justify="left" if column.is_text else "right",
-                overflow="fold",
-                width=width,
-            )
-        for row in range(len(first.cells)):
-            cells = [
-                Text(visible(column.cells[row]), style=column.styles[row] if column.styles else "")
-                for column in shown
-            ]
-            table.add_row(*cells, style="bold" if row in strong else None)
-        console.print(table)
+        _draw(console, shown, widths, bold)
+
+
+def _draw(
+    console: Console, columns: Sequence[Column], widths: Sequence[int | None], bold: Iterable[int] = ()
+) -> None:
+    """Draw columns of these widths, or as wide as there is room."""
+    from rich import table
+    from rich.text import Text
+
+    strong = set(bold)
+    drawn = table.Table(box=None, pad_edge=False, padding=(0, GAP // 2), header_style="bold")
+    for column, width in zip(columns, widths, strict=True):
+        drawn.add_column(
+            Text(visible(column.heading)),
+            justify="left" if column.is_text else "right",
+            overflow="fold",
+            width=width,
+        )
+    for row in range(len(columns[0].cells)):
+        cells = [
+            Text(visible(column.cells[row]), style=column.styles[row] if column.styles else "")
+            for column in columns
+        ]
+        drawn.add_row(*cells, style="bold" if row in strong else None)
+    console.print(drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +320,7 @@ def headings(evaluations: Sequence[Evaluation]) -> list[str]:
         while len(parts) > 1 and len(str(Path(*parts))) > LONGEST_PATH:
             parts = parts[1:]
         return [f"{Path(*parts)}{counts[0]}"]
-    shared = len(_shared([path.parts[:-1] for path in paths]))
-    short = [f"{Path(*path.parts[shared:])}{count}" for path, count in zip(paths, counts, strict=True)]
+    short = [f"{name}{count}" for name, count in zip(distinct_names(paths), counts, strict=True)]
     sources = [each.source for each in evaluations]
     return short if len(set(short)) == len(set(sources)) else sources
 
@@ -323,13 +329,7 @@ def _path_of(evaluation: Evaluation) -> Path:
     """The path of a run or a file; of several files that of the folder that has them all."""
     if len(evaluation.files) < 2:
         return Path(evaluation.source)
-    return Path(*_shared([Path(file).parent.parts for file in evaluation.files]))
-
-
-def _shared(folders: Sequence[Sequence[str]]) -> list[str]:
-    """The parts that several paths begin with."""
-    at_one_place = zip(*folders, strict=False)
-    return [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, at_one_place)]
+    return Path(*shared_parts([Path(file).parent for file in evaluation.files]))
 
 
 def _breakdown_table(heading: str, breakdown: Breakdown) -> Table:
@@ -482,9 +482,6 @@ def print_table(names: Sequence[str], rows: Iterable[Sequence[str]], left: Seque
     Nothing is cut. Where the terminal is too narrow, texts are folded; where even that is not enough, the table goes
     on below, each part with the first column.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     lines = [[visible_line(cell) for cell in row] for row in rows]
     columns = [
         Column(name, [line[place] for line in lines], is_text=place in left)
@@ -497,14 +494,5 @@ def print_table(names: Sequence[str], rows: Iterable[Sequence[str]], left: Seque
     if is_wide and sum(least) + gaps > console.width:
         print_columns(console, columns[0], columns[1:])
         return
-    table = Table(box=None, pad_edge=False, padding=(0, GAP // 2), header_style="bold")
-    for column in columns:
-        table.add_column(
-            Text(column.heading),
-            justify="left" if column.is_text else "right",
-            overflow="fold",
-            width=column.least_width if is_wide and not column.is_text else None,
-        )
-    for line in lines:
-        table.add_row(*map(Text, line))
-    console.print(table)
+    widths = [column.least_width if is_wide and not column.is_text else None for column in columns]
+    _draw(console, columns, widths)

@@ -75,6 +75,14 @@ class TomlTable:
         self._mistyped(key, f"a whole number from {lowest} {'on' if highest is None else f'to {highest}'}")
         return default
 
+    def truth(self, key: str) -> bool | None:
+        """A value that is true or false, None where it is not there."""
+        value = self._value(key)
+        if isinstance(value, bool | None):
+            return value
+        self._mistyped(key, "true or false")
+        return None
+
     def text_or_whole(self, key: str, default: str | int) -> str | int:
         value = self._value(key)
         if value is None:

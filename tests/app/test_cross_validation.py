@@ -82,7 +82,7 @@ def test_every_task_has_a_value_for_each_solved_topic(
     assert list(values) == [topic for topic in found.topics if topic in values]
     assert len(values) >= 3 and all(0 <= value <= 1 for value in values.values())
     assert sum(found.sizes) == len(found.topics) == len(set(found.topics))
-    assert values == next(found.each([recipe], workers=2)), "the same again"
+    assert values == found.scores(recipe), "the same again"
 
 
 def test_no_topic_is_ranked_by_its_own_answers(validate: Validate, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -232,9 +232,6 @@ class _Ablating:
         self._scoring = {
             split: Scoring(validation.source(split, request.measures)) for split in validation.request.splits
         }
-        self._grades = {
-            split: scoring.grades(self._task, scoring.source) for split, scoring in self._scoring.items()
-        }
 
     def result(self, progress: Progress) -> Ablation:
         """Make and score every variant, and test what each is worse by."""
@@ -316,7 +313,7 @@ class _Ablating:
         variant = Variant(part.kind, part.signal, part.feature, taken.cpu, taken.clock, completed=whole)
         found = []
         for split, scoring in self._scoring.items():
-            grades = self._grades[split]
+            grades = self._validation.grades[split]
             of_split = Run(TAG, tuple(one for topic, one in rankings.items() if topic in grades))
             found.append(scored_rankings(variant.name, of_split, scoring, self._task, grades))
         return variant, _together(found)

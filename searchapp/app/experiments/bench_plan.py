@@ -245,7 +245,7 @@ def _task(
         nearest=table.whole("nearest", 0, 1, DEEPEST) or None,
         hierarchy=None if hierarchy is None else folder / hierarchy,
         knowledge_base=table.text("kb"),
-        lenient=_truth(table, "lenient"),
+        lenient=bool(table.truth("lenient")),
     )
     depth = table.whole("depth", 0, 1, DEEPEST)
     own = table.texts("measures", single=True) or ()
@@ -310,13 +310,6 @@ def _judged(table: TomlTable, folder: Path) -> JudgedGold | None:
         Folding(Rule(rule or Rule.majority), list(annotators) if annotators else None),
         Unjudged(unjudged or Unjudged.nonrelevant),
     )
-
-
-def _truth(table: TomlTable, key: str) -> bool:
-    value = table.raw(key)
-    if not isinstance(value, bool | None):
-        table.wrong("wrong value", f"{key} must be true or false", key)
-    return bool(value)
 
 
 def _group(table: TomlTable, folder: Path) -> Group:

@@ -14,13 +14,12 @@ is left out for them.
 
     with CrossValidation(CrossValidationRequest(task, collection, ("train",)), settings, progress) as validation:
         values = validation.scores(recipe)                     # topic -> value, in the order of the topics
-        for values in validation.each(recipes, workers=2): ... # of several recipes, in their order
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as Some
 from contextlib import ExitStack, closing
 from copy import copy
@@ -42,7 +41,6 @@ from searchapp.files import digest_json, reason
 from searchapp.formats.problems import Problems
 from searchapp.lucene.index.index_settings import Similarities, with_similarities
 from searchapp.model import Example, Ranking, Run, Topic
-from searchapp.processes import spread
 from searchapp.progress import Progress, Silent
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
@@ -53,87 +51,16 @@ from searchapp.tasks.splits import FOLD_COUNT, FOLD_SEED, fold_number
 TAG = "cross-validation"
 
 
-class GoldTopics:
-    """The topics of some splits that have gold, by their splits: `by_split`.
+def run_of_all(rankings: Mapping[str, Ranking], topics: Iterable[str]) -> Run:
+    """Rankings as a run of these topics, for official scorers that stop at a topic without a ranking.
 
-    `measure` is a name that the official scorer or ir-measures knows; without one it is the task's official measure.
+    Such a topic has any of the rankings: its value means nothing.
     """
-
-    def __init__(
-        self, task: Task, collection: Collection, measure: str | None, options: ScorerOptions
-    ) -> None:
-        self.by_split: dict[str, list[Topic]] = {}
-        self._task = task
-        self._collection = collection
-        self._given = measure
-        self._options = options
-        self._grades: dict[str, Grades] = {}
-
-    @property
-    def measure(self) -> str:
-        """The name of the measure, with the cut-off that the official scorer is given."""
-        if self._given is not None:
-            return self._given
-        kind, at, cutoff = self._task.info.official_measure.partition("@")
-        return f"{kind}{at}{self._options.nearest or cutoff}" if at else kind
-
-    def read(self, split: str, problems: Problems, progress: Progress) -> None:
-        """Read the topics of a split that have gold, and the gold; what is wrong in the files goes to `problems`.
-
-        Raises:
-            DataError: the gold is masked, or can't be read.
-        """
-        task, collection = self._task, self._collection
-        if collection.is_masked(split):
-            raise DataError(f"the gold of {split} is masked, so nothing can be validated by it")
-        found = Problems(lenient=problems.lenient)
-        with progress.stage(f"reading {split}") as advance:
-            topics = collection.topics(split, found)
-            advance(len(topics))
-        problems.add_all(found)
-        if found.stopped:
-            return
-        grades = task.official.grades(collection.gold_files(split), Part(collection, split))
-        self._grades[split] = grades
-        self.by_split[split] = [topic for topic in topics if topic.id in grades]
-
-    def values(self, split: str, rankings: Mapping[str, Ranking]) -> dict[str, float]:
-        """The values of a split's topics; those of topics without a ranking mean nothing.
-
-        Raises:
-            UsageError: the measure has no value a topic, or the scorer takes all topics or none.
-            NotScorable: the official scorer refuses the rankings.
-        """
-        task, collection, grades = self._task, self._collection, self._grades[split]
-        ranked = [rankings[topic.id] for topic in self.by_split[split] if topic.id in rankings]
-        if not ranked:
-            return {}
-        lacking = [topic for topic in grades if topic not in rankings]
-        if lacking and task.official.scorer.files_make_one:
-            raise UsageError(
-                f"the scorer of {task.reference} takes all topics of {split} or none: rank all of them"
-            )
-        # The official scorers stop at a topic that has no ranking: any one will do, and its value is left out.
-        run = Run(TAG, (*ranked, *(replace(ranked[0], topic_id=topic) for topic in lacking)))
-        options = replace(self._options, split=split)
-        files = GoldFiles(collection.gold_files(split), options)
-        predictions = task.official.predictions(Submission(run, Part(collection, split), options))
-        scored = official_figures(task.official.scorer, predictions, files)
-        measure = self._given
-        values: Mapping[str, float | None] = scored.official.of_topics(measure)
-        if not values:
-            if measure is None or measure in scored.official.values:
-                raise UsageError(
-                    f"{self.measure} has no value for each topic: choose another one with --measure"
-                )
-            measured = field_figures(scored.rankings, scored.qrels, [measure])
-            values = next(iter(measured.per_topic.values()), {})
-        ids = topic_ids(list(scored.qrels), grades)  # some topics may have no value
-        return {
-            ids.get(name, name): value
-            for name, value in values.items()
-            if value is not None and isfinite(value)
-        }
+    any_ranking = next(iter(rankings.values()))
+    return Run(
+        TAG,
+        tuple(rankings[one] if one in rankings else replace(any_ranking, topic_id=one) for one in topics),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +119,7 @@ Values = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Scoring:
+class SimilarityNumbers:
     """Numbers of similarities that differ from those of the mappings, of the documents and of the solved topics."""
 
     documents: Similarities = field(default_factory=dict)
@@ -204,7 +131,7 @@ class Scoring:
         return digest_json({"documents": self.documents, "examples": self.examples})
 
 
-AS_INDEXED = Scoring()
+AS_INDEXED = SimilarityNumbers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +190,14 @@ class CrossValidation:
         self._settings = settings
         self._problems = Problems(lenient=request.lenient)
         self._open = ExitStack()
-        self._gold = GoldTopics(request.task, request.collection, request.measure, request.options)
+        self._topics: dict[str, list[Topic]] = {}
+        self.grades: dict[str, Grades] = {}
+        """The gold of each split by topic and document."""
         self._other_indexes: dict[str, Index] = {}
         for split in request.splits:
-            self._gold.read(split, self._problems, progress)
+            self._read(split)
         self._problems.raise_if_any(lenient_advice(self._problems))
-        if not any(self._gold.by_split.values()):
+        if not any(self._topics.values()):
             raise DataError(
                 f"{request.collection.folder}: no topic of {', '.join(request.splits)} has gold to validate by"
             )
@@ -295,7 +224,10 @@ class CrossValidation:
     @property
     def measure(self) -> str:
         """The name of the measure, with the cut-off that the official scorer is given."""
-        return self._gold.measure
+        if self.request.measure is not None:
+            return self.request.measure
+        kind, at, cutoff = self.request.task.info.official_measure.partition("@")
+        return f"{kind}{at}{self.request.options.nearest or cutoff}" if at else kind
 
     @property
     def depth(self) -> int:
@@ -316,7 +248,7 @@ class CrossValidation:
     @property
     def topics(self) -> tuple[str, ...]:
         """The ids of the topics that have gold, in the order of their splits and files."""
-        return tuple(topic.id for topics in self._gold.by_split.values() for topic in topics)
+        return tuple(topic.id for topics in self._topics.values() for topic in topics)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -342,7 +274,9 @@ class CrossValidation:
             used += collection.example_files(split)
         return tuple(dict.fromkeys(used))
 
-    def scores(self, recipe: Recipe, only: Some[str] | None = None, scoring: Scoring = AS_INDEXED) -> Values:
+    def scores(
+        self, recipe: Recipe, only: Some[str] | None = None, scoring: SimilarityNumbers = AS_INDEXED
+    ) -> Values:
         """The value of each topic, or of `only` some, under the measure; topics that it leaves out have none.
 
         What a topic's value is does not depend on which others are asked for. With another `scoring` it is what an
@@ -361,13 +295,8 @@ class CrossValidation:
                 rankings |= {one.topic_id: one for one in ranker.rank(wanted, self.depth, TAG)}
         values: dict[str, float] = {}
         for split in self.request.splits:
-            values |= self._gold.values(split, rankings)
+            values |= self._values(split, rankings)
         return {topic: values[topic] for topic in self.topics if topic in values and topic in rankings}
-
-    def each(self, recipes: Sequence[Recipe], workers: int = 1) -> Iterator[Values]:
-        """The scores of several recipes, in their order; `workers` processes change nothing but the time."""
-        self.prepare(recipes)
-        yield from spread(lambda place: self.scores(recipes[place]), range(len(recipes)), workers, worth_it=2)
 
     def prepare(self, recipes: Sequence[Recipe]) -> None:
         """Index the solved topics of each fold if a recipe needs them, so that processes forked later share them."""
@@ -381,7 +310,7 @@ class CrossValidation:
         """The place of the fold that a topic is in."""
         return self._fold_of[topic]
 
-    def _inputs(self, fold: Fold, scoring: Scoring) -> Inputs:
+    def _inputs(self, fold: Fold, scoring: SimilarityNumbers) -> Inputs:
         """What the topics of a fold are ranked by."""
         if scoring == AS_INDEXED:
             return fold.inputs
@@ -416,7 +345,59 @@ class CrossValidation:
         assert mapping is not None  # or nobody would have an index
         return engine.open_like(index.info.name, with_similarities(mapping, numbers))
 
+    def _values(self, split: str, rankings: Mapping[str, Ranking]) -> dict[str, float]:
+        """The values of a split's topics; those of topics without a ranking mean nothing.
+
+        Raises:
+            UsageError: the measure has no value a topic, or the scorer takes all topics or none.
+            NotScorable: the official scorer refuses the rankings.
+        """
+        request, grades = self.request, self.grades[split]
+        task, collection, measure = request.task, request.collection, request.measure
+        ranked = {topic.id: rankings[topic.id] for topic in self._topics[split] if topic.id in rankings}
+        if not ranked:
+            return {}
+        if task.official.scorer.files_make_one and not grades.keys() <= rankings.keys():
+            raise UsageError(
+                f"the scorer of {task.reference} takes all topics of {split} or none: rank all of them"
+            )
+        run = run_of_all(ranked, dict.fromkeys((*ranked, *grades)))
+        options = replace(request.options, split=split)
+        predictions = task.official.predictions(Submission(run, Part(collection, split), options))
+        files = GoldFiles(collection.gold_files(split), options)
+        scored = official_figures(task.official.scorer, predictions, files)
+        values: Mapping[str, float | None] = scored.official.of_topics(measure)
+        if not values:
+            if measure is None or measure in scored.official.values:
+                raise UsageError(
+                    f"{self.measure} has no value for each topic: choose another one with --measure"
+                )
+            measured = field_figures(scored.rankings, scored.qrels, [measure])
+            values = next(iter(measured.per_topic.values()), {})
+        ids = topic_ids(list(scored.qrels), grades)  # some topics may have no value
+        return {
+            ids.get(name, name): value
+            for name, value in values.items()
+            if value is not None and isfinite(value)
+        }
+
     # What there is
+
+    def _read(self, split: str) -> None:
+        """Read the topics of a split that have gold, and the gold."""
+        task, collection = self.request.task, self.request.collection
+        if collection.is_masked(split):
+            raise DataError(f"the gold of {split} is masked, so nothing can be validated by it")
+        found = Problems(lenient=self.request.lenient)
+        with self._progress.stage(f"reading {split}") as advance:
+            topics = collection.topics(split, found)
+            advance(len(topics))
+        self._problems.add_all(found)
+        if not found.stopped:
+            part = Part(collection, split)
+            grades = task.official.grades(collection.gold_files(split), part, self.request.options)
+            self.grades[split] = grades
+            self._topics[split] = [topic for topic in topics if topic.id in grades]
 
     def _opened(self) -> Index:
         task, collection = self.request.task, self.request.collection
@@ -438,7 +419,7 @@ class CrossValidation:
         return index
 
     def _divided(self) -> list[Fold]:
-        topics = [topic for of_split in self._gold.by_split.values() for topic in of_split]
+        topics = [topic for of_split in self._topics.values() for topic in of_split]
         solved = self._solved({topic.id for topic in topics})
         count = self.request.folds or (FOLD_COUNT if len(topics) >= FEW else len(topics))
         if not any(topic.id in solved for topic in topics):

@@ -14,7 +14,7 @@ from typing import Any
 
 from searchapp.app.comparison import Scoring, measure_names, scored_rankings
 from searchapp.app.evaluate import GoldSource
-from searchapp.app.experiments.cross_validation import CrossValidation, CrossValidationRequest
+from searchapp.app.experiments.cross_validation import CrossValidation, CrossValidationRequest, run_of_all
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.measures import require_measures
@@ -131,7 +131,7 @@ class _Learning:
         self._task, collection = validation.request.task, validation.request.collection
         (self._split,) = validation.request.splits
         self._scoring = Scoring(validation.source(self._split, request.measures))
-        self._gold = self._scoring.grades(self._task, self._scoring.source)
+        self._gold = validation.grades[self._split]
         topics = {topic.id: topic for fold in validation.folds for topic in fold.topics}
         # In the order of their file, whatever the folds are.
         self._topics = [topics[topic] for topic in validation.topics]
@@ -245,12 +245,7 @@ class _Learning:
     def _values(self, sample: Sequence[Topic], advance: Advance) -> Values:
         """The value of each scored topic where a sample is judged."""
         rankings = {one.topic_id: one for one in self._ranked(sample)}
-        # The official scorers stop at a topic that has no ranking: any one will do, and its value is left out.
-        filler = next(iter(rankings.values()))
-        run = Run(
-            TAG,
-            tuple(rankings.get(topic.id, replace(filler, topic_id=topic.id)) for topic in self._topics),
-        )
+        run = run_of_all(rankings, [topic.id for topic in self._topics])
         name = counted(len(sample), "judged topic")
         scored = scored_rankings(name, run, self._scoring, self._task, self._gold)
         names = measure_names([scored], self._request.measures)

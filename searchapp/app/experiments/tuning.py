@@ -21,6 +21,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ import searchapp
 from searchapp.app.experiments.cross_validation import (
     CrossValidation,
     CrossValidationRequest,
-    Scoring,
+    SimilarityNumbers,
     is_training,
     training_splits,
 )
@@ -75,7 +76,7 @@ class Trial:
     """A recipe and the similarities of the indexes, with the values of a trial."""
 
     recipe: Recipe
-    scoring: Scoring
+    scoring: SimilarityNumbers
 
 
 class TunableNames:
@@ -123,7 +124,7 @@ class TunableNames:
         recipe = recipes.load(self._book, self.recipe.name, {**self._overrides, **of_recipe})
         return Trial(recipe, self._scoring(of_parts))
 
-    def mappings_of(self, scoring: Scoring) -> dict[str, dict[str, Any]]:
+    def mappings_of(self, scoring: SimilarityNumbers) -> dict[str, dict[str, Any]]:
         """The mappings with these similarities, of those that differ."""
         numbers: dict[str, Similarities] = {MAPPING: scoring.documents}
         if not self._alike:
@@ -132,9 +133,9 @@ class TunableNames:
             part: with_similarities(self.mappings[part], found) for part, found in numbers.items() if found
         }
 
-    def _scoring(self, of_parts: Mapping[str, Similarities]) -> Scoring:
+    def _scoring(self, of_parts: Mapping[str, Similarities]) -> SimilarityNumbers:
         documents = of_parts[MAPPING]
-        return Scoring(documents, documents if self._alike else of_parts[EXAMPLES])
+        return SimilarityNumbers(documents, documents if self._alike else of_parts[EXAMPLES])
 
     def _place(self, name: str) -> tuple[str, list[str], str]:
         """Of which mapping and which of its similarities a name is a number, and of which number."""
@@ -200,7 +201,7 @@ class Tried:
     A trial with an `error` has no figure.
     """
 
-    number: int
+    trial: int
     set: Values
     topics: int
     complete: bool
@@ -211,16 +212,7 @@ class Tried:
 
     def to_json(self) -> dict[str, Any]:
         """As `tune --json` has it."""
-        return {
-            "trial": self.number,
-            "set": dict(self.set),
-            "topics": self.topics,
-            "complete": self.complete,
-            "value": None if self.error else self.value,
-            "interval": None if self.interval is None else asdict(self.interval),
-            "tests": None if self.tests is None else self.tests.to_json(),
-            "error": self.error,
-        }
+        return {**asdict(self), "value": None if self.error else self.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +241,7 @@ class TuneResult:
     @property
     def shipped(self) -> Tried:
         """The recipe as it was."""
-        return next(one for one in self.trials if one.number == SHIPPED)
+        return next(one for one in self.trials if one.trial == SHIPPED)
 
     def provenance(self) -> dict[str, Any]:
         """How the best recipe was found, which its file and the manifests of its runs have."""
@@ -534,11 +526,10 @@ class _Tuning:
                 new = topics - before
                 waiting = [number for number in alive if (number, place) not in log.done]
                 advance(len(alive) - len(waiting))
-                work = _Work(self, None if len(self._rungs) == 1 else frozenset(new))
+                only = None if len(self._rungs) == 1 else frozenset(new)
+                work = partial(self.tried, rung=place, only=only)
                 # In their order, whoever is done first: the log is the same for any number of processes.
-                for done in spread(
-                    work, [(number, place) for number in waiting], self._request.workers, worth_it=2
-                ):
+                for done in spread(work, waiting, self._request.workers, worth_it=2):
                     log.append(done)
                     advance(1)
                 before = topics
@@ -592,16 +583,16 @@ class _Tuning:
         ]
         # Equal figures: the recipe as it was, then what was tried first.
         tried.sort(
-            key=lambda one: (one.error is not None, not one.complete, -one.topics, -one.value, one.number)
+            key=lambda one: (one.error is not None, not one.complete, -one.topics, -one.value, one.trial)
         )
         tested = tuple(
-            self._tested(one, complete[one.number], shipped)
-            if one.number == SHIPPED or (place < TESTED and one.complete)
+            self._tested(one, complete[one.trial], shipped)
+            if one.trial == SHIPPED or (place < TESTED and one.complete)
             else one
             for place, one in enumerate(tried)
         )
         request = self._request
-        best = self._names.trial(self._plan[tested[0].number])
+        best = self._names.trial(self._plan[tested[0].trial])
         return TuneResult(
             request=replace(request, over=self._over),
             measure=self._validation.measure,
@@ -626,7 +617,7 @@ class _Tuning:
 
     def _tested(self, one: Tried, values: Mapping[str, float], shipped: Mapping[str, float]) -> Tried:
         tests = None
-        if one.number != SHIPPED:
+        if one.trial != SHIPPED:
             tests = pair_tests(paired(shipped, values), permutations=PERMUTATIONS, seed=SEED)
         return replace(one, interval=bootstrap_interval(list(values.values())), tests=tests)
 
@@ -645,18 +636,6 @@ class _Tuning:
             best = min(means, key=lambda number: (-means[number], number))
             found += [value for topic, value in complete[best].items() if fold_of(topic) == fold]
         return mean(found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """What a process does with the number of a trial and that of a rung."""
-
-    tuning: _Tuning
-    only: frozenset[str] | None
-
-    def __call__(self, item: tuple[int, int]) -> Done:
-        number, rung = item
-        return self.tuning.tried(number, rung, self.only)
 
 
 NAME = "tuned"
@@ -748,8 +727,8 @@ def _comments(result: TuneResult, out: Path, mappings: Mapping[str, str]) -> Ite
     if result.reported:
         named = ", ".join(result.reported)
         yield f"{named} is what figures are reported for: those of this recipe there are too good."
-    yield f"{result.measure} {first.value:.6f}{_interval(first.interval)}, trial {first.number}."
-    if first.number == shipped.number:
+    yield f"{result.measure} {first.value:.6f}{_interval(first.interval)}, trial {first.trial}."
+    if first.trial == shipped.trial:
         yield "No trial was better than the recipe as it was."
     else:
         yield f"The recipe as it was: {shipped.value:.6f}{_interval(shipped.interval)}."

@@ -386,9 +386,7 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
     elif examples is not None and topics[examples].gold is None:
         root.wrong("missing gold", f"the split {examples} can't be solved examples without gold", "examples")
     recipes = {table.name: table.held for table in root.tables("recipes")}
-    alike = root.raw("topics_are_documents")
-    if not isinstance(alike, bool | None):
-        root.wrong("wrong value", "topics_are_documents must be true or false", "topics_are_documents")
+    alike = root.truth("topics_are_documents")
     described = OwnFile(
         path=path,
         name=name,

@@ -9,12 +9,13 @@ from pathlib import Path
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from searchapp.app.compare import compared_pairs, run_names
+from searchapp.app.compare import compared_pairs
 from searchapp.app.comparison import Comparison, Pair, TopicDifference
 from searchapp.app.inspection.explanation import Explained
 from searchapp.app.inspection.topic_comparison import Comparing, Sorting
 from searchapp.app.inspection.topics import TopicRanking
 from searchapp.config.settings import SPACINGS, Settings
+from searchapp.files import distinct_names
 from searchapp.judging.session import Session
 from searchapp.tui.compare.differences import (
     ComparedRows,
@@ -216,7 +217,7 @@ class CompareScreen(GoldScreen):
         self.order = Sorting.gains
         self.found: Comparison | None = None
         self._pairs = compared_pairs(comparing.request)
-        self._run_names = run_names(comparing.request.runs)
+        self._run_names = distinct_names(comparing.request.runs)
         self._pair = self._pairs[0]
         self._measure_number = 0
         self._at = 1
