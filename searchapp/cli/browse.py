@@ -12,7 +12,7 @@ import typer
 from searchapp.cli.commands import DataOption, command
 from searchapp.cli.judgment_options import AnnotatorOption
 from searchapp.cli.output import DRIVER, IN_BROWSER, has_screen, remark, warn
-from searchapp.config.resolution import Resolution
+from searchapp.config.resolution import Origin, Resolution
 from searchapp.errors import UsageError
 from searchapp.options import argument, flag, option
 
@@ -160,8 +160,6 @@ def _require_ready(
 
 def _flags(resolution: Resolution) -> Iterator[str]:
     """The global options for a window's program: what the environment and the files say, it finds there itself."""
-    from searchapp.config.resolution import Origin
-
     found = resolution.found
     if found["home"].source.origin is Origin.flag:
         yield f"--home={resolution.settings.home}"
@@ -174,7 +172,5 @@ def _flags(resolution: Resolution) -> Iterator[str]:
 
 def _environment(resolution: Resolution) -> Mapping[str, str]:
     """The engine's address, if an option has named it: it may hold a password, and everybody sees command lines."""
-    from searchapp.config.resolution import Origin
-
     of_url = resolution.found["url"]
     return {of_url.setting.variable: resolution.settings.url} if of_url.source.origin is Origin.flag else {}

@@ -12,7 +12,7 @@ from searchapp.cli.output import say, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
-from searchapp.judging.judgments import Folding, Rule, Unjudged
+from searchapp.judging.judgments import Folding, Rule, Unjudged, View, judged
 from searchapp.options import flag, option
 from searchapp.tasks import load
 from searchapp.text import meant
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from searchapp.app.evaluate import GoldSource
     from searchapp.judging.events import Event
-    from searchapp.judging.judgments import View
     from searchapp.judging.log import JudgmentLog
     from searchapp.judging.snapshot import Compact
     from searchapp.judging.team import Synchronizer
@@ -146,7 +145,6 @@ def of_task(log: JudgmentLog, task: str) -> tuple[Compact, View]:
     Raises:
         DataError: there is none.
     """
-    from searchapp.judging.judgments import View
     from searchapp.judging.snapshot import compact
 
     folded = compact(log, task)
@@ -257,8 +255,6 @@ class JudgedOptions:
 
 def judged_grades(settings: Settings, task: str, folding: Folding, log: Path | None) -> Grades:
     """The grades that people have given documents of a task."""
-    from searchapp.judging.judgments import judged
-
     with open_log(settings, log, task) as opened:
         _, view = of_task(opened, task)
         require_known(folding.annotators, view, task)

@@ -25,7 +25,7 @@ from searchapp.cli.output import for_person, print_json, say, warn, warn_of_skip
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError
-from searchapp.formats.problems import some
+from searchapp.formats.problems import Problems, some
 from searchapp.judging.judgments import Folding, Rule
 from searchapp.options import REQUIRED, flag, option
 from searchapp.tasks import load
@@ -130,7 +130,6 @@ def _judged(
     settings: Settings, task: Task, collection: Collection, split: str, folding: Folding, log: Path | None
 ) -> tuple[Example, ...]:
     """The split's topics that people have judged, as solved ones."""
-    from searchapp.formats.problems import Problems
     from searchapp.judging.judgments import judged
 
     with open_log(settings, log, task.name) as opened:
@@ -230,7 +229,6 @@ def train(
     from searchapp.app import models
     from searchapp.app.index import open_index, require_documents
     from searchapp.app.models import last_solved, signal_inputs
-    from searchapp.formats.problems import Problems
 
     loaded = load(task)
     chosen = recipe_of(loaded, recipe, set_)

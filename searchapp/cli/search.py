@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from searchapp.app.saved_searches import KeptSearch
     from searchapp.app.search import Searcher, SearchRequest
     from searchapp.engines.base import Engine
+    from searchapp.model import Explanation
     from searchapp.ranking.highlighting import Span
     from searchapp.ranking.query_language import Filter
     from searchapp.ranking.search_results import SearchResult
@@ -51,8 +52,6 @@ def print_why(found: Why, said: str, about: Mapping[str, object], *, as_json: bo
 
     `about` goes into the JSON document before that.
     """
-    from searchapp.ranking.search_results import shortened
-
     if as_json:
         explanation = found.explanation.to_json() if found.explanation else None
         print_json({**about, **asdict(found), "explanation": explanation})
@@ -70,10 +69,8 @@ def print_why(found: Why, said: str, about: Mapping[str, object], *, as_json: bo
         )
     if found.shares:
         console.print("     How each came about, before it is weighed:")
-    for line in shortened(found.explanation) if found.explanation else ():
-        console.print(
-            f"     {line.value:>10.4f}  {'  ' * line.depth}{visible(line.text)}", markup=False, soft_wrap=True
-        )
+    for line in _explained(found.explanation):
+        console.print(f"     {line}", markup=False, soft_wrap=True)
 
 
 def saved_request(settings: Settings, task: Task, name: str, request: SearchRequest) -> SearchRequest:
@@ -372,9 +369,8 @@ def print_results(results: Sequence[SearchResult], *, full: bool = False) -> Non
         else:
             text, matches = snippet(result.text, result.matches, SNIPPET_CHARACTERS)
         indented(_highlighted(text, matches))
-        if result.explanation is not None:
-            for line in _explained(result):
-                indented(line)
+        for line in _explained(result.explanation):
+            indented(Text(line, style="dim"))
 
 
 def _highlighted(text: str, matches: Sequence[Span]) -> Text:
@@ -387,14 +383,12 @@ def _highlighted(text: str, matches: Sequence[Span]) -> Text:
     return highlighted
 
 
-def _explained(result: SearchResult) -> Iterator[Text]:
-    from rich.text import Text
-
+def _explained(explanation: Explanation | None) -> list[str]:
+    """The lines of an explanation, each part of a score below what it is a part of."""
     from searchapp.ranking.search_results import shortened
 
-    assert result.explanation is not None
-    for line in shortened(result.explanation):
-        yield Text(f"{line.value:>10.4f}  {'  ' * line.depth}{visible(line.text)}", style="dim")
+    lines = [] if explanation is None else shortened(explanation)
+    return [f"{line.value:>10.4f}  {'  ' * line.depth}{visible(line.text)}" for line in lines]
 
 
 def _described_hit(result: SearchResult) -> dict[str, object]:

@@ -29,7 +29,7 @@ from searchapp.engines import judgments_address, open_engine
 from searchapp.errors import DataError, UsageError
 from searchapp.files import whole_file, write_files
 from searchapp.judging.events import Kind
-from searchapp.judging.judgments import Rule
+from searchapp.judging.judgments import Folding, Rule, judged
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 from searchapp.text import counted
@@ -83,7 +83,6 @@ def export(
     from searchapp.formats import trec
     from searchapp.formats.problems import Problems
     from searchapp.judging import exchange
-    from searchapp.judging.judgments import Folding, judged
     from searchapp.tasks.base import Part
     from searchapp.tasks.folders import data_folder
 
