@@ -40,10 +40,9 @@ from searchapp.config.settings import INDEXES, THEMES, Settings
 from searchapp.engines import open_engine
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging import events
-from searchapp.judging.adjudication import Adjudication
 from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import JudgingSession, SeenDocument, Session
+from searchapp.judging.session import Adjudication, JudgingSession, SeenDocument, Session
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
 from searchapp.tasks import load

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.judging.adjudication import Adjudication, disputes
 from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.judgments import Folding
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import SeenDocument, Session
+from searchapp.judging.session import Adjudication, SeenDocument, Session, disputes
 
 
 @pytest.fixture

@@ -24,10 +24,9 @@ import searchapp
 from searchapp.app.inspection.pages import LocalFirst, RunPages
 from searchapp.cli import app as command_line
 from searchapp.config.settings import Settings
-from searchapp.judging.adjudication import Adjudication
 from searchapp.judging.events import Action, Author, Event, Kind
 from searchapp.judging.log import JudgmentLog, Presence
-from searchapp.judging.session import JudgingSession, SeenDocument, Session
+from searchapp.judging.session import Adjudication, JudgingSession, SeenDocument, Session
 from searchapp.progress import Silent
 from searchapp.tasks import load
 from searchapp.tui.adjudicate.screen import AdjudicateApp

@@ -9,12 +9,11 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.inspection.pages import Pages
-from searchapp.judging.adjudication import disputes
 from searchapp.judging.event_log import NotSaved
 from searchapp.judging.events import Action
 from searchapp.judging.judgments import Folding, judged
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import SeenDocument
+from searchapp.judging.session import SeenDocument, disputes
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import OTHER, SAME, AdjudicateScreen
 from searchapp.tui.kit.content import Form

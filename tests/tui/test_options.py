@@ -7,9 +7,8 @@ import io
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.judging.adjudication import Adjudication
 from searchapp.judging.events import Action, Author
-from searchapp.judging.session import SeenDocument, Session
+from searchapp.judging.session import Adjudication, SeenDocument, Session
 from searchapp.model import Option, Topic
 from searchapp.tasks import load
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts

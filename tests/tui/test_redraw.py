@@ -10,9 +10,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from searchapp.judging.adjudication import Adjudication
 from searchapp.judging.events import Action, Author
-from searchapp.judging.session import JudgingSession, SeenDocument, Session
+from searchapp.judging.session import Adjudication, JudgingSession, SeenDocument, Session
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.judging import WorkScreen

@@ -13,11 +13,10 @@ from textual.pilot import Pilot
 
 from scripts.at_rest import still
 from searchapp.config.resolution import resolution
-from searchapp.judging.adjudication import Adjudication
 from searchapp.judging.event_log import NotSaved
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Session
+from searchapp.judging.session import Adjudication, Session
 from searchapp.tasks import load
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.config.screen import ConfigScreen

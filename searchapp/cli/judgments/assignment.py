@@ -61,10 +61,9 @@ def adjudicate(
     question. Without a terminal there are prompts.
     """
     from searchapp.app.sessions import PATIENCE_SECONDS
-    from searchapp.judging.adjudication import Adjudication
     from searchapp.judging.events import Action, Author, Channel
     from searchapp.judging.log import Presence
-    from searchapp.judging.session import Session
+    from searchapp.judging.session import Adjudication, Session
 
     loaded = load(task)
     if not annotator.strip():

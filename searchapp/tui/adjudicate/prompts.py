@@ -8,10 +8,9 @@ from typing import TextIO
 
 from searchapp.app.inspection.pages import Pages
 from searchapp.errors import UsageError
-from searchapp.judging.adjudication import Adjudication, Dispute
 from searchapp.judging.events import Kind, graded
 from searchapp.judging.judgments import Key
-from searchapp.judging.session import Outcome
+from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.tui.kit.content import readable
 from searchapp.tui.kit.pages import said, topic_lines
 from searchapp.tui.kit.prompts import Ask, Conversation, leave_by_prompts

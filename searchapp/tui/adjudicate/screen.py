@@ -13,11 +13,10 @@ from textual.containers import Container, Horizontal, Vertical
 
 from searchapp.app.inspection.pages import Pages
 from searchapp.errors import SearchappError
-from searchapp.judging.adjudication import Adjudication, Dispute
 from searchapp.judging.events import Action, Event, Kind, graded
 from searchapp.judging.judgments import Key, Opinion
 from searchapp.judging.log import Presence
-from searchapp.judging.session import Outcome
+from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.tui.kit import pages
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.judging import WorkApp, WorkScreen
