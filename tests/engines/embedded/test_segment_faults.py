@@ -94,7 +94,7 @@ MANY = 10_000
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("how", ["beside", "merged"] if FULL else ["beside"])
+@pytest.mark.parametrize("how", ["beside", "merged"])
 def test_what_serves_outlives_a_kill_at_any_moment(
     embedded: EmbeddedEngine, tmp_path: Path, folder: Path, how: str
 ) -> None:
