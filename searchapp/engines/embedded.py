@@ -85,10 +85,7 @@ class EmbeddedIndex:
         self._reader = reader
         self._memory = memory
         self._analyzers = analyzers
-        first = reader.parts[0]
-        self._bodies = BodyReader(
-            Parser(reader.schema, analyzers, readers(), lambda query: query.settled(first))
-        )
+        self._bodies = BodyReader(Parser(reader.parts[0], analyzers, readers()))
         self._searchers = [Searcher(part) for part in reader.parts]
         self._emitted = Emitted(analyzers)
         self.is_closed = False

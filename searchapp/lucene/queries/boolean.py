@@ -641,7 +641,9 @@ def read_exists(parser: Parser, content: Any) -> Query:
     name = parameters.name(required(given, "field", "exists"), "`field` of the query `exists`")
     found = parser.field(name)
     below = (
-        [found.name] if found else [field for field in parser.schema.fields if field.startswith(f"{name}.")]
+        [found.name]
+        if found
+        else [field for field in parser.reader.schema.fields if field.startswith(f"{name}.")]
     )
     if not below:
         return MatchNone()

@@ -12,7 +12,8 @@ from searchapp.errors import EngineRefused, Gathering
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.errors import Reported, invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import Field, Schema
+from searchapp.lucene.index.mapping import Field
+from searchapp.lucene.index.reader import IndexReader
 from searchapp.lucene.queries.query import Query, require_few
 
 Reader = Callable[["Parser", Any], Query]
@@ -40,12 +41,11 @@ class Noted:
 
 @dataclass
 class Parser:
-    """Reads queries on the fields of one index."""
+    """Reads queries on the fields of one index, of which `reader` is a part."""
 
-    schema: Schema
+    reader: IndexReader
     analyzers: AnalysisRegistry
     readers: Mapping[str, Reader]
-    settled: Callable[[Query], Query] = lambda query: query  # what the index tells of a query, see `settle`
     _noted: list[Noted] | None = None
     _problems: Gathering | None = None
     _path: list[str] = field(default_factory=list)
@@ -107,7 +107,7 @@ class Parser:
             query = reader(self, content)
         finally:
             self._depth -= 1
-        return query if self._depth else self.settled(query)
+        return query if self._depth else query.settled(self.reader)
 
     def queries(self, bodies: Any, place: str) -> tuple[Query, ...]:
         """One query or several of them; `place` is where they stand in the query that has them, such as `bool.must`.
@@ -143,9 +143,9 @@ class Parser:
         if "*" in name:
             raise unsupported(f"the pattern `{name}` for the names of fields")
         # Names such as `_id` are kept for fields that Elasticsearch adds by itself.
-        if name.startswith("_") and name not in self.schema.fields:
+        if name.startswith("_") and name not in self.reader.schema.fields:
             raise unsupported(f"queries on `{name}`")
-        return self.schema.fields.get(name)
+        return self.reader.schema.fields.get(name)
 
     def terms(self, analyzer: str, text: str) -> list[tuple[int, list[str]]]:
         """The terms that an analyzer makes of a text, by position."""
