@@ -114,6 +114,10 @@ def write(folder: Path, text: str) -> None:
     (folder / "recipes.toml").write_text(f"[x]\n{text}")
 
 
+def beside_direct(table: str) -> str:
+    return f"signals = [{{ signal = 'direct', template = 'plain' }}, {{ signal = {table} }}]"
+
+
 def test_a_template_alone_is_one_direct_signal(my_recipes: Path) -> None:
     loaded = []
     for text in ("template = 'plain'", "signals = [{ signal = 'direct', template = 'plain' }]"):
@@ -157,12 +161,39 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
             "signals = [{ signal = 'labelled', template = 'plain', k = 1, power = 1 }]\ntemplate = 'plain'",
             "begins with labelled, which needs candidates",
         ),
+        (beside_direct("'cosine', kind = 'table'"), "says no lean for 'cosine'"),
+        (beside_direct("'cosine', lean = 0.5"), "has the unknown key 'lean'"),
+        (beside_direct("'expansion', documents = 3, terms = 5"), "has the unknown key 'terms'"),
+        (beside_direct("'expansion', documents = 101"), "grows by 101 documents in 'expansion': 100 can be"),
+        (
+            beside_direct("'labelled', template = 'plain', k = 3, power = 1, position = 1"),
+            "says no within for 'labelled'",
+        ),
+        (
+            beside_direct("'multiclass', cost = 1, fewest = 2, steepness = 8, by_cost = 2"),
+            "has the unknown key 'by_cost'",
+        ),
+        (beside_direct("'popular', window = 10"), "has the unknown key 'window'"),
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_said(my_recipes: Path, text: str, message: str) -> None:
     write(my_recipes, text)
     with pytest.raises((DataError, UsageError), match=message):
         mine("x")
+
+
+def test_what_is_left_out_has_its_default(my_recipes: Path) -> None:
+    write(my_recipes, beside_direct("'multiclass', cost = 2, fewest = 3, steepness = 8, by = 'kind'"))
+    direct, multiclass = mine("x").signals
+    assert (direct.weight, direct.window) == (1.0, resources.recipe_book("mine").depth)
+    of_kind = {"by": "kind", "by_cost": 2.0, "by_steepness": 8.0}
+    assert multiclass.parameters() == {
+        "cost": 2.0,
+        "fewest": 3,
+        "seed": 2021,
+        "steepness": 8.0,
+        **of_kind,
+    }
 
 
 def test_the_general_recipes_that_rank_by_solved_topics_are_known() -> None:

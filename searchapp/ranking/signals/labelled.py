@@ -48,15 +48,7 @@ class Labelled(Voting):
 
     kind: ClassVar[str] = "labelled"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.labels, Need.candidates})
-    listed_first: ClassVar[tuple[str, ...]] = (
-        "query",
-        "k",
-        "power",
-        "position",
-        "within",
-        "place",
-        "candidates",
-    )
+    listed_first: ClassVar[tuple[str, ...]] = ("k", "power", "position", "within", "place", "candidates")
 
     candidates: int | None = whole(
         "how many of the first signal's documents ask; left out: all", default=None
