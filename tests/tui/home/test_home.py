@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -17,10 +16,11 @@ from textual import events
 from searchapp.app import overview, runs
 from searchapp.app.evaluate import GoldSource, evaluate
 from searchapp.config.settings import Settings
-from searchapp.engines import embedded, open_engine
+from searchapp.engines import open_engine
 from searchapp.engines.base import State
 from searchapp.judging.log import JudgmentLog
-from searchapp.model import Document, Hits, Ranking, Run
+from searchapp.lucene.index.writer import IndexWriter
+from searchapp.model import Hits, Ranking, Run
 from searchapp.runs import directory
 from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.screen import ConfigScreen
@@ -118,15 +118,14 @@ class Slow:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.may_go = threading.Event()
         self.read = 0
-        original = embedded._read
+        original = IndexWriter._add
 
-        def slowly(documents: Iterable[Document]) -> Iterator[Document]:
-            for document in original(documents):
-                self.read += 1
-                self.may_go.wait(60)
-                yield document
+        def slowly(writer: IndexWriter, document_id: str, source: dict[str, Any]) -> None:
+            self.read += 1
+            self.may_go.wait(60)
+            original(writer, document_id, source)
 
-        monkeypatch.setattr(embedded, "_read", slowly)
+        monkeypatch.setattr(IndexWriter, "_add", slowly)
         stop = Indexing.stop
 
         def stop_and_go_on(indexing: Indexing) -> None:
