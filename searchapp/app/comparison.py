@@ -237,6 +237,12 @@ class TopicDifferences:
     second: int
     topics: tuple[TopicDifference, ...]
 
+    def ends(self, count: int) -> list[TopicDifference]:
+        """So many topics with the greatest gains and with the greatest losses, the greatest gain first."""
+        gains = [topic for topic in self.topics if topic.difference > 0][:count]
+        losses = [topic for topic in self.topics if topic.difference < 0][-count:]
+        return [*gains, *losses]
+
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
@@ -414,7 +420,7 @@ def _measured(one: Measured, names: Sequence[str]) -> dict[str, Any]:
                 "second": names[pair.second],
                 "only_first": pair.only_first,
                 "only_second": pair.only_second,
-                "tests": pair.tests.to_json(),
+                "tests": asdict(pair.tests),
                 "corrected": {test: asdict(held) for test, held in pair.corrected.items()},
                 "tukey": pair.tukey,
                 "randomised_tukey": pair.randomised_tukey,

@@ -142,9 +142,7 @@ def _doubts_tables(found: Comparison) -> Iterator[Table]:
 def _topics_table(found: Comparison, one: TopicDifferences, count: int) -> Table:
     """The topics of either end with bars, and what became of their relevant documents."""
     first, second = found.runs[one.first].name, found.runs[one.second].name
-    gains = [topic for topic in one.topics if topic.difference > 0][:count]
-    losses = [topic for topic in one.topics if topic.difference < 0][-count:]
-    chosen = [*gains, *losses]
+    chosen = one.ends(count)
     documents = counted(found.depth, "document")
     heading = f"{found.measures[0].name} by topic: {second} less {first}, the first {documents}"
     if not chosen:

@@ -26,8 +26,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -182,10 +182,6 @@ class PairTests:
             "wilcoxon": self.wilcoxon.p,
             "randomisation": self.randomisation.p,
         }
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON has it; what has no value is nan."""
-        return asdict(self)
 
 
 def pair_tests(

@@ -25,8 +25,6 @@ import searchapp
 from searchapp.app.comparison import (
     ComparedBreakdown,
     Comparison,
-    TopicDifference,
-    TopicDifferences,
     number,
     signed,
 )
@@ -154,7 +152,6 @@ def page(report: Report) -> bytes:
         topics=topic_rows(found),
         ranks=ranks_of(report),
         w=wording,
-        ends=ends,
         shortened=shortened,
         ENDS=ENDS,
         MOST_PAIRS=MOST_PAIRS,
@@ -165,13 +162,6 @@ def shortened(text: str) -> str:
     """The beginning of a text, on one line."""
     text = " ".join(text.split())
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
-
-
-def ends(one: TopicDifferences) -> list[TopicDifference]:
-    """The topics of either end, the greatest gain first."""
-    gains = [topic for topic in one.topics if topic.difference > 0][:ENDS]
-    losses = [topic for topic in one.topics if topic.difference < 0][-ENDS:]
-    return [*gains, *losses]
 
 
 def _sections(report: Report) -> list[Section]:

@@ -150,7 +150,7 @@ class Ablation:
                         {
                             "name": variant.name,
                             "figure": figure,
-                            "tests": None if pair is None else pair.tests.to_json(),
+                            "tests": None if pair is None else asdict(pair.tests),
                             "corrected": {} if pair is None else asdict(pair)["corrected"],
                         }
                         for variant, figure, pair in self.rows(measured)
