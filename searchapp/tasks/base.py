@@ -5,7 +5,7 @@
     collection = task.collection(folder)   its documents, topics and gold, in the folder that holds its files
     task.official                          the organisers' file: how it is written, checked and scored
 
-A task is made of these parts; it has no behaviour of its own. docs/architecture.md says what a new one touches.
+A task is made of these parts; it has no behaviour of its own. docs/extending.md says what a new one touches.
 
 `Once` and `DocumentSource` read the files of a collection once for each command, and report their problems to every
 caller. `general` is a query template that needs nothing of a task but text.
