@@ -7,20 +7,19 @@ imported only when the task is loaded. `base` defines a task, `catalogue` lists 
 
 from __future__ import annotations
 
-from importlib import import_module as import_module
-from pathlib import Path as Path
-from typing import TYPE_CHECKING as TYPE_CHECKING
-from typing import cast as cast
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from searchapp.errors import UsageError as UsageError
+from searchapp.errors import UsageError
 from searchapp.tasks.catalogue import MODULES as MODULES
 from searchapp.tasks.catalogue import SAMPLE as SAMPLE
 from searchapp.tasks.catalogue import names as names
 from searchapp.tasks.catalogue import sample_names as sample_names
-from searchapp.text import refused as refused
+from searchapp.text import refused
 
 if TYPE_CHECKING:
-    from searchapp.tasks.base import Task as Task
+    from searchapp.tasks.base import Task
 
 
 def load(name: str) -> Task:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterator as Iterator
-from contextlib import contextmanager as contextmanager
-from functools import cache as cache
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 
-from searchapp.files import reason as reason
-from searchapp.lucene.native import compilation as compilation
+from searchapp.files import reason
+from searchapp.lucene.native import compilation
 
 try:
     _SOURCE = compilation.digest()
