@@ -26,7 +26,6 @@ class Program:
         text: what is run
         arguments: `sys.argv[1:]` of it
         environment: what it finds besides the tests' own
-        terminal: what it reads from and complains to instead of pipes; closed here
     """
 
     def __init__(
@@ -34,15 +33,10 @@ class Program:
         text: str,
         *arguments: object,
         environment: Mapping[str, str] | None = None,
-        terminal: int | None = None,
     ) -> None:
         words = list(map(str, arguments))
         own = {**os.environ, **(environment or {})}
         (into, put), (out, said), (errors, complained) = (os.pipe() for _ in range(3))
-        if terminal is not None:
-            for pipe in (into, complained):
-                os.dup2(terminal, pipe)
-            os.close(terminal)
         streams = [into, said, complained]
         self._wait: Callable[[], int]
         if (server := fork_server()) and not FULL:

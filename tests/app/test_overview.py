@@ -7,13 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from searchapp.app import runs
 from searchapp.app.json_lines import JsonLines
 from searchapp.app.overview import look, look_into
 from searchapp.app.runs import Figures, KnownRun, recent_runs
-from searchapp.cli import app as command_line
 from searchapp.config.settings import Settings
 from searchapp.judging.agreement import judged_in
 from searchapp.judging.events import Author
@@ -22,6 +20,7 @@ from searchapp.judging.session import SeenDocument, Session
 from searchapp.resources import SAMPLES
 from searchapp.runs.directory import FORMAT
 from searchapp.tasks import load, names
+from tests.cli.conftest import EMBEDDED, run_command
 
 TASK = "explanation-2019"
 
@@ -30,14 +29,13 @@ TASK = "explanation-2019"
 def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home folder with the index of a sample, and a run of it beside the folder."""
     home = tmp_path_factory.mktemp("overview") / "home"
-    data = str(SAMPLES / TASK)
+    data = SAMPLES / TASK
     for command in (
         ["index", TASK, "--data", data],
-        ["rank", TASK, "--split", "dev", "--out", str(home.parent / "far" / "dev"), "--data", data],
+        ["rank", TASK, "--split", "dev", "--out", home.parent / "far" / "dev", "--data", data],
     ):
-        environ = {"SEARCHAPP_URL": "", "SEARCHAPP_ENGINE": ""}
-        result = CliRunner().invoke(command_line, [*command, "--home", str(home)], env=environ)
-        assert result.exit_code == 0, result.stderr
+        result = run_command(*command, "--home", home, environment=EMBEDDED)
+        assert result.code == 0, result.stderr
     return home
 
 
@@ -74,7 +72,7 @@ def test_a_task_of_ones_own_is_there_while_its_file_is(tmp_path: Path) -> None:
     own = tmp_path / "own"
     shutil.copytree(SAMPLES / "own", own)
     home = tmp_path / "home"
-    CliRunner().invoke(command_line, ["index", str(own / "cooking.toml"), "--home", str(home)])
+    run_command("index", own / "cooking.toml", "--home", home)
     found = look(Settings(home=home), tmp_path)
     assert found.tasks[-1].task.info.file == own / "cooking.toml"
     (own / "cooking.toml").unlink()

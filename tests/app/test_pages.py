@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import searchapp
 from searchapp.app.index import index_task, open_index
 from searchapp.app.inspection.pages import Pages
 from searchapp.config.settings import Settings
@@ -17,9 +16,10 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.errors import Replaced
 from searchapp.model import Topic
 from searchapp.progress import Silent
+from searchapp.resources import SAMPLES
 from searchapp.tasks import load
 
-SAMPLE = Path(searchapp.__file__).parent / "samples" / "nlps"
+SAMPLE = SAMPLES / "nlps"
 
 
 @pytest.fixture

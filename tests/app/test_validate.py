@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-import searchapp
 from searchapp.app.evaluate import ValidateRequest, validate
 from searchapp.errors import DataError
 from searchapp.evaluation.base import ScorerOptions
+from searchapp.resources import SAMPLES
 from searchapp.tasks import load, names
 from searchapp.tasks.base import Part
 
-SAMPLES = Path(searchapp.__file__).parent / "samples"
 RECORDED = Path(__file__).parents[1] / "fixtures" / "conformance"
 
 NOT_THE_FILE = {

@@ -36,9 +36,18 @@ class Result:
 Cli = Callable[..., Result]
 
 
-def run_command(*arguments: object, environment: Mapping[str, str | None] | None = None) -> Result:
-    """Run a command of searchapp in this process."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
+EMBEDDED: Mapping[str, str | None] = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX")}
+"""The environment of a command that uses the embedded engine, whatever engine the tests use."""
+
+
+def run_command(
+    *arguments: object,
+    typed: str | bytes | None = None,
+    environment: Mapping[str, str | None] | None = None,
+) -> Result:
+    """Run a command of searchapp in this process, with `typed` as its standard input."""
+    words = [str(argument) for argument in arguments]
+    result = CliRunner().invoke(app, words, input=typed, env=environment)
     return Result(result.exit_code, result.stdout, result.stderr)
 
 
@@ -109,9 +118,8 @@ def cli(request: pytest.FixtureRequest) -> Cli:
 def indexed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home folder in which the sample collection of the task nlps is indexed, to copy."""
     home = tmp_path_factory.mktemp("indexed") / "home"
-    elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX")}
-    command = ["index", "nlps", "--data", str(SAMPLE), "--home", str(home)]
-    assert CliRunner().invoke(app, command, env=elsewhere).exit_code == 0
+    done = run_command("index", "nlps", "--data", SAMPLE, "--home", home, environment=EMBEDDED)
+    assert done.code == 0, done.stderr
     return home
 
 
@@ -123,6 +131,14 @@ def indexed(request: pytest.FixtureRequest, cli: Cli, tmp_path: Path) -> Cli:
     else:
         assert cli("index", "nlps", "--data", SAMPLE).code == 0
     return cli
+
+
+@pytest.fixture
+def run(indexed: Cli, tmp_path: Path) -> Path:
+    """A run over the dev split of the sample of nlps."""
+    path = tmp_path / "run"
+    assert indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", path).code == 0
+    return path
 
 
 @pytest.fixture

@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import searchapp
 from searchapp.fetching import sources
-
-SAMPLES = Path(searchapp.__file__).parent / "samples"
+from searchapp.resources import SAMPLES
 
 COLUMNS_OF_2019 = (
     *("questionID", "originalQuestionID", "totalPossiblePoint", "AnswerKey", "isMultipleChoiceQuestion"),

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from searchapp.app.experiments import bench
 from searchapp.app.experiments.bench import BUSY
 from searchapp.app.experiments.bench_result import FILE, BenchResult, read_bench
 from searchapp.app.rank import make_run
-from searchapp.cli import app, experiment_tables
+from searchapp.cli import experiment_tables
 from searchapp.console import HarmlessConsole
 from searchapp.errors import DataError, UsageError
 from searchapp.files import alone_in
@@ -28,7 +27,7 @@ from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.runs import directory
-from tests.cli.conftest import SAMPLES, Cli
+from tests.cli.conftest import EMBEDDED, SAMPLES, Cli, run_command
 from tests.profile import FULL
 from tests.programs import COMMAND, Program
 
@@ -66,12 +65,10 @@ def carried_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here, home = folder / "here", folder / "here" / "home"
     shutil.copytree(SAMPLES / "nlps", here / "data")
     (here / "plan.toml").write_text(PLAN)
-    command = ["bench", "plan.toml", "--home", str(home)]
-    elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX")}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
-        done = CliRunner().invoke(app, command, env=elsewhere)
-    assert done.exit_code == 0, done.stderr
+        done = run_command("bench", "plan.toml", "--home", home, environment=EMBEDDED)
+    assert done.code == 0, done.stderr
     return Path(shutil.copytree(here, folder / "copy"))
 
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-import searchapp
 from searchapp.tasks.base import Part
 from searchapp.text import visible
-from tests.cli.conftest import Cli, official_figures
+from tests.cli.conftest import SAMPLES, Cli, official_figures
 
 pytestmark = pytest.mark.shared_indexes
 
-SAMPLE = Path(searchapp.__file__).parent / "samples" / "checkthat"
+SAMPLE = SAMPLES / "checkthat"
 TRAINING = ["farm_speech", "harbour_mayor", "valley_governors"]
 RECORDED = Path(__file__).parents[1] / "fixtures" / "conformance" / "checkthat"
 CASES = {path.parent.name: json.loads(path.read_text()) for path in sorted(RECORDED.glob("*/case.json"))}

@@ -6,12 +6,10 @@ import hashlib
 import io
 import json
 import os
-import pty
-import select
 import signal
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,7 @@ from searchapp.fetching import download, sources
 from searchapp.fetching.fetch import STAGING
 from tests.cli.conftest import SAMPLE, Cli
 from tests.fetching.server import Fault, FileServer
-from tests.programs import Program
+from tests.terminal import Terminal
 
 BASE = "/data.example/nlps/"
 NAMES = ("knowledge_base.json", "train_set.json", "dev_set.json")
@@ -266,91 +264,65 @@ def test_an_unfinished_download_is_no_data(web: FileServer, offline: Cli, home: 
 
 
 SCRIPT = """
-import sys
+import os, sys
 from pathlib import Path
 from searchapp.fetching import sources
 sources._FILE = Path(sys.argv.pop(1))
+os.dup2(os.open(sys.argv.pop(1), os.O_WRONLY | os.O_CREAT), 1)
 from searchapp.cli import main
 main()
 """
 
 
-class Terminal:
-    """A command in a terminal of its own."""
+@pytest.fixture
+def get(web: FileServer, listed: Path, tmp_path: Path) -> Callable[..., Terminal]:
+    """Runs `data get` in a terminal, with the file `printed` as its standard output."""
+    program = ["-c", SCRIPT, str(listed), str(tmp_path / "printed")]
 
-    def __init__(self, listed: Path, *arguments: object) -> None:
-        self._master, slave = pty.openpty()
-        own = {"TERM": "xterm", "COLUMNS": "100"}
-        self.program = Program(SCRIPT, listed, *arguments, environment=own, terminal=slave)
-        self.shown = ""
+    def started(*arguments: str) -> Terminal:
+        home = tmp_path / "home"
+        return Terminal("data", "get", *arguments, home=home, program=program, SEARCHAPP_DATA_MIRROR=web.url)
 
-    def __enter__(self) -> Terminal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.program.close()
-        os.close(self._master)
-
-    def wait_for(self, text: str) -> None:
-        """Read on until a text has been shown."""
-        while text not in self.shown:
-            assert self._read(), self.shown
-
-    def type(self, text: str) -> None:
-        os.write(self._master, text.encode())
-
-    def end(self) -> int:
-        """The exit code, once everything that was shown has been read."""
-        while self._read():
-            pass
-        return self.program.wait()
-
-    def _read(self) -> bool:
-        ready, _, _ = select.select([self._master], [], [], 30)
-        assert ready, f"nothing more is shown after {self.shown!r}"
-        try:
-            piece = os.read(self._master, 4096)
-        except OSError:  # the other end has gone
-            return False
-        self.shown += piece.decode("utf-8", "replace")
-        return bool(piece)
+    return started
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"])
-def test_a_person_may_say_no(web: FileServer, listed: Path, tmp_path: Path, answer: str) -> None:
-    with Terminal(listed, "data", "get", "nlps", "--home", tmp_path / "home") as terminal:
-        terminal.wait_for("accept these terms? [y/N] ")
-        terminal.type(answer)
-        assert terminal.end() == 1
-    assert terminal.shown.rstrip().endswith("searchapp: the terms were not accepted: nothing was fetched")
+def test_a_person_may_say_no(
+    web: FileServer, get: Callable[..., Terminal], tmp_path: Path, answer: str
+) -> None:
+    with get("nlps") as terminal:
+        terminal.wait_for(r"accept these terms\? \[y/N\] ")
+        terminal.press(answer)
+        assert terminal.wait_for_end() == 1
+    assert terminal.text.rstrip().endswith("searchapp: the terms were not accepted: nothing was fetched")
     assert not web.asked and not (tmp_path / "home").exists()
 
 
-def test_a_person_may_break_off(web: FileServer, listed: Path, tmp_path: Path) -> None:
-    with Terminal(listed, "data", "get", "nlps", "--home", tmp_path / "home") as terminal:
-        terminal.wait_for("accept these terms? [y/N] ")
+def test_a_person_may_break_off(get: Callable[..., Terminal], tmp_path: Path) -> None:
+    with get("nlps") as terminal:
+        terminal.wait_for(r"accept these terms\? \[y/N\] ")
         time.sleep(0.5)  # a signal that comes just before the program begins to wait is not heard
-        terminal.program.send_signal(signal.SIGINT)
-        assert terminal.end() == 130
+        terminal.signal(signal.SIGINT)
+        assert terminal.wait_for_end() == 130
     assert not (tmp_path / "home").exists()
 
 
 def test_a_person_who_says_yes_gets_the_data(
-    web: FileServer, listed: Path, home: Path, tmp_path: Path
+    get: Callable[..., Terminal], home: Path, tmp_path: Path
 ) -> None:
-    with Terminal(listed, "data", "get", "nlps", "--json", "--home", tmp_path / "home") as terminal:
-        terminal.wait_for("accept these terms? [y/N] ")
-        assert "To be used with care." in terminal.shown
-        terminal.type("y\n")
-        assert terminal.end() == 0
-        printed = terminal.program.stdout.read()
-    assert "3 files fetched into" in terminal.shown
+    with get("nlps", "--json") as terminal:
+        terminal.wait_for(r"accept these terms\? \[y/N\] ")
+        assert "To be used with care." in terminal.text
+        terminal.press("y\n")
+        assert terminal.wait_for_end() == 0
+    printed = (tmp_path / "printed").read_text()
+    assert "3 files fetched into" in terminal.text
     assert printed.startswith("{") and json.loads(printed)["folder"] == str(home)
     assert json.loads((home / "fetched.json").read_text())["terms"] == "To be used with care."
 
 
 def test_an_interrupted_download_says_what_is_kept_and_goes_on_from_there(
-    web: FileServer, listed: Path, offline: Cli, tmp_path: Path
+    web: FileServer, get: Callable[..., Terminal], listed: Path, offline: Cli, tmp_path: Path
 ) -> None:
     web.files["/data.example/speeches.zip"] = content = os.urandom(200_000)
     listed.write_text(
@@ -359,16 +331,14 @@ def test_an_interrupted_download_says_what_is_kept_and_goes_on_from_there(
     listed.write_text(listed.read_text().replace("at_most = 100_000", "at_most = 200_000"))
     web.faults["/data.example/speeches.zip"] = [Fault(pause=0.2)]
     folder = tmp_path / "home" / "data" / "checkthat"
-    with Terminal(
-        listed, "data", "get", "checkthat", "--accept-terms", "--home", tmp_path / "home"
-    ) as terminal:
+    with get("checkthat", "--accept-terms") as terminal:
         while not any(part.stat().st_size for part in folder.glob(f"{STAGING}/downloads/*.part")):
             time.sleep(0.01)
-        terminal.program.send_signal(signal.SIGINT)
-        assert terminal.end() == 130
-    assert "have arrived and are kept: the same command resumes" in terminal.shown
-    assert terminal.shown.rstrip().endswith("searchapp: interrupted")
-    assert "Traceback" not in terminal.shown
+        terminal.signal(signal.SIGINT)
+        assert terminal.wait_for_end() == 130
+    assert "have arrived and are kept: the same command resumes" in terminal.text
+    assert terminal.text.rstrip().endswith("searchapp: interrupted")
+    assert b"Traceback" not in terminal.raw
     sources._read.cache_clear()
     result = offline("data", "get", "checkthat", "--accept-terms")
     assert "from an earlier attempt" in result.stderr

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-import searchapp
-from tests.cli.conftest import Cli
+from tests.cli.conftest import SAMPLES, Cli
 
 pytestmark = pytest.mark.shared_indexes
 
-SAMPLES = Path(searchapp.__file__).parent / "samples"
 FACTS, TOPICS = 59, 7
 TASKS = {"explanation-2019": ("MAP", 0.8), "explanation-2021": ("mean NDCG", 0.75)}
 """The official measure, and what every recipe for topics reaches on the sample at least."""

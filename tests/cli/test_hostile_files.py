@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-import searchapp
 from searchapp import resources
-from tests.cli.conftest import SAMPLE, Cli, Result
+from tests.cli.conftest import SAMPLE, SAMPLES, Cli, Result, run_command
 from tests.cli.hostile import damaged
 from tests.profile import FULL
 
-OWN = Path(searchapp.__file__).parent / "samples" / "own"
+OWN = SAMPLES / "own"
 SEED = 20260101
 DAMAGES = 300 if FULL else 6
 CODES = {0, 1, 2, 3, 4}
@@ -81,10 +80,6 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         base = tmp_path_factory.mktemp("prepared")
         scene = base / "scene"
         patch.setenv("SEARCHAPP_HOME", str(scene / "home"))
-        from typer.testing import CliRunner
-
-        from searchapp.cli import app
-
         shutil.copytree(OWN, scene)
         patch.chdir(scene)
         task = scene / "cooking.toml"
@@ -95,8 +90,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (scene / "mapping.json").write_text(json.dumps(mapping, indent=1))
 
         def run(*arguments: str) -> None:
-            result = CliRunner().invoke(app, arguments, input="2\n1\n0\nq\n")
-            assert result.exit_code == 0, (arguments, result.output)
+            result = run_command(*arguments, typed="2\n1\n0\nq\n")
+            assert result.code == 0, (arguments, result.stdout, result.stderr)
 
         nlps = scene / "home/data/nlps"
         shutil.copytree(SAMPLE, nlps)

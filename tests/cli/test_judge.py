@@ -6,32 +6,21 @@ import json
 import shlex
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from searchapp.cli import app
 from searchapp.judging.events import Author, Event
 from searchapp.judging.log import JudgmentLog, Presence
 from searchapp.judging.session import SeenDocument, Session
-from tests.cli.conftest import SAMPLE, Cli
+from tests.cli.conftest import SAMPLE, Cli, Result, run_command
 
 pytestmark = pytest.mark.shared_indexes
 
 CHECKTHAT = SAMPLE.parent / "checkthat"
 
 
-@pytest.fixture
-def run(indexed: Cli, tmp_path: Path) -> Path:
-    path = tmp_path / "run"
-    assert indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", path).code == 0
-    return path
-
-
-def judge(run: Path, *options: object, typed: str, task: str = "nlps") -> Any:
-    arguments = ["judge", task, "--run", run, "--annotator", "ann", "--plain", *options]
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=typed)
+def judge(run: Path, *options: object, typed: str, task: str = "nlps") -> Result:
+    return run_command("judge", task, "--run", run, "--annotator", "ann", "--plain", *options, typed=typed)
 
 
 def events(tmp_path: Path) -> list[Event]:
@@ -41,7 +30,7 @@ def events(tmp_path: Path) -> list[Event]:
 
 def test_judging_through_prompts_writes_the_log(indexed: Cli, run: Path, tmp_path: Path) -> None:
     result = judge(run, typed="1\n0\nu\n/group\nm\nscore\nq\n")
-    assert result.exit_code == 0, result.stderr
+    assert result.code == 0, result.stderr
     assert "saved. " in result.stdout and "documents have these words" in result.stdout
     assert [(event.action.value, event.grade) for event in events(tmp_path)] == [
         ("grade", 1),
@@ -59,9 +48,9 @@ def test_who_judges_is_a_setting_that_the_option_comes_before(
     (tmp_path / "home" / "settings.toml").write_text('annotator = "kim"\n')
     command = ["judge", "nlps", "--run", str(run), "--plain"]
     for options in ([], ["--annotator", "ann"]):
-        assert CliRunner().invoke(app, [*command, *options], input="1\nq\n").exit_code == 0
+        assert run_command(*command, *options, typed="1\nq\n").code == 0
     monkeypatch.setenv("SEARCHAPP_ANNOTATOR", "ben")
-    assert CliRunner().invoke(app, command, input="1\nq\n").exit_code == 0
+    assert run_command(*command, typed="1\nq\n").code == 0
     assert [event.annotator for event in events(tmp_path)] == ["kim", "ann", "ben"]
 
 
@@ -121,7 +110,7 @@ text = "question"
     assert offered() == "7"
     for wrong in ("0", "-1", "some", "1.5"):
         result = judge(run, "--depth", wrong, typed="", task=str(task))
-        assert result.exit_code == 2 and f"--depth {wrong}: give a number from 1 on, or all" in result.stderr
+        assert result.code == 2 and f"--depth {wrong}: give a number from 1 on, or all" in result.stderr
 
 
 def test_a_pool_is_judged_whole(indexed: Cli, run: Path, tmp_path: Path) -> None:
@@ -140,7 +129,7 @@ def test_others_are_hidden_until_one_has_judged_unless_one_wants_to_see_them(
     assert "ben: 1 relevant: by definition" in judge(run, typed="0\n# 1\n1\nq\n").stdout
     assert [event.saw_others for event in events(tmp_path)] == [False, False, True]
     result = judge(run, "--blind", "--see-others", typed="")
-    assert result.exit_code == 2 and "--see-others shows what --blind hides" in result.stderr
+    assert result.code == 2 and "--see-others shows what --blind hides" in result.stderr
 
 
 def test_a_second_window_is_warned_of(run: Path, tmp_path: Path) -> None:
@@ -190,7 +179,7 @@ def test_an_assignment_leaves_the_annotators_topics_in_their_order(run: Path, tm
     first, *_, last = dict.fromkeys(line.split()[0] for line in (run / "run.trec").read_text().splitlines())
     file = assignment(tmp_path / "a.json", topics={"ann": [last, first]})
     result = judge(run, "--assignment", file, "--depth", 1, typed="1\n0\ny\nG\n1\nG\nt\n]\nq\n")
-    assert result.exit_code == 0, result.stderr
+    assert result.code == 0, result.stderr
     assert f"Topic 1 of 2, {last}" in result.stdout and f"Topic 2 of 2, {first}" in result.stdout
     assert "every document of every topic is judged" in result.stdout and "2 assigned" in result.stdout
     assert result.stdout.count(" 1 of 1 judged: ") == 2  # the list of topics
@@ -204,8 +193,8 @@ def test_what_assign_tells_people_to_do_works(indexed: Cli, run: Path, tmp_path:
     )
     (line,) = [line for line in told.stderr.splitlines() if "searchapp judge" in line]
     command = shlex.split(line.partition("   (")[0].replace("DIR", str(run)))
-    result = CliRunner().invoke(app, [*command[1:], "--plain"], input="q\n")
-    assert result.exit_code == 0 and "Topic 1 of 2" in result.stdout
+    result = run_command(*command[1:], "--plain", typed="q\n")
+    assert result.code == 0 and "Topic 1 of 2" in result.stdout
 
 
 def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -> None:
@@ -222,7 +211,7 @@ def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -
     for members, options, code, told in refusals:
         file = assignment(tmp_path / "a.json", **members)
         result = judge(run, "--assignment", file, *options, typed="")
-        assert (result.exit_code, told in result.stderr) == (code, True), result.stderr
+        assert (result.code, told in result.stderr) == (code, True), result.stderr
         assert result.stderr.count("\n") == 1
 
 
@@ -236,15 +225,15 @@ def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -
 )
 def test_requests_that_make_no_sense_are_refused(run: Path, options: list[object], told: str) -> None:
     result = judge(run, *options, typed="")
-    assert result.exit_code == 2 and told in result.stderr
+    assert result.code == 2 and told in result.stderr
 
 
 def test_without_a_run_a_recipe_ranks_now(indexed: Cli, run: Path, tmp_path: Path) -> None:
     rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
     topics = list(dict.fromkeys(row[0] for row in rows))
     command = ["judge", "nlps", "--data", str(SAMPLE), "--annotator", "ann", "--plain"]
-    result = CliRunner().invoke(app, [*command, "--depth", "2"], input="1\n0\nG\n1\nq\n")
-    assert result.exit_code == 0, result.stderr
+    result = run_command(*command, "--depth", 2, typed="1\n0\nG\n1\nq\n")
+    assert result.code == 0, result.stderr
     expected = [
         (topic, row[2], int(row[3]))
         for topic in topics
@@ -253,10 +242,10 @@ def test_without_a_run_a_recipe_ranks_now(indexed: Cli, run: Path, tmp_path: Pat
     ]
     assert [(one.topic_id, one.document_id, one.rank) for one in events(tmp_path)] == expected[:3]
     assert {one.run for one in events(tmp_path)} == {"search bm25"}
-    result = CliRunner().invoke(
-        app, [*command, "--recipe", "neighbours", "--split", "train", "--topic", "601"], input="1\nq\n"
+    result = run_command(
+        *command, "--recipe", "neighbours", "--split", "train", "--topic", "601", typed="1\nq\n"
     )
-    assert result.exit_code == 0, result.stderr
+    assert result.code == 0, result.stderr
     last = events(tmp_path)[-1]
     assert (last.run, last.topic_id, last.rank) == ("search neighbours", "601", 1)
     exported = indexed("judgments", "export", "nlps", "--format", "qrels", "--out", tmp_path / "judged.qrels")
@@ -270,13 +259,13 @@ def test_without_a_run_a_recipe_ranks_now(indexed: Cli, run: Path, tmp_path: Pat
 def test_an_assignment_is_judged_without_a_run_too(indexed: Cli, tmp_path: Path) -> None:
     file = assignment(tmp_path / "a.json", topics={"ann": ["608", "602"]})
     command = ["judge", "nlps", "--data", SAMPLE, "--annotator", "ann", "--plain", "--assignment", file]
-    result = CliRunner().invoke(app, [str(word) for word in command], input="1\nq\n")
-    assert result.exit_code == 0 and "2 assigned" in result.stdout, result.stderr
+    result = run_command(*command, typed="1\nq\n")
+    assert result.code == 0 and "2 assigned" in result.stdout, result.stderr
     assert [one.topic_id for one in events(tmp_path)] == ["608"]
 
 
 def test_what_can_not_be_ranked_now_is_refused(indexed: Cli, run: Path) -> None:
-    assert judge(run, "--recipe", "bm25", typed="").exit_code == 2
+    assert judge(run, "--recipe", "bm25", typed="").code == 2
     for options, told in (
         (["--recipe", "bm26"], "bm25"),
         (["--split", "devv"], "dev"),
@@ -288,7 +277,7 @@ def test_what_can_not_be_ranked_now_is_refused(indexed: Cli, run: Path) -> None:
 
 def test_a_run_of_another_task_is_refused(indexed: Cli, run: Path) -> None:
     result = judge(run, typed="", task="checkthat")
-    assert result.exit_code == 2 and "is a run of the task nlps, not of checkthat" in result.stderr
+    assert result.code == 2 and "is a run of the task nlps, not of checkthat" in result.stderr
 
 
 def test_without_a_terminal_the_screen_is_not_opened(indexed: Cli, run: Path) -> None:
@@ -300,7 +289,7 @@ def test_settings_that_can_not_be_are_told(run: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir(exist_ok=True)
     (tmp_path / "home" / "settings.toml").write_text('[judge.keys]\nfly = "f"\n')
     result = judge(run, typed="")
-    assert result.exit_code == 4 and "has no action 'fly'" in result.stderr
+    assert result.code == 4 and "has no action 'fly'" in result.stderr
 
 
 @pytest.mark.own_indexes

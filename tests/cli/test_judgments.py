@@ -6,13 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from searchapp.cli import app
 from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
-from tests.cli.conftest import SAMPLE, Cli
+from tests.cli.conftest import SAMPLE, Cli, run_command
 
 pytestmark = pytest.mark.shared_indexes
 
@@ -400,16 +398,16 @@ def test_an_annotators_own_grades_are_exported_whatever_was_decided(
 
 @pytest.mark.own_indexes
 def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) -> None:
-    arguments = ["judgments", "adjudicate", TASK, "--log", str(log), "--annotator", "eve", "--plain"]
-    result = CliRunner().invoke(app, arguments, input="1 half of it\n")
-    assert result.exit_code == 0, result.stderr
+    arguments = ["judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve", "--plain"]
+    result = run_command(*arguments, typed="1 half of it\n")
+    assert result.code == 0, result.stderr
     assert "1 of 1. Topic t1" in result.stdout and "saved. decided 1 least relevant: d2" in result.stdout
     assert "the texts of the topics are missing" in result.stderr
     assert "the documents are missing: " in result.stderr
     assert "1 of 1 disputed document is decided" in result.stderr
     again = offline(*arguments)
     assert again.code == 0 and "the only disputed document is decided" in again.stderr
-    named = CliRunner().invoke(app, [*arguments, "--between", "bot", "--between", "ben"], input="q\n")
+    named = run_command(*arguments, "--between", "bot", "--between", "ben", typed="q\n")
     assert (
         "the only disputed document is decided" in named.stderr
     )  # the same document, on which bot differs from ben

@@ -8,12 +8,10 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from searchapp.cli import app
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-from tests.cli.conftest import SAMPLE, Cli
+from tests.cli.conftest import SAMPLE, Cli, run_command
 from tests.judging.test_damage import change
 from tests.judging.test_log import WRITER
 from tests.programs import Program
@@ -119,10 +117,10 @@ def test_who_judges_hears_of_damage_once(offline: Cli, tmp_path: Path) -> None:
     run, log = tmp_path / "run", tmp_path / "judged.sqlite"
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
-    arguments = ["judge", "nlps", "--run", str(run), "--annotator", "ann", "--plain", "--log", str(log)]
-    CliRunner().invoke(app, arguments, input="1\n0\n1\nq\n")
+    arguments = ["judge", "nlps", "--run", run, "--annotator", "ann", "--plain", "--log", log]
+    run_command(*arguments, typed="1\n0\n1\nq\n")
     change(log, "UPDATE events SET grade = 1 WHERE sequence = 2")
-    told = CliRunner().invoke(app, arguments, input="# 2\nq\n")
-    assert told.exit_code == 0
+    told = run_command(*arguments, typed="# 2\nq\n")
+    assert told.code == 0
     assert (told.stderr + told.stdout).count("event 2 is damaged and left out") == 1
     assert "you: " not in told.stdout  # the grade is not shown, nor another one

@@ -15,15 +15,12 @@ from pathlib import Path
 
 import pytest
 
-import searchapp
 from searchapp import tasks
 from searchapp.runs import directory
-from tests.cli.conftest import Cli, Result
+from tests.cli.conftest import SAMPLES, Cli, Result
 from tests.cli.mutations import mutations
 from tests.cli.ranked_samples import SCORED_WITH
 from tests.profile import FULL
-
-SAMPLES = Path(searchapp.__file__).parent / "samples"
 
 SAME_LAYOUT = {
     "nlps/train_set.json": "nlps/dev_set.json",

@@ -7,13 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-import searchapp
-from searchapp.cli import app
-from tests.cli.conftest import SAMPLE, Cli
+from tests.cli.conftest import SAMPLE, SAMPLES, Cli, run_command
 
-OWN = Path(searchapp.__file__).parent / "samples" / "own"
+OWN = SAMPLES / "own"
 
 
 @pytest.fixture
@@ -33,8 +30,8 @@ def test_every_command_copes_with_them(offline: Cli, folder: Path, monkeypatch: 
     judged = folder / "judged.jsonl"
 
     def done(*arguments: object, typed: str | None = None) -> None:
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=typed)
-        assert result.exit_code == 0, (arguments, result.output)
+        result = run_command(*arguments, typed=typed)
+        assert result.code == 0, (arguments, result.stdout, result.stderr)
 
     done("index", "nlps", "--data", data)
     done("search", "nlps", "ring")

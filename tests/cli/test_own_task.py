@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import searchapp
-from tests.cli.conftest import Cli
+from tests.cli.conftest import SAMPLES, Cli
 
-OWN = Path(searchapp.__file__).parent / "samples" / "own"
+OWN = SAMPLES / "own"
 RECIPES = ("bm25", "half", "neighbours", "words")
 
 

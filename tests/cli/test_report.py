@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from searchapp.cli import app
 from searchapp.evaluation.measures import measures_of_curves
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.runs import directory
-from tests.cli.conftest import SAMPLES, Cli
+from tests.cli.conftest import EMBEDDED, SAMPLES, Cli, run_command
 
 pytestmark = pytest.mark.shared_indexes
 
@@ -31,11 +29,10 @@ def prepared(indexed_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """A folder with two runs of the sample of nlps, A and B, and the home folder that they were made with."""
     folder = tmp_path_factory.mktemp("prepared")
     shutil.copytree(indexed_home, folder / "home")
-    elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX")}
     for name, recipe in (("A", "bm25"), ("B", "neighbours")):
         words = ["rank", "nlps", "--split", "dev", "--recipe", recipe, "--out", folder / name]
-        done = CliRunner().invoke(app, [*map(str, words), "--home", str(folder / "home")], env=elsewhere)
-        assert done.exit_code == 0, done.stderr
+        done = run_command(*words, "--home", folder / "home", environment=EMBEDDED)
+        assert done.code == 0, done.stderr
     return folder
 
 

@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from searchapp.cli import app
 from searchapp.engines.elasticsearch import shards
 from searchapp.engines.elasticsearch.rights import ROLES, bodies, lacks
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-from tests.cli.conftest import SAMPLE, Cli, Result
+from tests.cli.conftest import SAMPLE, Cli, Result, run_command
 from tests.profile import FULL
 from tests.server.node import Node
 
@@ -113,9 +111,8 @@ def reading(lab: Lab) -> Iterator[Result]:
     yield lab.cli("search", "nlps", "group", "--json")
     yield ranked(lab, "bm25")
     yield lab.cli("topics", "nlps", "--recipe", "bm25", "--json")
-    arguments = ["judge", "nlps", "--run", str(lab.folder / "run"), "--annotator", "ann", "--plain"]
-    judged = CliRunner().invoke(app, arguments, input="q\n")
-    yield Result(judged.exit_code, judged.stdout, judged.stderr)
+    run = lab.folder / "run"
+    yield run_command("judge", "nlps", "--run", run, "--annotator", "ann", "--plain", typed="q\n")
 
 
 def ranked(lab: Lab, recipe: str) -> Result:

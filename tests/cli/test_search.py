@@ -6,13 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from searchapp.app.saved_searches import KeptSearch, Saved
-from searchapp.cli import app
 from searchapp.config.resolution import resolve
 from searchapp.ranking.query_language import Filter
-from tests.cli.conftest import SAMPLE, Cli, Result
+from tests.cli.conftest import SAMPLE, Cli, Result, run_command
 
 pytestmark = pytest.mark.shared_indexes
 
@@ -34,8 +32,7 @@ def checkthat(offline: Cli) -> Cli:
 
 
 def piped(typed: str | bytes, *arguments: str) -> Result:
-    result = CliRunner().invoke(app, ["search", "nlps", *arguments], input=typed)
-    return Result(result.exit_code, result.stdout, result.stderr)
+    return run_command("search", "nlps", *arguments, typed=typed)
 
 
 def ids(result: Result) -> list[str]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from searchapp.cli import app
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.tui.judge.prompts import JudgePrompts
-from tests.cli.conftest import SAMPLE, Cli
+from tests.cli.conftest import SAMPLE, Cli, Result, run_command
 from tests.server.faults import FaultProxy
 
 
@@ -25,9 +22,8 @@ def run(indexed_server: Cli, tmp_path: Path) -> Path:
     return path
 
 
-def judge(run: Path, name: str, *options: object, typed: str) -> Any:
-    arguments = ["judge", "nlps", "--run", run, "--annotator", name, "--plain", *options]
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=typed)
+def judge(run: Path, name: str, *options: object, typed: str) -> Result:
+    return run_command("judge", "nlps", "--run", run, "--annotator", name, "--plain", *options, typed=typed)
 
 
 def home(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -46,7 +42,7 @@ def test_two_members_judge_and_see_each_other(
 ) -> None:
     first = home(tmp_path, "ann", monkeypatch)
     told = judge(run, "ann", "--shared", typed="1 defines it\n0\nq\n")
-    assert told.exit_code == 0, told.stderr
+    assert told.code == 0, told.stderr
     assert "the team has them in http" in told.stderr and "wait for the cluster" not in told.stdout
     second = home(tmp_path, "ben", monkeypatch)
     told = judge(run, "ben", "--shared", typed="0\n# 1\nq\n")
@@ -93,7 +89,7 @@ def test_a_server_that_is_gone_stops_nobody_who_judges(
     monkeypatch.setenv("SEARCHAPP_URL", fault_proxy.url)
     fault_proxy.answer(503, path="judgments", times=None)
     told = judge(run, "ann", "--shared", typed="1\n0\nq\n")
-    assert told.exit_code == 0 and "saved. " in told.stdout
+    assert told.code == 0 and "saved. " in told.stdout
     assert (
         "2 judgments wait in" in told.stderr and "`searchapp judgments sync` sends what waits" in told.stderr
     )
@@ -196,7 +192,7 @@ def test_judging_for_a_team_without_a_cluster_is_refused(offline: Cli, tmp_path:
     out = tmp_path / "run"
     assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", out).code == 0
     result = judge(out, "ann", "--shared", typed="q\n")
-    assert result.exit_code == 2 and "judgments are shared through an Elasticsearch" in result.stderr
+    assert result.code == 2 and "judgments are shared through an Elasticsearch" in result.stderr
 
 
 # A server that is away
@@ -227,7 +223,7 @@ class Typist:
         self._since = time.monotonic()
         return line
 
-    def judge(self, run: Path, *options: object, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def judge(self, run: Path, *options: object, monkeypatch: pytest.MonkeyPatch) -> Result:
         """Judge as ann."""
         monkeypatch.setattr(JudgePrompts.__init__, "__defaults__", (None, self, None))
         return judge(run, "ann", *options, typed="")
@@ -246,7 +242,7 @@ def test_judging_starts_and_goes_on_without_the_server(
     log = home(tmp_path, "ann", monkeypatch)
     typist = Typist("1", ("0", leave), "1", "0", "q")
     told = typist.judge(run, "--shared", monkeypatch=monkeypatch)
-    assert told.exit_code == 0, told.stderr
+    assert told.code == 0, told.stderr
     assert count(log) == 4
     assert "judgments wait in" in told.stderr and "error" not in told.stdout
     assert "does not have it" not in told.stdout
@@ -257,7 +253,7 @@ def test_judging_starts_and_goes_on_without_the_server(
     begin = time.monotonic()
     again = Typist("1", "q")
     told = again.judge(run, "--shared", monkeypatch=monkeypatch)
-    assert told.exit_code == 0, told.stderr + told.stdout
+    assert told.code == 0, told.stderr + told.stdout
     assert count(log) == 5
     assert told.stderr.count("judging goes on") + told.stderr.count("judging begins") == 1
     print(fault, "whole session:", time.monotonic() - begin)
@@ -270,11 +266,11 @@ def test_judging_starts_without_the_server_from_the_tasks_own_files(
     away.answer(503, times=None)
     log = home(tmp_path, "ann", monkeypatch)
     told = judge(run, "ann", "--shared", typed="1\n0\nq\n")
-    assert told.exit_code == 0, told.stderr
+    assert told.code == 0, told.stderr
     assert count(log) == 2 and "The index does not have it" not in told.stdout
     assert "2 judgments wait in" in told.stderr
     told = judge(run, "ann", typed="1\nq\n")  # without sharing it is not needed either
-    assert told.exit_code == 0 and count(log) == 3
+    assert told.code == 0 and count(log) == 3
 
 
 def test_who_reads_from_the_server_goes_on_when_it_goes_away(
@@ -283,7 +279,7 @@ def test_who_reads_from_the_server_goes_on_when_it_goes_away(
     home(tmp_path, "ann", monkeypatch)
     typist = Typist(("1", lambda: away.answer(503, times=None)), "0", "1", "q")
     told = typist.judge(run, monkeypatch=monkeypatch)
-    assert told.exit_code == 0, told.stderr
+    assert told.code == 0, told.stderr
     assert told.stdout.count("on this machine, from now on") == 1
     assert "error" not in told.stdout and "does not have it" not in told.stdout
 
@@ -295,9 +291,9 @@ def test_documents_of_disputes_come_from_the_files_when_the_server_is_away(
     judge(run, "ann", typed="1\nq\n")
     judge(run, "ben", typed="0\nq\n")
     away.answer(503, times=None)
-    arguments = ["judgments", "adjudicate", "nlps", "--annotator", "kim", "--run", str(run), "--plain"]
-    told = CliRunner().invoke(app, arguments, input="1\nq\n")
-    assert told.exit_code == 0 and "1 of 1 disputed document is decided" in told.stderr
+    arguments = ["judgments", "adjudicate", "nlps", "--annotator", "kim", "--run", run, "--plain"]
+    told = run_command(*arguments, typed="1\nq\n")
+    assert told.code == 0 and "1 of 1 disputed document is decided" in told.stderr
     assert "does not have it" not in told.stdout
 
 
@@ -314,7 +310,7 @@ def test_the_embedded_engine_and_a_cluster_that_is_for_sharing_only(
         if not options:
             monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
         told = judge(out, "ann", "--shared", *options, typed="1\nq\n")
-        assert told.exit_code == 0 and "the team has them in http" in told.stderr
+        assert told.code == 0 and "the team has them in http" in told.stderr
     assert count(log) == 2
     home(tmp_path, "ben", monkeypatch)
     assert server("judgments", "sync", "--json").json["fetched"] == 2

@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 
-import searchapp
 from searchapp.ranking import recipes
 from searchapp.tasks import load
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.shared_indexes
 
-SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASKS = ("smart-relations-dbpedia", "smart-relations-wikidata")
 
 

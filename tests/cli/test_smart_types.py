@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-import searchapp
 from searchapp.tasks import load
-from tests.cli.conftest import Cli
+from tests.cli.conftest import SAMPLES, Cli
 
 pytestmark = pytest.mark.shared_indexes
 
-SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASKS = ("smart-types-dbpedia", "smart-types-wikidata")
 FOLDS = [f"fold{number}" for number in range(5)]
 

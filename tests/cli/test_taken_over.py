@@ -11,12 +11,9 @@ from typing import Any
 
 import pytest
 
-import searchapp
 from searchapp.lucene.index.reader import DirectoryReader
-from tests.cli.conftest import Cli
+from tests.cli.conftest import SAMPLES, Cli
 from tests.engines.embedded.segmented import content
-
-SAMPLES = Path(searchapp.__file__).parent / "samples"
 
 
 @pytest.fixture

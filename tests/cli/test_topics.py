@@ -18,13 +18,6 @@ GOLD = {
 }
 
 
-@pytest.fixture
-def run(indexed: Cli, tmp_path: Path) -> Path:
-    path = tmp_path / "run"
-    assert indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", path).code == 0
-    return path
-
-
 def ranked(run: Path) -> dict[str, list[str]]:
     rankings: dict[str, list[str]] = {}
     for line in (run / "run.trec").read_text().splitlines():

@@ -5,24 +5,14 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytrec_eval
-from typer.testing import CliRunner
 
-from searchapp.cli import app
 from searchapp.judging.log import JudgmentLog
-from tests.cli.conftest import SAMPLE, Cli
+from tests.cli.conftest import SAMPLE, Cli, Result, run_command
 
 pytestmark = pytest.mark.shared_indexes
-
-
-@pytest.fixture
-def run(indexed: Cli, tmp_path: Path) -> Path:
-    path = tmp_path / "run"
-    assert indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", path).code == 0
-    return path
 
 
 @pytest.fixture
@@ -47,9 +37,8 @@ def qrels(tmp_path: Path) -> Path:
     return path
 
 
-def judge(file: Path, *options: object, typed: str = "q\n", task: str = "nlps") -> Any:
-    arguments = ["judge", task, "--run", file, "--annotator", "ann", "--plain", *options]
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=typed)
+def judge(file: Path, *options: object, typed: str = "q\n", task: str = "nlps") -> Result:
+    return run_command("judge", task, "--run", file, "--annotator", "ann", "--plain", *options, typed=typed)
 
 
 def by_trec_eval(run: Path, qrels: Path, *measures: str) -> dict[str, float]:
@@ -71,7 +60,7 @@ def by_trec_eval(run: Path, qrels: Path, *measures: str) -> dict[str, float]:
 
 def test_a_trec_run_is_judged(run: Path, other: Path, tmp_path: Path) -> None:
     told = judge(other, "--data", SAMPLE, typed="1\n0\nq\n")
-    assert told.exit_code == 0, told.stderr
+    assert told.code == 0, told.stderr
     with JudgmentLog(tmp_path / "home" / "judgments.sqlite") as log:
         events = [event for _, event in log.events()]
     assert [event.grade for event in events] == [1, 0]
@@ -84,27 +73,27 @@ def test_a_trec_run_is_judged(run: Path, other: Path, tmp_path: Path) -> None:
 
 def test_searchapps_own_file_is_judged_apart_from_its_directory(run: Path) -> None:
     told = judge(run / "run.trec", "--data", SAMPLE, "--split", "dev")
-    assert told.exit_code == 0 and "nlps dev" in told.stdout
+    assert told.code == 0 and "nlps dev" in told.stdout
 
 
 def test_what_a_trec_run_does_not_say_is_asked_for(run: Path, other: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     told = judge(other, "--data", tmp_path / "empty")
-    assert told.exit_code == 4 and "ranks no topic of nlps in" in told.stderr
+    assert told.code == 4 and "ranks no topic of nlps in" in told.stderr
     assert "--data" in told.stderr and "--split" in told.stderr
     told = judge(other, "--data", SAMPLE, "--split", "train")
-    assert told.exit_code == 4 and "ranks no topic of nlps train in" in told.stderr
+    assert told.code == 4 and "ranks no topic of nlps train in" in told.stderr
     told = judge(tmp_path / "none", "--data", SAMPLE)
-    assert told.exit_code == 2 and "there is no run directory or TREC run" in told.stderr
+    assert told.code == 2 and "there is no run directory or TREC run" in told.stderr
     told = judge(SAMPLE / "dev_set.json", "--data", SAMPLE)
-    assert told.exit_code == 4 and "a TREC run has lines `topic Q0 document rank score tag`" in told.stderr
-    assert judge(run, "--split", "train").exit_code == 2
+    assert told.code == 4 and "a TREC run has lines `topic Q0 document rank score tag`" in told.stderr
+    assert judge(run, "--split", "train").code == 2
 
 
 def test_topics_and_documents_that_the_task_does_not_have_are_told(run: Path, other: Path) -> None:
     other.write_text(other.read_text() + "\nnobody Q0 nothing 0 1 x\n608 Q0 nowhere 0 99999 x\n")
     told = judge(other, "--data", SAMPLE)
-    assert told.exit_code == 0
+    assert told.code == 0
     assert "1 of the 11 topics of" in told.stderr and "2 of 11 documents" in told.stderr
 
 
@@ -113,7 +102,7 @@ def test_an_assignment_says_the_split_of_a_trec_run(run: Path, other: Path, tmp_
     members = {"task": "nlps", "split": "dev", "seed": 0, "shared": [], "topics": {"ann": ["608"]}}
     file.write_text(json.dumps(members))
     told = judge(other, "--data", SAMPLE, "--assignment", file)
-    assert told.exit_code == 0 and "Topic 1 of 1" in told.stdout
+    assert told.code == 0 and "Topic 1 of 1" in told.stdout
 
 
 def test_a_trec_run_gives_the_topics_of_what_is_decided(indexed: Cli, other: Path, tmp_path: Path) -> None:
@@ -125,8 +114,8 @@ def test_a_trec_run_gives_the_topics_of_what_is_decided(indexed: Cli, other: Pat
         assert indexed("judgments", "import", "nlps", file, *options).code == 0
     arguments = ["judgments", "adjudicate", "nlps", "--annotator", "kim", "--log", log, "--run", other,
                  "--data", SAMPLE, "--plain"]  # fmt: skip
-    told = CliRunner().invoke(app, [str(argument) for argument in arguments], input="1\nq\n")
-    assert told.exit_code == 0 and "1 of 1 disputed document is decided" in told.stderr
+    told = run_command(*arguments, typed="1\nq\n")
+    assert told.code == 0 and "1 of 1 disputed document is decided" in told.stderr
 
 
 # Pools
@@ -145,7 +134,7 @@ def test_a_pool_takes_run_directories_and_trec_runs(
     own = [line.split()[2] for line in (run / "run.trec").read_text().splitlines() if line[:4] == "608 "]
     assert set(of_topic) == {*own[:2], "112", "113"} and {of_topic[0], of_topic[1]} == {own[0], "112"}
     assert indexed("runs", "verify", out).code == 0
-    assert judge(out).exit_code == 0
+    assert judge(out).code == 0
 
 
 def test_a_pool_of_trec_runs_alone_needs_their_task(
@@ -163,7 +152,7 @@ def test_a_pool_of_trec_runs_alone_needs_their_task(
     assert result.code == 0, result.stderr
     assert indexed("runs", "verify", out).code == 0
     told = judge(out)
-    assert told.exit_code == 0 and "the index is not the one" not in told.stderr
+    assert told.code == 0 and "the index is not the one" not in told.stderr
     other.write_text(other.read_text() + "\n608 Q0 nothing 0 99999 x\n")
     result = indexed("judgments", "pool", other, "--split", "dev", *where, "--out", tmp_path / "more")
     assert result.code == 0 and "documents (nothing) is not in the index" in result.stderr

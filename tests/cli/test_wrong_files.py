@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import searchapp
 from searchapp import tasks
-from tests.cli.conftest import Cli
-
-SAMPLES = Path(searchapp.__file__).parent / "samples"
+from tests.cli.conftest import SAMPLES, Cli
 
 
 def _split(task: str) -> str:

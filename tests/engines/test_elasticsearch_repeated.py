@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import searchapp
 from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, indexing
 from searchapp.engines.elasticsearch.connection import Connection
@@ -18,6 +17,7 @@ from searchapp.model import Document, Ranking
 from searchapp.ranking import recipes
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.signals.base import Inputs
+from searchapp.resources import SAMPLES
 from searchapp.tasks import load
 from tests.engines.conftest import GROUPS, deleted, match, spec_of, spoil
 from tests.profile import FULL
@@ -25,7 +25,7 @@ from tests.server.faults import FaultProxy
 from tests.server.rest import Server
 
 BULK = r"/_bulk$"
-SAMPLE = Path(searchapp.__file__).parent / "samples" / "nlps"
+SAMPLE = SAMPLES / "nlps"
 REAL_TOPICS = None if FULL else 50
 REAL_EVERY = 1 if FULL else 5
 """Every how many of the real documents one is indexed, in as many requests."""

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from searchapp.app.experiments.bench_result import FILE
-from searchapp.cli import app
 from searchapp.config.settings import DECLARED
+from tests.cli.conftest import run_command
 from tests.report.reading import Reader
 
 PAYLOADS = (
@@ -56,8 +55,8 @@ class Reports:
 
 
 def command(home: Path, *words: object) -> None:
-    done = CliRunner().invoke(app, [*map(str, words), "--home", str(home), "--quiet"])
-    assert done.exit_code == 0, done.stderr
+    done = run_command(*words, "--home", home, "--quiet")
+    assert done.code == 0, done.stderr
 
 
 def _spoil(result: Path) -> None:

@@ -7,10 +7,8 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-import searchapp
 from searchapp import tasks
 from searchapp.app.index import index_task, open_index
 from searchapp.app.search import Searcher, SearchRequest
@@ -20,6 +18,7 @@ from searchapp.formats.problems import Problems
 from searchapp.progress import Silent
 from searchapp.ranking.query_language import BrokenQuery, Fields, Filter, Kind
 from searchapp.ranking.search_results import SearchResult
+from searchapp.resources import SAMPLES
 from searchapp.tasks.base import Collection, Task
 from tests.search.comparing import unordered
 from tests.search.drawing import Draw
@@ -27,7 +26,6 @@ from tests.search.queries import EnginePair
 from tests.search.reducing import smallest
 from tests.server.rest import Server
 
-SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASKS = ("checkthat", "nlps", "smart-types-dbpedia")
 """Samples with fields of values and of numbers, with formulae, and with several texts."""
 

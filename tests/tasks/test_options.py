@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-import searchapp
 from searchapp.formats.problems import Problems
 from searchapp.model import Option, Topic
+from searchapp.resources import SAMPLES
 from searchapp.tasks import load
 from searchapp.tasks.explanation.worldtree import read_options
 
-SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASKS = ["explanation-2019", "explanation-2021"]
 
 

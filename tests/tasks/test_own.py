@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import searchapp
 from searchapp import resources, tasks
 from searchapp.app.comparison import Scoring
 from searchapp.app.evaluate import GoldSource
@@ -15,10 +14,11 @@ from searchapp.app.search import solved_topics
 from searchapp.errors import DataError, InvalidFiles, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.ranking import recipes
+from searchapp.resources import SAMPLES
 from searchapp.tasks.base import OfficialFile, Part, Task
 from searchapp.tasks.folders import data_folder
 
-SAMPLE = Path(searchapp.__file__).parent / "samples" / "own"
+SAMPLE = SAMPLES / "own"
 
 LEAST = 'name = "mine"\n[documents]\nfile = "docs.jsonl"\n'
 

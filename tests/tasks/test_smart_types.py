@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import searchapp
 from searchapp.formats.problems import Problems
+from searchapp.resources import SAMPLES
 from searchapp.tasks import load, splits
 from searchapp.tasks.base import Task
 from searchapp.tasks.smart_types.answers import category_and_type
@@ -14,7 +14,6 @@ from searchapp.tasks.smart_types.task import MEANINGS, OPENINGS
 from searchapp.tasks.smart_types.task import TASK_DBPEDIA as DBPEDIA
 from searchapp.tasks.smart_types.task import TASK_WIKIDATA as WIKIDATA
 
-SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASKS = [DBPEDIA, WIKIDATA]
 
 

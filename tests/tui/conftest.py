@@ -18,11 +18,9 @@ from textual.css.stylesheet import Stylesheet
 from textual.geometry import Region
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
-from typer.testing import CliRunner
 
 import searchapp
 from searchapp.app.inspection.pages import LocalFirst, RunPages
-from searchapp.cli import app as command_line
 from searchapp.config.settings import Settings
 from searchapp.judging.events import Action, Author, Event, Kind
 from searchapp.judging.log import JudgmentLog, Presence
@@ -36,6 +34,7 @@ from searchapp.tui.kit import screen as garbage
 from searchapp.tui.kit.content import Form, Notation, Plain
 from searchapp.tui.kit.screen import KeyApp, KeyScreen
 from searchapp.tui.kit.status import beginning
+from tests.cli.conftest import EMBEDDED, run_command
 from tests.profile import FULL
 
 PATIENCE_SECONDS = 60
@@ -97,20 +96,10 @@ class Prepared:
     @cache  # noqa: B019  # there is one for all tests
     def run(self, task: str) -> Path:
         path = self.home / "runs" / task
-        for command in (["index"], ["rank", "--split", SPLITS[task], "--out", str(path)]):
-            arguments = [
-                command[0],
-                task,
-                "--data",
-                str(SAMPLES / task),
-                *command[1:],
-                "--home",
-                str(self.home),
-            ]
-            result = CliRunner().invoke(
-                command_line, arguments, env={"SEARCHAPP_URL": "", "SEARCHAPP_ENGINE": ""}
-            )
-            assert result.exit_code == 0, result.stderr
+        options = ["--data", SAMPLES / task, "--home", self.home]
+        for command in (["index", task], ["rank", task, "--split", SPLITS[task], "--out", path]):
+            result = run_command(*command, *options, environment=EMBEDDED)
+            assert result.code == 0, result.stderr
         return path
 
 

@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from typer.testing import CliRunner
 
 from searchapp.app.compare import CompareRequest
 from searchapp.app.evaluate import GoldSource, Judgments
 from searchapp.app.inspection.topic_comparison import open_comparing
 from searchapp.app.sessions import grading_session, judged_by_now
-from searchapp.cli import app as command_line
 from searchapp.config.settings import Settings
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging.events import Event
@@ -24,6 +22,7 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.progress import Silent
 from searchapp.tasks.base import Grades
 from searchapp.tui.compare.screen import CompareApp, CompareScreen, compare_screen
+from tests.cli.conftest import EMBEDDED, run_command
 from tests.tui.conftest import SAMPLES, Prepared, press, until
 
 NEAREST = 50
@@ -44,12 +43,9 @@ class Runs:
     @cache  # noqa: B019  # there is one for all tests
     def made(self, recipe: str) -> Path:
         path = self._folder / recipe
-        arguments = ["rank", TASK, "--data", str(SAMPLES / TASK), "--split", "dev", "--recipe", recipe]
-        arguments += ["--out", str(path), "--home", str(self.home)]
-        result = CliRunner().invoke(
-            command_line, arguments, env={"SEARCHAPP_URL": "", "SEARCHAPP_ENGINE": ""}
-        )
-        assert result.exit_code == 0, result.stderr
+        arguments = ["rank", TASK, "--data", SAMPLES / TASK, "--split", "dev", "--recipe", recipe]
+        result = run_command(*arguments, "--out", path, "--home", self.home, environment=EMBEDDED)
+        assert result.code == 0, result.stderr
         return path
 
 

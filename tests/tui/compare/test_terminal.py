@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from typer.testing import CliRunner
-
-from searchapp.cli import app as command_line
 from searchapp.judging.log import JudgmentLog
+from tests.cli.conftest import run_command
 from tests.terminal import Terminal
 from tests.tui.compare.conftest import NEAREST, Runs
 
@@ -38,7 +36,7 @@ def test_runs_are_compared_and_judged_by_keys_alone(runs: Runs, tmp_path: Path) 
 
 
 def test_without_a_terminal_or_beside_a_table_it_is_refused(runs: Runs, tmp_path: Path) -> None:
-    both = [str(runs.made(recipe)) for recipe in ("bm25", "neighbours")]
+    both = [runs.made(recipe) for recipe in ("bm25", "neighbours")]
     for options, said in (
         (["--screen"], "the compare screen needs a terminal: leave --screen out"),
         (
@@ -47,6 +45,6 @@ def test_without_a_terminal_or_beside_a_table_it_is_refused(runs: Runs, tmp_path
         ),
         (["--topic", "1"], "--topic is where the screen begins: give --screen with it"),
     ):
-        done = CliRunner().invoke(command_line, ["--home", str(tmp_path), "compare", *both, *options])
-        assert done.exit_code == 2 and done.stdout == ""
+        done = run_command("--home", tmp_path, "compare", *both, *options)
+        assert done.code == 2 and done.stdout == ""
         assert done.stderr == f"searchapp: {said}\n"

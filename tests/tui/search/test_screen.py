@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from typing import Any, cast
 
 import pytest
 from textual.pilot import Pilot
-from typer.testing import CliRunner
 
 from searchapp.app.search import SearchRequest
-from searchapp.cli import app as command_line
 from searchapp.ranking.query_language import BrokenQuery, Filter
 from searchapp.tui.kit import background
 from searchapp.tui.search import requests as searching_module
 from searchapp.tui.search.choices import Filtering
 from searchapp.tui.search.requests import PAGE, Listing
 from searchapp.tui.search.screen import SearchScreen
+from tests.cli.conftest import run_command
 from tests.tui.conftest import PATIENCE_SECONDS, drive, settled, text_of, until
 from tests.tui.search.conftest import SearchingOn, answered, enter, ids, solved
 
@@ -360,12 +358,10 @@ def test_the_command_that_is_copied_finds_the_same(
         await pilot.press("c")
         (command,) = copied
         _program, *arguments = shlex.split(command)
-        environment = {"SEARCHAPP_HOME": str(searching._prepared.home)}
-        result = CliRunner().invoke(command_line, [*arguments[:1], "--json", *arguments[1:]], env=environment)
-        assert result.exit_code == 0, result.stderr
-        assert [one["id"] for one in json.loads(result.stdout)["hits"]] == ids(screen)[
-            : len(screen.hits.visible_places)
-        ]
+        options = ["--json", "--home", searching._prepared.home]
+        result = run_command(*arguments[:1], *options, *arguments[1:])
+        assert result.code == 0, result.stderr
+        assert [one["id"] for one in result.json["hits"]] == ids(screen)[: len(screen.hits.visible_places)]
         await pilot.press("y")
         result_ = screen.hits.result
         assert result_ is not None and copied[-1] == result_.hit.document_id
