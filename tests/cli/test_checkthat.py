@@ -259,26 +259,6 @@ def test_the_gold_of_a_debate_does_not_change_its_ranking(
     assert ranked("after") == before
 
 
-def test_both_engines_give_the_same_bytes(server: Cli, tmp_path: Path) -> None:
-    for engine in ("embedded", "elasticsearch"):
-        assert server("index", "checkthat", "--data", SAMPLE, "--engine", engine).code == 0
-    for recipe in ("bm25", "neighbours", "best"):
-        for split in ("training", "test_annotated"):
-            made = [
-                rank(
-                    server,
-                    tmp_path / f"{engine}-{recipe}-{split}",
-                    split,
-                    "--recipe",
-                    recipe,
-                    "--engine",
-                    engine,
-                )
-                for engine in ("embedded", "elasticsearch")
-            ]
-            assert (made[0] / "run.trec").read_bytes() == (made[1] / "run.trec").read_bytes()
-
-
 def test_figures_are_broken_down(debates: Cli, tmp_path: Path) -> None:
     run = rank(debates, tmp_path / "run")
     found = debates("evaluate", run, "--by", "all", "--json").json["breakdowns"]

@@ -66,18 +66,6 @@ def test_the_options_of_questions_change_no_byte_of_a_ranking(
     assert (whole / "run.trec").read_bytes() == (other / "run.trec").read_bytes()
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_both_engines_give_the_same_bytes(server: Cli, task: str, recipe: str, tmp_path: Path) -> None:
-    made = [
-        rank(server, task, SAMPLES / task, tmp_path / engine, "--recipe", recipe, "--engine", engine)
-        for engine in ("embedded", "elasticsearch")
-        if server("index", task, "--data", SAMPLES / task, "--engine", engine).code == 0
-    ]
-    assert len(made) == 2
-    for name in ("run.trec", "predict.txt"):
-        assert (made[0] / name).read_bytes() == (made[1] / name).read_bytes()
-
-
 def test_a_solved_question_does_not_vote_for_its_own_facts(offline: Cli, task: str, tmp_path: Path) -> None:
     run = rank(offline, task, SAMPLES / task, tmp_path / "run", "--recipe", "neighbours", split="train")
     assert offline("evaluate", run, "--json").json["official"]["value"] < 0.999

@@ -259,23 +259,6 @@ def test_two_runs_give_the_same_bytes(indexed: Cli, run: Path, tmp_path: Path) -
     assert (again / "run.trec").read_bytes() == (run / "run.trec").read_bytes()
 
 
-@pytest.mark.own_indexes
-def test_three_shards_and_the_embedded_engine_give_the_bytes_of_one_shard(
-    indexed_server: Cli, tmp_path: Path
-) -> None:
-    def ranked(name: str, *options: object) -> bytes:
-        out = tmp_path / name
-        arguments = ["rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", out, *options]
-        assert indexed_server(*arguments).code == 0
-        return (out / "run.trec").read_bytes()
-
-    one = ranked("one")
-    indexed_server("index", "nlps", "--data", SAMPLE, "--shards", 3)
-    assert ranked("three") == one
-    indexed_server("index", "nlps", "--data", SAMPLE, "--engine", "embedded")
-    assert ranked("embedded", "--engine", "embedded") == one
-
-
 def test_an_existing_run_is_replaced_only_when_asked(indexed: Cli, run: Path) -> None:
     arguments = ["rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run, "--depth", 5]
     before = (run / "run.trec").read_bytes()

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from searchapp.ranking import recipes
 from searchapp.tasks import load
 from tests.cli.conftest import Cli
 
@@ -76,21 +75,6 @@ def test_every_fold_is_ranked_by_the_questions_of_the_others(
         assert cli("evaluate", run, "--json").json["topics"] == len(topics)
         seen += topics
     assert (len(seen), set(seen)) == (len(questions), questions)
-
-
-def test_both_engines_give_the_same_bytes(server: Cli, task: str, data: Path, tmp_path: Path) -> None:
-    for recipe in recipes.names(task):
-        if recipe == "words":
-            continue
-        runs = []
-        for engine in ("embedded", "elasticsearch"):
-            options = ["--split", "fold0", "--recipe", recipe, "--engine", engine]
-            assert server("index", task, "--data", data, "--engine", engine).code == 0
-            runs.append(tmp_path / f"{recipe}-{engine}")
-            assert server("rank", task, "--data", data, "--out", runs[-1], *options).code == 0
-        assert (runs[0] / "run.trec").read_bytes() == (runs[1] / "run.trec").read_bytes()
-        official = load(task).info.official_file
-        assert (runs[0] / official).read_bytes() == (runs[1] / official).read_bytes()
 
 
 def test_the_test_split_is_ranked_and_has_no_gold(cli: Cli, task: str, data: Path, tmp_path: Path) -> None:

@@ -62,18 +62,6 @@ def test_ranking_exporting_validating_and_evaluating_agree(
     assert next(iter(of_run["official"]["values"].values())) >= 0.6
 
 
-def test_both_engines_rank_the_same_bytes(server: Cli, task: str, data: Path, tmp_path: Path) -> None:
-    for recipe in ("bm25", "neighbours", "words", "best"):
-        rankings = []
-        for engine in ("embedded", "elasticsearch"):
-            out = tmp_path / f"{recipe}-{engine}"
-            assert server("index", task, "--data", data, "--engine", engine).code == 0
-            options = ["--data", data, "--split", "fold1", "--recipe", recipe, "--out", out]
-            assert server("rank", task, *options, "--engine", engine).code == 0
-            rankings.append((out / "run.trec").read_bytes())
-        assert rankings[0] == rankings[1] != b""
-
-
 def test_every_fold_is_scored_against_its_own_questions(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
