@@ -1,33 +1,51 @@
-"""`searchapp evaluate` and `validate`: the figures of a run, and whether the organisers would accept a file."""
+"""`searchapp evaluate`, `validate`, `compare` and `report`: figures of runs, tests of differences, HTML reports."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.commands import DataOption, JsonOption, SpreadingCommand, command, data_of, files_named
+from searchapp.cli.commands import (
+    PERMUTATIONS,
+    SEED,
+    DataOption,
+    JsonOption,
+    OverwriteOption,
+    PermutationsOption,
+    SeedOption,
+    SpreadingCommand,
+    command,
+    data_of,
+    files_named,
+)
 from searchapp.cli.judgment_options import (
     ByOption,
     GoldOption,
     JudgedOptions,
     judged_grades,
+    of_task,
+    open_log,
 )
-from searchapp.cli.output import print_json, say, warn
-from searchapp.cli.tables import headings, print_evaluations
+from searchapp.cli.output import for_person, has_screen, print_json, say, warn
+from searchapp.cli.tables import Layout, chosen_layout, headings, print_evaluations, print_result
 from searchapp.config.settings import Settings
 from searchapp.errors import GateMissed, UsageError
 from searchapp.evaluation.base import ScorerOptions
+from searchapp.files import require_place, whole_file
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from searchapp.app.compare import CompareRequest
     from searchapp.app.evaluate import Evaluation, Subject
+    from searchapp.app.report import People
     from searchapp.tasks.base import Grades
 
 
@@ -100,7 +118,7 @@ def evaluate(
         print_json(described[0] if len(described) == 1 else {"runs": described})
     else:
         print_evaluations(evaluations)
-    for warning in _named(evaluations):
+    for warning in _distinct_warnings(evaluations):
         warn(warning)
     for heading, evaluation in zip(headings(evaluations), evaluations, strict=True):
         gate = evaluation.official.measure
@@ -112,7 +130,7 @@ def evaluate(
             raise GateMissed(f"{heading}: {gate} {figure:.6f} is below {fail_under:g}")
 
 
-def _named(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+def _distinct_warnings(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     """The warnings of all runs, each once; with the names of the runs that it is about, where there are several."""
     about: dict[str, list[str]] = {}
     for evaluation in evaluations:
@@ -189,3 +207,269 @@ def validate(
         say(settings, f"{file}: the organisers' format checker lets it pass, and their scorer stops on it")
     else:
         say(settings, f"{file}: a valid {loaded.name} file" + (f" for the split {split}" if split else ""))
+
+
+BaselineOption = Annotated[
+    Path | None,
+    option(
+        "The run that all others are compared with; by default the first of two, and of more runs every "
+        "pair is compared.",
+        completes="runs",
+    ),
+]
+TOPICS = 5
+"""Topics of either end that are shown."""
+SOLVED_FROM = 0.5  # as in `evaluation.significance`, which takes NumPy to be imported
+
+
+@dataclass(frozen=True, slots=True)
+class ComparingOptions:
+    """How runs are compared, and with what gold."""
+
+    solved_from: float = option(
+        "Value of the first measure from which on a topic is solved.", default=SOLVED_FROM, min=0
+    )
+    permutations: PermutationsOption = PERMUTATIONS
+    seed: SeedOption = SEED
+    anyway: bool = flag("Compare runs of other topics, data, documents or judgments, and say so everywhere.")
+    data: Path | None = option(
+        "Folder with the task's official files, if they are not where the runs had them."
+    )
+    gold: GoldOption = None
+    scorer: ScorerOptions = field(default_factory=ScorerOptions)
+    judged: JudgedOptions = field(default_factory=JudgedOptions)
+
+    def request(
+        self,
+        settings: Settings,
+        runs: list[Path],
+        baseline: Path | None,
+        measures: list[str] | None,
+        breakdowns: list[str] | None,
+        depth: int | None,
+    ) -> CompareRequest:
+        """Ask for a comparison of runs.
+
+        Raises:
+            UsageError: options do not go together.
+        """
+        from searchapp.app.compare import CompareRequest
+        from searchapp.app.evaluate import GoldSource, Judgments
+        from searchapp.judging.exchange import read_grades
+        from searchapp.runs.directory import read_manifest
+
+        source = GoldSource(
+            data=self.data,
+            gold=files_named(self.gold or ()),
+            home=settings.home,
+            options=self.scorer,
+            by=tuple(breakdowns or ()),
+            measures=tuple(dict.fromkeys(measures or ())),
+        )
+        judged, judgments = self.judged, None
+        if judged.replace_gold(source):
+            grades = (
+                judged_grades(settings, read_manifest(runs[0]).task, judged.folding, judged.log)
+                if judged.qrels is None
+                else read_grades(judged.qrels)
+            )
+            judgments = Judgments(grades, judged.unjudged, judged.unseen)
+        return CompareRequest(
+            tuple(runs),
+            source,
+            judgments,
+            baseline,
+            self.anyway,
+            depth,
+            self.solved_from,
+            self.permutations,
+            self.seed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReportingOptions(ComparingOptions):
+    """How the runs of a report are compared."""
+
+    anyway: bool = flag(
+        "Compare runs of other topics, data, documents or judgments, and say so in the report."
+    )
+
+
+@command(app, cls=SpreadingCommand)
+def compare(
+    settings: Settings,
+    *,
+    runs: list[Path] = argument("Run directories: two or more of one split.", completes="runs"),
+    baseline: BaselineOption = None,
+    measure: list[str] | None = option(
+        "A measure to test: any that ir-measures knows, or the official one; topics are looked at by the "
+        "first. By default the official one, and three that the task names. Can be given several times.",
+        metavar="NAME",
+        completes="measures",
+    ),
+    by: ByOption = None,
+    topics: int = option(
+        "Topics with the greatest gains, and with the greatest losses, that are shown.",
+        default=TOPICS,
+        min=0,
+    ),
+    depth: int | None = option(
+        "Documents of a ranking that count for gained and lost ones.",
+        min=1,
+        show_default="the first measure's cut-off, or 10",
+    ),
+    options: ComparingOptions,
+    screen: bool = flag(
+        "Go through the topics on a screen, two rankings side by side, and judge what has moved."
+    ),
+    topic: str | None = option("--screen: topic to begin with."),
+    as_csv: bool = flag("Print the tests as CSV, every figure at full precision.", "--csv"),
+    as_latex: bool = flag("Print the tests as a LaTeX table for the package booktabs.", "--latex"),
+    as_markdown: bool = flag("Print the tests as a Markdown table.", "--markdown"),
+    as_json: JsonOption = False,
+) -> None:
+    """Compare runs: how much they differ, whether that can be told from chance, and where the difference is.
+
+    The figures are those of `searchapp evaluate`. Each pair of runs is tested topic by topic: t-test, Wilcoxon
+    test, randomisation test, with a bootstrap interval and the effect size; several pairs with corrections, and
+    Tukey's tests. Runs that do not share their topics, data, documents and judgments are refused.
+    """
+    from searchapp.app.compare import compare as compared
+    from searchapp.cli.experiment_tables import comparison_printout
+
+    layout = chosen_layout(json=as_json, csv=as_csv, latex=as_latex, markdown=as_markdown)
+    if screen and layout is not Layout.text:
+        raise UsageError(
+            "--screen shows what --json, --csv, --latex and --markdown print: choose one of them"
+        )
+    if screen and not has_screen():
+        raise UsageError("the compare screen needs a terminal: leave --screen out")
+    if topic is not None and not screen:
+        raise UsageError("--topic is where the screen begins: give --screen with it")
+    request = options.request(settings, runs, baseline, measure, by, depth)
+    if screen:
+        _show_comparison(request, settings, topic, options.judged)
+        return
+    found = compared(request, for_person(settings))
+    print_result(layout, found.to_json, lambda: comparison_printout(found, topics))
+    for warning in found.warnings:
+        warn(warning)
+
+
+def _show_comparison(
+    request: CompareRequest,
+    settings: Settings,
+    topic: str | None,
+    judged: JudgedOptions,
+) -> None:
+    """Open the screen."""
+
+    from searchapp.app.inspection.topic_comparison import open_comparing
+    from searchapp.app.sessions import grading_session, judged_by_now
+    from searchapp.runs.directory import read_manifest
+    from searchapp.tui.compare import screen as actions
+    from searchapp.tui.compare.screen import CompareApp, compare_screen
+
+    name, log = read_manifest(request.runs[0]).task, judged.log or settings.judgments
+    with ExitStack() as opened:
+        comparing = open_comparing(
+            opened,
+            request,
+            settings,
+            for_person(settings),
+            warn,
+            lambda: judged_by_now(log, name, judged.folding),
+            follows=judged.judgments,
+        )
+        for note in dict.fromkeys(note for topics in comparing.topics for note in topics.pages.notes):
+            warn(note)
+        own = actions.load(settings.of_user, comparing.topics[0].task.info.grades)
+        session = lambda: grading_session(opened, log, name, settings.annotator)  # noqa: E731
+        app = CompareApp(compare_screen(comparing, settings, session, topic), own.theme, own.spacing)
+        app.run()
+        if app.return_code:
+            raise typer.Exit(app.return_code)
+
+
+@command(app, cls=SpreadingCommand)
+def report(
+    settings: Settings,
+    *,
+    runs: list[Path] = argument(
+        "Run directories: one, or several of one split. Or the folder of a bench.", completes="runs"
+    ),
+    out: Path = option("HTML file to write; - is stdout.", default=REQUIRED),
+    baseline: BaselineOption = None,
+    measure: list[str] | None = option(
+        "A measure to show and test, as in `compare`. Can be given several times.",
+        metavar="NAME",
+        completes="measures",
+    ),
+    by: ByOption = None,
+    depth: int | None = option(
+        "Documents of a ranking that count for found, gained and lost ones.",
+        min=1,
+        show_default="the first measure's cut-off, or 10",
+    ),
+    options: ReportingOptions,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write one HTML file on a run, or on several beside each other, which needs no network and no other file.
+
+    A report of runs has the figures of `evaluate` with intervals, the tests of `compare`, topics, breakdowns,
+    curves of precision and recall, with --judgments how far annotators agree, and how to get each number again.
+    Breakdowns are all that the task has, unless --by chooses. Runs that do not share their topics, data, documents
+    and judgments are refused, as in `compare`. The report of a bench has its figures as a heatmap, and its tests.
+    """
+    from searchapp.app.experiments.bench_result import is_bench
+    from searchapp.app.report import JudgedIn, ReportRequest
+    from searchapp.app.report import report as reported
+    from searchapp.report.pages import page
+    from searchapp.runs.directory import read_manifest
+
+    require_place(out, replace=overwrite)
+    if any(map(is_bench, runs)):
+        if len(runs) > 1:
+            raise UsageError(
+                f"{', '.join(map(str, runs))}: the folder of a bench has a report of its own: name it alone"
+            )
+        _report_bench(settings, runs[0], out, overwrite=overwrite, as_json=as_json)
+        return
+    compared = options.request(settings, runs, baseline, measure, by, depth)
+    judged, people = options.judged, None
+    if judged.judgments and judged.qrels is None:
+        people = _people(settings, read_manifest(runs[0]).task, judged.annotator, judged.log)
+    sources = JudgedIn(judged.qrels, judged.log, judged.folding)
+    found = reported(ReportRequest(compared, people, sources))
+    with whole_file(out, replace=overwrite) as file:
+        file.write(page(found))
+    for warning in found.warnings:
+        warn(warning)
+    if as_json:
+        print_json(found.to_json())
+    say(settings, f"the report of {', '.join(map(str, runs))} is written to {out}")
+
+
+def _report_bench(settings: Settings, folder: Path, out: Path, *, overwrite: bool, as_json: bool) -> None:
+    """Write the report of a bench."""
+    from searchapp.app.experiments.bench_result import read_bench
+    from searchapp.report.pages import bench_page
+
+    found = read_bench(folder)
+    with whole_file(out, replace=overwrite) as file:
+        file.write(bench_page(found))
+    if as_json:
+        print_json(found.to_json())
+    say(settings, f"the report of the bench {folder} is written to {out}")
+
+
+def _people(settings: Settings, task: str, annotators: list[str] | None, log: Path | None) -> People:
+    """Those who have judged, and how far they agree."""
+    from searchapp.app.report import People
+    from searchapp.judging.agreement import agreement, progress
+
+    with open_log(settings, log, task) as opened:
+        folded, view = of_task(opened, task)
+        return People(tuple(progress(folded, view)), agreement(view, annotators))

@@ -31,7 +31,6 @@ from searchapp.text import counted, visible, visible_line, visible_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from rich.text import Text
 

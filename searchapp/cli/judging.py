@@ -1,0 +1,649 @@
+"""`searchapp judge`, `topics`, and `judgments adjudicate`, `pool` and `assign`: topics and documents for annotators."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from searchapp.app.topic_figures import Order
+from searchapp.cli.commands import DataOption, JsonOption, OverwriteOption, TaskArgument, command, data_of
+from searchapp.cli.judgment_options import (
+    AnnotatorOption,
+    LogOption,
+    RankNowOption,
+    SharedOption,
+    of_task,
+    open_log,
+    require_known,
+    team,
+)
+from searchapp.cli.output import for_person, has_screen, print_json, say, stdout_console, warn
+from searchapp.config.settings import Settings
+from searchapp.engines import open_engine
+from searchapp.errors import DataError, EngineError, UsageError
+from searchapp.files import whole_file
+from searchapp.judging.events import Kind
+from searchapp.model import Run
+from searchapp.options import REQUIRED, argument, flag, option
+from searchapp.tasks import load
+from searchapp.text import counted, visible_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from searchapp.app.inspection.pages import Pages
+    from searchapp.app.inspection.topics import Missed, RunTopics, TopicsRequest
+    from searchapp.app.topic_figures import Figures
+    from searchapp.judging.session import SeenDocument, Session
+    from searchapp.model import Topic
+    from searchapp.tasks.base import Task
+
+
+app, judgments_app = typer.Typer(), typer.Typer()
+
+
+@command(app)
+def judge(
+    settings: Settings,
+    task: TaskArgument,
+    run: Path | None = option(
+        "Run directory, or TREC run, whose rankings are judged; without one, what a recipe ranks now.",
+        completes="runs",
+    ),
+    recipe: RankNowOption = None,
+    annotator: AnnotatorOption = None,
+    kind: Kind = option("Whether the annotator is a person or a model.", default=Kind.person),
+    blind: bool = flag("Hide ranks, scores and other people's grades, and shuffle the documents."),
+    seed: int | None = option("Seed of the order with --blind; by default one for each annotator.", min=0),
+    assignment: Path | None = option(
+        "File of `judgments assign`: only the annotator's topics, in their order."
+    ),
+    topic: str | None = option("Topic to begin with."),
+    depth: str | None = option(
+        "Documents of each ranking to judge, of those that have a score; all: every document, those "
+        "without a score last and marked.",
+        metavar="N|all",
+        show_default="the task's judging depth; of a pool, all",
+    ),
+    see_others: bool = flag("Show what others say of a document before you have judged it; the log says so."),
+    data: Path | None = option(
+        "Folder with the topics, if they are not where the run had them, or fetched with `data get`."
+    ),
+    split: str | None = option(
+        "Split of a TREC run's topics, any by default; without a run the one that is ranked.",
+        show_default="without a run dev, or the first that is there",
+        completes="splits",
+    ),
+    log_file: LogOption = None,
+    plain: bool = flag("Ordinary prompts, for screen readers and simple terminals."),
+    shared: SharedOption = None,
+) -> None:
+    """Judge the documents of a run, topic by topic; every key that is pressed is saved at once.
+
+    Without --run a recipe ranks the topics of a split now, each when it is opened.
+    """
+    from searchapp.app.inspection.pages import LocalFirst, RunPages, require_topic
+    from searchapp.app.inspection.topics import TopicsRequest, open_now
+    from searchapp.app.sessions import PATIENCE_SECONDS, annotator_name, judging_session, usual_depth
+    from searchapp.judging import assignment as assignments
+    from searchapp.judging.events import Author, Channel
+    from searchapp.judging.log import JudgmentLog, Presence
+    from searchapp.judging.session import Session, own_seed, summary
+    from searchapp.tasks import load
+    from searchapp.tui.kit import keys
+    from searchapp.tui.kit.status import summed_up
+
+    if seed is not None and not blind:
+        raise UsageError("--seed is for the order with --blind only: add --blind, or leave it out")
+    if see_others and blind:
+        raise UsageError("--see-others shows what --blind hides: choose one of them")
+    if recipe is not None and run is not None:
+        raise UsageError("--recipe ranks now, and --run names what was ranked: leave one of them out")
+    most, unscored = _depth(depth)
+    simple = plain or os.environ.get("TERM") == "dumb"
+    if not simple and not has_screen():
+        raise UsageError("the screen for judging needs a terminal: use --plain for ordinary prompts")
+    loaded = load(task)
+    name = annotator_name(annotator or settings.annotator)
+    assigned = None if assignment is None else assignments.read(assignment)
+    own = keys.load(settings.of_user, loaded.info.grades)
+    author = Author(name, kind, Channel.plain if simple else Channel.interface)
+    together = settings.shared if shared is None else shared
+    with (
+        ExitStack() as opened,
+        closing(LocalFirst(settings, for_person(settings), warn, copy=together)) as documents,
+        JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS, warn) as log,
+        team(settings, log, loaded.name, together) as synchronizer,
+        Presence(log.path, loaded.name, name) as presence,
+    ):
+        # An assignment says which split it is of, a TREC run does not.
+        of_split = split
+        if assigned is not None and (run is None or run.is_file()):
+            of_split = split or assigned.split
+        if run is None:
+            request = TopicsRequest(recipe=recipe, split=of_split, data=data, depth=most)
+            run_pages, _ = open_now(opened, loaded, request, settings, for_person(settings), documents)
+        else:
+            run_pages = RunPages.open(loaded, documents, run, data, home=settings.home, split=of_split)
+        topics = run_pages.topics
+        if assigned is not None:
+            topics = assigned.topics_in(loaded.name, run_pages.split or "", topics, name)
+        require_topic(run_pages, topics, topic)
+        for note in run_pages.notes:
+            warn(note)
+        if depth is None:
+            most = usual_depth(run_pages)
+        judging = judging_session(
+            Session(log, loaded.name, author),
+            run_pages,
+            topics,
+            most,
+            (own_seed(name) if seed is None else seed) if blind else None,
+            unscored=unscored,
+            see_others=see_others,
+        )
+        judging.session.synchronizer = synchronizer
+        log.damage.report = judging.session.news.append
+        of_what = f"{loaded.name} {run_pages.split or run_pages.name}"
+        title = f"{of_what} · {name}{' · blind' if blind else ''}"
+        if assigned is not None:
+            title += f" · {len(topics):,} assigned"
+        if simple:
+            from searchapp.tui.judge.prompts import JudgePrompts
+
+            for other in presence.others:
+                warn(
+                    f"{name} judges {loaded.name} in another window already ({other}): the latest judgment counts"
+                )
+            JudgePrompts(judging, run_pages, title, topic).converse()
+        else:
+            from searchapp.tui.judge.screen import JudgeApp
+
+            screen = JudgeApp(judging, run_pages, own, title, topic, presence)
+            screen.run()
+            if screen.return_code:
+                raise typer.Exit(screen.return_code)
+        log.damage.report = warn
+        for words in (*judging.session.news, *run_pages.news):
+            warn(words)
+        for line in summed_up(summary(judging), loaded.info.grades):
+            say(settings, line)
+        left = judging.session.waiting
+        say(
+            settings,
+            f"every judgment is in {log.path}"
+            if not left
+            else f"{counted(left, 'judgment')} {'is' if left == 1 else 'are'} not in {log.path}",
+        )
+
+
+def _depth(given: str | None) -> tuple[int | None, bool]:
+    """How many documents of each ranking are to be judged, None for all, and whether also those without a score.
+
+    Raises:
+        UsageError: it is neither a number nor all.
+    """
+    if given is None or given == "all":
+        return None, given == "all"
+    if not given.isdecimal() or int(given) < 1:
+        raise UsageError(f"--depth {given}: give a number from 1 on, or all")
+    return int(given), False
+
+
+NOT_RELEVANT = 10
+"""Documents of a topic that are not relevant and are printed: the first ones."""
+
+TEXT_CHARACTERS = 80
+"""Of a topic or document, where one stands on a line."""
+
+
+@command(app)
+def topics(
+    settings: Settings,
+    task: TaskArgument,
+    run: Path | None = option(
+        "Run directory, or TREC run; without one, what a recipe ranks now.", completes="runs"
+    ),
+    recipe: RankNowOption = None,
+    split: str | None = option(
+        "Split whose topics are ranked, or those of a TREC run.",
+        show_default="dev, or the first that is there",
+        completes="splits",
+    ),
+    depth: int | None = option(
+        "Documents of each ranking that count: gold behind them is missed.", min=1, show_default="all"
+    ),
+    topic: str | None = option("Topic to begin with; without a terminal the only one."),
+    order: Order = option(
+        "Order of the topics: as in the run, worst first, or most missed first.", default=Order.file
+    ),
+    failures: bool = flag(
+        "Only topics that miss gold, or have other documents before it, the worst first; with --topic "
+        "also its first documents that are not relevant."
+    ),
+    data: Path | None = option(
+        "Folder with the topics and their gold, if they are not where the run had them."
+    ),
+    annotator: str | None = option(
+        "Name of who judges on the screen; by default SEARCHAPP_ANNOTATOR, or that of the account.",
+        completes="annotators",
+    ),
+    log_file: LogOption = None,
+    plain: bool = flag("Print the topics, or one of them, instead of opening the screen."),
+    as_json: JsonOption = False,
+) -> None:
+    """Walk the topics of a run: the figure of each, its ranking with the gold marked, and the gold that is missed.
+
+    On a terminal a screen opens. Without one, or with --plain or --json, the topics are printed with their figures,
+    or with --topic one of them with its gold: the rank of each relevant document, or why it has none.
+    """
+    from searchapp.app.inspection.topics import TopicsRequest, open_topics
+
+    loaded = load(task)
+    request = TopicsRequest(run, recipe, split, data, depth)
+    on_screen = not plain and not as_json and has_screen()
+    with ExitStack() as opened:
+        found = open_topics(opened, loaded, request, settings, for_person(settings), warn)
+        for note in found.pages.notes:
+            warn(note)
+        if on_screen:
+            start = topic, order, failures
+            _show_topics(opened, found, request, settings, start, (annotator, log_file))
+        elif topic is not None:
+            found.require(topic)
+            _print_topic(found, topic, failures=failures, as_json=as_json)
+        else:
+            _print_topics(found, order, settings, failures=failures, as_json=as_json)
+
+
+def _show_topics(
+    opened: ExitStack,
+    topics: RunTopics,
+    request: TopicsRequest,
+    settings: Settings,
+    start: tuple[str | None, Order, bool],
+    who: tuple[str | None, Path | None],
+) -> None:
+    """Open the screen."""
+    from searchapp.app.sessions import grading_session
+    from searchapp.tui.gold import actions
+    from searchapp.tui.topics.screen import TopicsApp, topics_screen
+
+    annotator, log_file = who
+    topic, order, failing = start
+    task = topics.task
+
+    def session() -> Session:
+        return grading_session(
+            opened, log_file or settings.judgments, task.name, annotator or settings.annotator
+        )
+
+    own = actions.load(settings.of_user, task.info.grades)
+    screen = topics_screen(topics, request, settings, session, topic, order, failing=failing)
+    app = TopicsApp(screen, own.theme, own.spacing)
+    app.run()
+    if app.return_code:
+        raise typer.Exit(app.return_code)
+
+
+def _print_topics(
+    found: RunTopics, order: Order, settings: Settings, *, failures: bool, as_json: bool
+) -> None:
+    """Print the figures of all topics."""
+    with for_person(settings).stage("reading rankings", len(found.topics)) as advance:
+        rankings = []
+        for ranking in found.rankings():
+            rankings.append(ranking)
+            advance(1)
+    figures = found.figures(Run(found.pages.name, tuple(rankings)))
+    if figures.instead_of is not None:
+        warn(f"{figures.name} in place of {found.task.info.official_measure}: {figures.instead_of}")
+    if failures and order is Order.file:
+        order = Order.worst
+    topics = found.in_order(order, figures)
+    if failures:
+        topics = [one for one in topics if one in figures.topics and figures.topics[one].fails]
+    if as_json:
+        print_json(_figures_json(found, figures, topics))
+        return
+    console = stdout_console()
+    width = max(map(len, (*map(visible_line, topics), "topic")))
+    console.print(f"{'topic':<{width}}  {figures.name:>8}  {'missed':>9}", markup=False, soft_wrap=True)
+    for topic in topics:
+        one = figures.topics[topic]
+        value = "" if one.value is None else f"{one.value:.4f}"
+        text = _shortened(found.pages.topic(topic).text)
+        missed = f"{one.missed}/{one.relevant}"
+        console.print(
+            f"{visible_line(topic):<{width}}  {value:>8}  {missed:>9}  {text}", markup=False, soft_wrap=True
+        )
+
+
+def _figures_json(found: RunTopics, figures: Figures, topics: Sequence[str]) -> dict[str, object]:
+    return {
+        "task": found.task.name,
+        "split": found.part.split,
+        "run": found.pages.name,
+        "measure": figures.name,
+        "instead_of": figures.instead_of,
+        "topics": [{"id": topic, **asdict(figures.topics[topic])} for topic in topics],
+    }
+
+
+def _print_topic(found: RunTopics, topic: str, *, failures: bool, as_json: bool) -> None:
+    """Print the gold of a topic: where it is ranked, what became of what is missed, and of `failures` what is first."""
+    from searchapp.app.inspection.topics import what_became
+
+    ranked = found.ranking(topic)
+    if ranked.no_gold is not None:
+        raise DataError(ranked.no_gold)
+    missed = found.look_for_missed(topic)
+    if missed.differs:
+        warn("the recipe ranks otherwise now than for the run: the ranks of missed gold are those of now")
+    ranks = {document: rank for rank, document in enumerate(ranked.documents[: found.depth], start=1)}
+    placed = sorted((ranks[one], one) for one in ranked.relevant if one in ranks)
+    others = [(rank, ranked.documents[rank - 1]) for rank in ranked.not_relevant[:NOT_RELEVANT]]
+    if as_json:
+        described = {
+            "task": found.task.name,
+            "run": found.pages.name,
+            "topic": topic,
+            "documents": len(ranked.documents),
+            "gold": [{"id": one, "grade": ranked.relevant[one], "rank": rank} for rank, one in placed],
+            "missed": [_described_missed(one) for one in missed.documents],
+        }
+        if failures:
+            described["not_relevant"] = [{"id": one, "rank": rank} for rank, one in others]
+        print_json(described)
+        return
+    lines = [(f"rank {rank:,}", one) for rank, one in placed]
+    lines += [(f"missed: {what_became(one.why)}", one.document_id) for one in missed.documents]
+    if failures:
+        lines += [(f"not relevant: rank {rank:,}", one) for rank, one in others]
+    named = [one for _, one in lines]
+    texts = dict(zip(named, map(_shortened, found.pages.texts(named)), strict=True))
+    console = stdout_console()
+    console.print(_shortened(found.pages.topic(topic).text), markup=False, soft_wrap=True)
+    width = max((len(what) for what, _ in lines), default=0)
+    ids = max((len(visible_line(one)) for _, one in lines), default=0)
+    for what, one in lines:
+        console.print(
+            f"  {what:<{width}}  {visible_line(one):<{ids}}  {texts[one]}", markup=False, soft_wrap=True
+        )
+
+
+def _described_missed(one: Missed) -> dict[str, object]:
+    why = one.why
+    return {
+        "id": one.document_id,
+        "grade": one.grade,
+        "standing": None if why is None else why.standing.value,
+        "rank": None if why is None else why.rank,
+    }
+
+
+def _shortened(text: str) -> str:
+    line = visible_line(" ".join(text[: 10 * TEXT_CHARACTERS].split()))
+    return line if len(line) <= TEXT_CHARACTERS else f"{line[: TEXT_CHARACTERS - 1]}…"
+
+
+@command(judgments_app)
+def adjudicate(
+    settings: Settings,
+    task: TaskArgument,
+    annotator: str = option("Name of the annotator who decides.", default=REQUIRED, completes="annotators"),
+    between: list[str] | None = option(
+        "Only between this annotator and others named, a model too; can be given several times. "
+        "All people by default.",
+        completes="annotators",
+    ),
+    run: Path | None = option(
+        "Run directory, or TREC run: its topics, and what its recipe matches. A document whose text "
+        "has changed since it was ranked is not graded.",
+        completes="runs",
+    ),
+    data: DataOption = None,
+    topic: str | None = option("Decide on this topic only."),
+    document: str | None = option("Decide on this document only."),
+    grade: int | None = option("The deciding grade, without being asked.", min=0),
+    reason: str = option("With --grade: why, for the record.", default=""),
+    log: LogOption = None,
+    plain: bool = flag("Ordinary prompts, for screen readers and simple terminals."),
+) -> None:
+    """Go through the documents that annotators disagree on, and write deciding events.
+
+    One key decides, saves and moves on. With --topic, --document and --grade one decision is written without a
+    question. Without a terminal there are prompts.
+    """
+    from searchapp.app.sessions import PATIENCE_SECONDS
+    from searchapp.judging.events import Action, Author, Channel
+    from searchapp.judging.log import Presence
+    from searchapp.judging.session import Adjudication, Session
+
+    loaded = load(task)
+    if not annotator.strip():
+        raise UsageError("who decides? Name the annotator with --annotator NAME")
+    if reason and grade is None:
+        raise UsageError("--reason is that of --grade: on the screen and in prompts write it there")
+    simple = plain or os.environ.get("TERM") == "dumb"
+    simple = simple or grade is not None or not has_screen()
+    with open_log(settings, log, loaded.name, patience=PATIENCE_SECONDS if grade is None else None) as opened:
+        _, view = of_task(opened, loaded.name)
+        require_known(between, view, loaded.name)
+        author = Author(annotator.strip(), channel=Channel.plain if simple else Channel.interface)
+        session = Session(opened, loaded.name, author, (Action.adjudicate,))
+        if grade is not None:
+            seen = _place(session, loaded, topic, document, grade)
+            if run is not None:
+                with _pages(settings, loaded, run, data, [seen.topic_id]) as pages:
+                    pages.require_as_ranked(seen.document_id)
+            _decide(settings, session, seen, grade, reason)
+            return
+        adjudication = Adjudication(session, between, topic, document)
+        total = len(adjudication.disputes)
+        if adjudication.next_open() is None and (simple or not total):
+            told = f"all {total:,} disputed documents are decided" if total else "nobody disagrees"
+            if total == 1:
+                told = "the only disputed document is decided"
+            say(settings, f"there is nothing to decide: {told} on {loaded.name}")
+            return
+        title = f"{loaded.name} · {author.annotator} decides"
+        wanted = {dispute.topic_id for dispute in adjudication.disputes}
+        with (
+            _pages(settings, loaded, run, data, wanted) as pages,
+            Presence(opened.path, loaded.name, author.annotator) as presence,
+        ):
+            opened.damage.report = session.news.append
+            if simple:
+                from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
+
+                for other in presence.others:
+                    warn(
+                        f"{author.annotator} is at {loaded.name} in another window already ({other}): what is "
+                        "said last holds"
+                    )
+                AdjudicatePrompts(adjudication, pages, title).converse()
+            else:
+                from searchapp.tui.adjudicate.screen import AdjudicateApp
+                from searchapp.tui.kit import keys
+
+                own = keys.load(settings.of_user, loaded.info.grades)
+                screen = AdjudicateApp(adjudication, pages, own, title, presence)
+                screen.run()
+                if screen.return_code:
+                    raise typer.Exit(screen.return_code)
+        opened.damage.report = warn
+        for words in session.news:
+            warn(words)
+        decided = adjudication.decided
+        are = "is" if decided == 1 else "are"
+        say(settings, f"{decided:,} of {counted(total, 'disputed document')} {are} decided")
+
+
+@command(judgments_app)
+def pool(
+    settings: Settings,
+    runs: list[Path] = argument("Run directories, or TREC runs.", completes="runs"),
+    out: Path = option("Run directory to write.", default=REQUIRED),
+    depth: int = option("Documents that each run gives a topic.", default=10, min=1),
+    task: str | None = option("Task of TREC runs, where no run directory says it."),
+    split: str | None = option("--task: the split of the topics."),
+    data: Path | None = option("--task: folder with the task's official files."),
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a pool of the top of several runs: a run directory that can be judged like any other.
+
+    Documents come in the order of the best rank that a run gives them. TREC runs are ordered by score, as trec_eval
+    does.
+    """
+    from searchapp.app.pool import scope_of, write_pool
+
+    if (task is None) != (split is None):
+        raise UsageError("name both the task and the split of TREC runs: --task and --split")
+    with ExitStack() as stack:
+        scope = None
+        if task is not None and split is not None:
+            loaded = load(task)
+            engine = stack.enter_context(closing(open_engine(settings)))
+            scope = scope_of(loaded, engine, data_of(settings, loaded, data), split)
+        written = write_pool(runs, depth, out, scope, overwrite=overwrite)
+    manifest = written.manifest
+    for note in written.notes:
+        warn(note)
+    if as_json:
+        print_json({"run": str(out), "topics": manifest.topics, "documents": manifest.hits})
+    say(
+        settings,
+        f"{counted(manifest.hits, 'document')} of {counted(manifest.topics, 'topic')}, the first {depth} of "
+        f"{counted(len(runs), 'run')}, written to {out}",
+    )
+
+
+@command(judgments_app)
+def assign(
+    settings: Settings,
+    task: TaskArgument,
+    split: str = option("Split whose topics are shared out.", default=REQUIRED, completes="splits"),
+    out: Path = option("File to write, for `judge --assignment`; - is stdout.", default=REQUIRED),
+    quota: list[str] = option(
+        "An annotator and how many topics; can be given several times.",
+        "--to",
+        default=REQUIRED,
+        metavar="NAME=TOPICS",
+    ),
+    data: DataOption = None,
+    overlap: float = option("Share of each quota that several people judge.", default=0.2, min=0, max=1),
+    per_topic: int = option("How many people judge such a topic.", default=2, min=2),
+    seed: int = option("Seed that decides which topics are drawn, and their order.", default=0),
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Share topics out among annotators, some of them to several, so that agreement can be measured."""
+    from searchapp.formats.problems import Problems
+    from searchapp.judging.assignment import Assigned, write
+    from searchapp.judging.assignment import assign as shared_out
+    from searchapp.tasks.folders import data_folder
+
+    quotas = _quotas(quota)
+    problems = Problems()
+    loaded = load(task)
+    topics = loaded.collection(data_folder(loaded, settings.home, data)).topics(split, problems)
+    problems.raise_if_any()
+    found = shared_out(
+        [topic.id for topic in topics], quotas, overlap if len(quotas) > 1 else 0, per_topic, seed
+    )
+    assigned = Assigned(loaded.name, split, found)
+    with whole_file(out, replace=overwrite) as file:
+        write(file, assigned)
+    if as_json:
+        print_json(assigned.to_json())
+    say(settings, f"written to {out}; with DIR a run of {split}, each judges with:")
+    for name, own in found.topics.items():
+        judge = shlex.join(["judge", task, "--assignment", str(out), "--annotator", name])
+        shared = len(set(own) & set(found.shared))
+        say(
+            settings,
+            f"  searchapp {judge} --run DIR   ({counted(len(own), 'topic')}, {shared:,} of them shared)",
+        )
+
+
+def _quotas(given: list[str]) -> dict[str, int]:
+    """How many topics each takes, by the name that `judge --annotator` makes of theirs: without blanks around it."""
+    quotas: dict[str, int] = {}
+    for one in given:
+        name, equals, number = one.rpartition("=")
+        name = name.strip()
+        if not equals or not name or not number.isdecimal():
+            raise UsageError(f"--to {one}: use the form NAME=TOPICS, for instance ann=20")
+        if name in quotas:
+            raise UsageError(f"--to {one}: {name} has a quota already")
+        quotas[name] = int(number)
+    return quotas
+
+
+def _place(session: Session, task: Task, topic: str | None, document: str | None, grade: int) -> SeenDocument:
+    """The document that --grade decides on.
+
+    Raises:
+        UsageError: nobody names it or has judged it, or the task does not have the grade.
+    """
+    from searchapp.judging.session import SeenDocument
+
+    if topic is None or document is None:
+        raise UsageError("--grade decides on one document: name it with --topic and --document")
+    if grade >= len(task.info.grades):
+        raise UsageError(f"{task.name} has the grades 0 to {len(task.info.grades) - 1}, not {grade}")
+    if not session.view.opinions(topic, document):
+        raise UsageError(f"nobody has judged document {document} of topic {topic}: check both ids")
+    return SeenDocument(topic, document)
+
+
+def _decide(settings: Settings, session: Session, seen: SeenDocument, grade: int, reason: str) -> None:
+    """Write one decision."""
+    outcome = session.adjudicate(seen, grade, reason)
+    if outcome.not_saved:
+        raise outcome.not_saved
+    say(settings, f"topic {seen.topic_id}, document {seen.document_id}: decided, grade {grade}")
+
+
+@contextmanager
+def _pages(
+    settings: Settings, task: Task, run: Path | None, data: Path | None, wanted: Collection[str]
+) -> Iterator[Pages]:
+    """Topics and documents: of a run, or of the task's files and index; ids alone, where there are none."""
+    from searchapp.app.inspection.pages import LocalFirst, Pages, RunPages, topics_of
+    from searchapp.tasks.folders import data_folder
+
+    with closing(LocalFirst(settings, for_person(settings), warn, copy=settings.shared)) as documents:
+        if run is not None:
+            yield RunPages.open(task, documents, run, data, home=settings.home)
+            return
+        folder: Path | None = None
+        topics: dict[str, Topic] = {}
+        try:
+            folder = data_folder(task, settings.home, data)
+            topics = topics_of(task, task.collection(folder), wanted)
+        except DataError as error:
+            warn(str(error))
+        if not topics:
+            warn("the texts of the topics are missing: name a run with --run, or their folder with --data")
+        try:
+            index = documents.index(task, folder)
+        except EngineError as error:
+            warn(f"the documents are missing: {error}")
+            index = None
+        yield Pages(
+            task,
+            index,
+            topics,
+            spare=lambda: documents.spare(task, folder),
+            newer=lambda: documents.index(task, folder),
+        )
