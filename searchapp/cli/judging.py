@@ -273,7 +273,8 @@ def _show_topics(
 ) -> None:
     """Open the screen."""
     from searchapp.app.sessions import grading_session
-    from searchapp.tui.gold import actions
+    from searchapp.tui.gold.actions import KEY_ACTIONS, SECTION
+    from searchapp.tui.kit import keys
     from searchapp.tui.topics.screen import TopicsApp, topics_screen
 
     annotator, log_file = who
@@ -285,7 +286,7 @@ def _show_topics(
             opened, log_file or settings.judgments, task.name, annotator or settings.annotator
         )
 
-    own = actions.load(settings.of_user, task.info.grades)
+    own = keys.load(settings.of_user, task.info.grades, SECTION, KEY_ACTIONS)
     screen = topics_screen(topics, request, settings, session, topic, order, failing=failing)
     app = TopicsApp(screen, own.theme, own.spacing)
     app.run()

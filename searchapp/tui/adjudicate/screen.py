@@ -20,7 +20,7 @@ from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.tui.kit import pages
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.judging import WorkApp, WorkScreen
-from searchapp.tui.kit.keys import EDITING, FILTERING, About, KeyMap, ScreenSettings
+from searchapp.tui.kit.keys import EDITING, FILTERING, KeyMap, PaneHelp, ScreenSettings
 from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.pages import FAINT
 from searchapp.tui.kit.screen import Pane
@@ -28,23 +28,23 @@ from searchapp.tui.kit.status import beginning
 from searchapp.tui.kit.widgets import KeyLine, Part, Rows, TextPane, fitted, one_line
 
 PANES = {
-    "disputes": About(
+    "disputes": PaneHelp(
         "The disagreements",
         "Documents that annotators grade differently, with their grades. A grade key decides, and goes on.",
         (),
         ("next_unjudged", "reason", "note", "undo", "filter", "jump"),
     ),
-    "opinions": About(
+    "opinions": PaneHelp(
         "Who said what", "The grades, reasons and notes of each annotator.", (), ("zoom", "next_pane")
     ),
-    "topic": About("The topic", "What the document was judged for.", (), ("maths", "zoom", "next_pane")),
-    "document": About(
+    "topic": PaneHelp("The topic", "What the document was judged for.", (), ("maths", "zoom", "next_pane")),
+    "document": PaneHelp(
         "The document",
         "The document that is disagreed on.",
         (),
         ("maths", "zoom", "scroll_down", "next_pane"),
     ),
-    "filter": About(
+    "filter": PaneHelp(
         "The filter",
         "Enter goes to the disagreements that are left, escape drops the filter.",
         (FILTERING, *EDITING),
@@ -172,7 +172,7 @@ class AdjudicateScreen(WorkScreen):
         title: str,
         presence: Presence | None = None,
     ) -> None:
-        own, labels = keys.only(OTHER, *SAME), run_pages.task.info.grades
+        own, labels = keys.subset(OTHER, *SAME), run_pages.task.info.grades
         super().__init__(
             adjudication.session, run_pages, own, labels, title, COLUMNS, ("disputes",), presence
         )

@@ -33,15 +33,13 @@ from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
 from searchapp.tui.kit.explanation import DIALOG_ID_CELLS, explained, sentence, shares
 from searchapp.tui.kit.keys import (
-    DOCUMENT_READ,
-    TOPIC_SOUGHT,
+    DOCUMENT_PANE,
+    TOPIC_PANE,
     TOPICS_FILTER,
-    About,
     KeyAction,
     KeyMap,
-    ScreenSettings,
-    grade_actions,
-    load_section,
+    PaneHelp,
+    load,
 )
 from searchapp.tui.kit.screen import KeyApp
 from searchapp.tui.kit.status import said_by
@@ -55,22 +53,22 @@ _MISSED = "Relevant documents that are not in this ranking, each with its rank f
 _ACTIONS = ("next_gold", "next_moved", "next_missed", "other", "why", "judge", "next_topic", "jump")
 
 PANES = {
-    "first": About("The ranking of the first run", _RANKING, (), _ACTIONS),
-    "first-missed": About(
+    "first": PaneHelp("The ranking of the first run", _RANKING, (), _ACTIONS),
+    "first-missed": PaneHelp(
         "The missed gold of the first run", _MISSED, (), ("next_missed", "other", "why", "jump")
     ),
-    "second": About("The ranking of the second run", _RANKING, (), _ACTIONS),
-    "second-missed": About(
+    "second": PaneHelp("The ranking of the second run", _RANKING, (), _ACTIONS),
+    "second-missed": PaneHelp(
         "The missed gold of the second run", _MISSED, (), ("next_missed", "other", "why", "jump")
     ),
-    "topics": About(
+    "topics": PaneHelp(
         "The differences by topic",
         "Each topic with the second run's figure less the first's, as a bar to the right where the second is better.",
         (),
         ("open", "order", "measure", "runs", "filter", "jump"),
     ),
-    "topic": TOPIC_SOUGHT,
-    "document": DOCUMENT_READ,
+    "topic": TOPIC_PANE,
+    "document": DOCUMENT_PANE,
     "filter": TOPICS_FILTER,
 }
 
@@ -131,15 +129,6 @@ IN_LAST_LINE = ("next_moved", "other", "next_gold", "why", "judge", "next_topic"
                 "measure", "runs", "filter", "first_topic", "maths", "zoom", "document", "copy_id", "copy_command",
                 "pager", "theme", "quit", "help")  # fmt: skip
 """What the last line says."""
-
-
-def load(home: Path, labels: Sequence[str]) -> ScreenSettings:
-    """The settings of the compare screen; `labels` are the names of the grades.
-
-    Raises:
-        as `keys.load` does.
-    """
-    return load_section(home, SECTION, (*grade_actions(labels), *KEY_ACTIONS))
 
 
 Found = tuple[str, Explained | Exception]
@@ -583,7 +572,8 @@ def compare_screen(
     """
     for topics in comparing.topics:
         topics.require(start)
-    keys = load(settings.of_user, comparing.topics[0].task.info.grades).keys
+    labels = comparing.topics[0].task.info.grades
+    keys = load(settings.of_user, labels, SECTION, KEY_ACTIONS).keys
     return CompareScreen(comparing, keys, session, start)
 
 

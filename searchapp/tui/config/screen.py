@@ -12,16 +12,16 @@ from textual.app import ComposeResult
 from searchapp.config.resolution import PROJECT_FILE, Found, Origin, Resolution
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
-from searchapp.tui.kit.keys import About, KeyMap
+from searchapp.tui.kit.keys import KeyMap, PaneHelp
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, Pane
 from searchapp.tui.kit.status import with_tilde
 from searchapp.tui.kit.widgets import KeyLine, Part, Rows, fitted, one_line
 
 PANES = {
-    "settings": About(
+    "settings": PaneHelp(
         "The settings", "Every setting, its value, and where that comes from.", (), ("next_pane", "jump")
     ),
-    "about": About("The setting", "What it is for, and what sets it.", (), ("next_pane",)),
+    "about": PaneHelp("The setting", "What it is for, and what sets it.", (), ("next_pane",)),
 }
 
 
@@ -82,7 +82,7 @@ class ConfigScreen(KeyScreen):
     SCROLLED = "#about"
 
     def __init__(self, resolution: Resolution, keys: KeyMap) -> None:
-        every = keys.only({"quit": ("Leave", "quit")}, *MOVES, *OTHERS).actions
+        every = keys.subset({"quit": ("Leave", "quit")}, *MOVES, *OTHERS).actions
         own = KeyMap([one for one in every if not one.name.startswith("grade_")])
         super().__init__(own, Banner("Settings"), COLUMNS, ("settings",))
         self._resolution = resolution

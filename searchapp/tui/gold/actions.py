@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
-from searchapp.tui.kit.keys import KeyAction, ScreenSettings, grade_actions, load_section, shared
+from searchapp.tui.kit.keys import KeyAction, shared
 
 SECTION = "topics"
 
 _TOPICS, _GOLD, _JUDGE = "Topics", "Gold", "Judge"
-_MOVE, _LOOK, _ALL = "Move", "Look", "All else"
+_MOVE, _ALL = "Move", "All else"
 
 KEY_ACTIONS = (
     KeyAction("next_topic", _TOPICS, "Next topic", ("right_square_bracket",), "next topic"),
@@ -41,35 +38,16 @@ KEY_ACTIONS = (
     KeyAction("judge", _JUDGE, "Judge: grade keys hold, and no longer", ("j", "J"), "judge"),
     KeyAction("undo", _JUDGE, "Take the last judgment back", ("u", "ctrl+z"), "undo"),
     KeyAction("redo", _JUDGE, "Redo what was taken back", ("U", "ctrl+y"), "redo"),
-    KeyAction("skip", _JUDGE, "Skip: put the document off, which is no grade", ("s",), "skip"),
-    KeyAction("cant_tell", _JUDGE, "Can't tell: the document can't be judged", ("x",), "can't tell"),
-    KeyAction("note", _JUDGE, "Write a note on the document", ("n",), "note"),
-    KeyAction("down", _MOVE, "Next line", ("down",)),
-    *shared("up", "page_down", "page_up"),
-    KeyAction("first", _MOVE, "First line", ("home",)),
-    KeyAction("last", _MOVE, "Last line", ("end",)),
+    *shared("skip", "cant_tell", "note", "down", "up", "page_down", "page_up", "first", "last"),
     KeyAction("next_pane", _MOVE, "Next pane: topics, ranking, missed gold, topic, document", ("tab",)),
     *shared("previous_pane"),
     KeyAction("clear", _MOVE, "Drop the filter, back to the ranking", ("escape",)),
     *shared("jump", "zoom"),
-    KeyAction("reading", _LOOK, "Hide the lists, and show them again", ("b", "f5")),
-    *shared("wider", "narrower", "scroll_down"),
-    KeyAction("scroll_up", _LOOK, "Scroll the document up", ("ctrl+b", "left")),
-    KeyAction(
-        "maths",
-        _LOOK,
-        "Markup as what it means, the text as it stands, LaTeX as written",
-        ("m", "f9"),
-        "maths",
+    *shared(
+        "reading", "wider", "narrower", "scroll_down", "scroll_up", "maths", "theme", "copy_id", "copy_text"
     ),
-    *shared("theme"),
-    KeyAction("copy_id", _ALL, "Copy the document's id", ("y",), "copy id"),
-    KeyAction("copy_text", _ALL, "Copy the document's text", ("Y",)),
     KeyAction("copy_command", _ALL, "Copy the command that opens what is seen", ("c",), "copy command"),
-    KeyAction("pager", _ALL, "Open the document in $PAGER", ("p",), "pager"),
-    *shared("copy"),
-    KeyAction("palette", _ALL, "Find an action by its words, and do it", ("ctrl+p",), "palette"),
-    *shared("help", "quit"),
+    *shared("pager", "copy", "palette", "help", "quit"),
 )
 
 IN_LAST_LINE = ("next_gold", "next_missed", "next_topic", "order", "why", "judge", "topics", "failures", "worst_topic",
@@ -79,12 +57,3 @@ IN_LAST_LINE = ("next_gold", "next_missed", "next_topic", "order", "why", "judge
 
 GRADING = ("undo", "skip", "cant_tell", "note")
 """What stands beside the grades while somebody judges."""
-
-
-def load(home: Path, labels: Sequence[str]) -> ScreenSettings:
-    """The settings of the screen of topics; `labels` are the names of the grades.
-
-    Raises:
-        as `keys.load` does.
-    """
-    return load_section(home, SECTION, (*grade_actions(labels), *KEY_ACTIONS))

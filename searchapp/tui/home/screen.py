@@ -28,9 +28,10 @@ from searchapp.tui.home import opener
 from searchapp.tui.home.indexing import Maker
 from searchapp.tui.home.opener import Opener
 from searchapp.tui.home.overview import Watching
+from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import Content, Notation, entitle
 from searchapp.tui.kit.dialogs import Choice, Picking, Report
-from searchapp.tui.kit.keys import About, KeyAction, KeyMap, ScreenSettings, load_section, shared
+from searchapp.tui.kit.keys import KeyAction, KeyMap, PaneHelp, ScreenSettings, shared
 from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen
@@ -39,19 +40,19 @@ from searchapp.tui.kit.widgets import KeyLine, Part, Rows, TextPane, fitted, one
 from searchapp.tui.search.requests import Sought
 
 PANES = {
-    "tasks": About(
+    "tasks": PaneHelp(
         "The tasks",
         "Every task with its documents, topics and judgments, and whether it is indexed.",
         (),
         ("open", "index", "own_task", "palette", "jump"),
     ),
-    "runs": About(
+    "runs": PaneHelp(
         "The runs",
         "The runs that were made last, with their official figure.",
         (),
         ("open", "topics", "compare", "evaluate", "palette", "jump"),
     ),
-    "details": About(
+    "details": PaneHelp(
         "The details", "All of the line that the cursor is on.", (), ("scroll_down", "zoom", "next_pane")
     ),
 }
@@ -97,7 +98,7 @@ def load(home: Path) -> ScreenSettings:
     Raises:
         as `keys.load` does.
     """
-    return load_section(home, SECTION, KEY_ACTIONS)
+    return keys.load(home, (), SECTION, KEY_ACTIONS)
 
 
 NAME_SHARE = 0.5

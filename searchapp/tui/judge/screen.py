@@ -24,36 +24,36 @@ from searchapp.tui.judge.panes import Figures, Finder, Reading
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.dialogs import Words
 from searchapp.tui.kit.judging import WorkApp, WorkScreen
-from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, About, KeyMap, ScreenSettings
+from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, KeyMap, PaneHelp, ScreenSettings
 from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.status import beginning, instead_of, judged_already, standing
 from searchapp.tui.kit.widgets import KeyLine, Rows
 
 PANES = {
-    "ranking": About(
+    "ranking": PaneHelp(
         "The ranking",
         "The documents of the topic in the order of the run, with what you said of each before its rank.",
         (),
         ("skip", "cant_tell", "note", "reason", "undo", "select", "next_unjudged", "next_unjudged_topic",
          "search", "document", "jump"),
     ),
-    "topics": About(
+    "topics": PaneHelp(
         "The topics",
         "The topics of the run with how much of each is judged. The ranking of a topic is shown once it is opened.",
         (),
         ("open", "filter", "topics", "next_unjudged_topic", "jump"),
     ),
-    "topic": About(
+    "topic": PaneHelp(
         "The topic", "What the documents are judged for. The arrows scroll it.", (), ("maths", "zoom", "next_pane")
     ),
-    "document": About(
+    "document": PaneHelp(
         "The document",
         "The document that is graded, whole. The arrows scroll it; grade keys grade it from here as well.",
         (),
         ("maths", "zoom", "reading", "scroll_down", "note", "next_pane"),
     ),
     "filter": TOPICS_FILTER,
-    "search": About(
+    "search": PaneHelp(
         "The search in the topic's documents",
         "Enter goes to the first document that has all the words, escape goes back.",
         EDITING,

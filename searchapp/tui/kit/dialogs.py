@@ -22,7 +22,7 @@ from textual.screen import ModalScreen, Screen, ScreenResultType
 
 from searchapp.text import visible_line
 from searchapp.tui.kit.content import Content, Plain
-from searchapp.tui.kit.keys import About, KeyMap, shown_key
+from searchapp.tui.kit.keys import KeyMap, PaneHelp, shown_key
 from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.widgets import Part, Rows, TextPane, fitted
 
@@ -183,7 +183,7 @@ class Help(Dialog[None]):
         self,
         keys: KeyMap,
         before: Mapping[str, Sequence[Option]] | None = None,
-        about: About | None = None,
+        about: PaneHelp | None = None,
     ) -> None:
         super().__init__()
         self._keys = keys
@@ -210,14 +210,14 @@ class Help(Dialog[None]):
                 classes="group",
             )
 
-    def _of_pane(self, about: About) -> ComposeResult:
+    def _of_pane(self, about: PaneHelp) -> ComposeResult:
         yield Plain(Content.styled(about.title, "bold $accent"))
         yield Plain(about.words)
         for typed, meaning in about.typed:
             yield _typed(typed, meaning)
         meanings = {one.name: one.about for one in self._keys.actions}
         for name in about.actions:
-            shown = self._keys.shown_in_line(name) if about.line else self._keys.all_shown(name)
+            shown = self._keys.shown(name, in_line=True) if about.line else self._keys.all_shown(name)
             if shown:
                 yield _keys(shown, meanings[name])
 

@@ -1,19 +1,20 @@
-"""The keys of the screens: what each does, and which others a settings file gives it; what the help says of panes.
+"""The keys of the screens, their other settings in the settings file, and the help about their panes.
 
     [judge.keys]
     undo = "z"
     next_unjudged = ["g", "ctrl+g"]
 
-in the file `settings.toml` of the home folder; those of other screens are in `[search.keys]`, `[topics.keys]`,
-`[compare.keys]` and `[browse.keys]`. Keys have the names that Textual gives them: `a`, `A`, `ctrl+a`, `space`, `f3`,
-`left_square_bracket` or simply `[`. Imports no Textual: the command line reads the keys before it opens a screen.
+in the file `settings.toml` of the home folder; other screens have `[search.keys]`, `[topics.keys]`, `[compare.keys]`
+and `[browse.keys]`. Keys have Textual's names: `a`, `A`, `ctrl+a`, `space`, `f3`, `left_square_bracket` or simply `[`.
+Imports no Textual: the command line reads the keys before it opens a screen.
 """
 
 from __future__ import annotations
 
 import tomllib
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,79 +23,85 @@ from searchapp.errors import DataError
 from searchapp.files import parse_toml, read_text, unreadable
 from searchapp.text import meant
 
-Typed = tuple[str, str]
-"""Something that is typed, and what it means."""
+SETTINGS_FILE = "settings.toml"
+
+HelpRow = tuple[str, str]
+"""Keys or text to type, and their meaning."""
 
 
 @dataclass(frozen=True, slots=True)
-class About:
-    """A pane: what it is, what can be typed there, and the names of what else can be done there.
-
-    In a `line` for words only those keys hold that type nothing.
-    """
+class PaneHelp:
+    """The help about a pane."""
 
     title: str
     words: str
-    typed: Sequence[Typed] = ()
+    typed: Sequence[HelpRow] = ()
+    """What can be typed there."""
+
     actions: Sequence[str] = ()
+    """The names of actions that are useful there."""
+
     line: bool = False
+    """Whether it is a line of text: then only keys that type no character have an effect."""
 
 
-EDITING: Sequence[Typed] = (
+EDITING: Sequence[HelpRow] = (
     ("← →  home end", "move the cursor"),
     ("^w", "delete the word before it"),
     ("^u  ^k", "delete all before it, all behind it"),
 )
-"""What edits a line for words."""
+"""The keys that edit a line of text."""
 
 FILTERING = ("a word", "leaves what has it; of several words all must be there")
 
-TOPICS_FILTER = About(
+TOPICS_FILTER = PaneHelp(
     "The filter of the topics",
     "Enter goes to the topics that are left, escape drops the filter.",
     (FILTERING, *EDITING),
     ("jump",),
     line=True,
 )
-"""The line that filters a list of topics."""
-
-TOPIC_SOUGHT = About("The topic", "What is sought. The arrows scroll it.", (), ("maths", "zoom", "next_pane"))
-"""The topic whose ranking is looked at."""
-
-DOCUMENT_READ = About(
+TOPIC_PANE = PaneHelp(
+    "The topic", "What is sought. The arrows scroll it.", (), ("maths", "zoom", "next_pane")
+)
+DOCUMENT_PANE = PaneHelp(
     "The document",
     "The document that the cursor is on, whole. The arrows scroll it.",
     (),
     ("maths", "zoom", "pager", "copy_text", "why", "next_pane"),
 )
-"""The document of a ranking that is read."""
-
-
-FILE = "settings.toml"
-KEYS = "keys"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyAction:
-    """Something that keys do: its name in the settings file, what the help says, and in a word what the last line says.
-
-    What has no word is not in the last line.
-    """
+    """An action and its keys."""
 
     name: str
+    """The name in the settings file."""
+
     group: str
     about: str
+    """The sentence in the help."""
+
     keys: tuple[str, ...]
     word: str = ""
+    """The word in the line of keys; actions without one are not in it."""
 
 
 _JUDGE, _MOVE, _LOOK, _ALL = "Judge", "Move", "Look", "All else"
 
 SHARED = {
-    one.name: one
-    for one in (
+    action.name: action
+    for action in (
+        KeyAction("skip", _JUDGE, "Skip: put the document off, which is no grade", ("s",), "skip"),
+        KeyAction("cant_tell", _JUDGE, "Can't tell: the document can't be judged", ("x",), "can't tell"),
+        KeyAction("note", _JUDGE, "Write a note on the document", ("n",), "note"),
+        KeyAction("down", _MOVE, "Next line", ("down",)),
         KeyAction("up", _MOVE, "Previous line", ("up", "k")),
+        KeyAction("page_down", _MOVE, "A page down", ("pagedown", "space")),
         KeyAction("page_up", _MOVE, "A page up", ("pageup",)),
+        KeyAction("first", _MOVE, "First line", ("home",)),
+        KeyAction("last", _MOVE, "Last line", ("end",)),
         KeyAction("previous_pane", _MOVE, "Previous pane", ("shift+tab",)),
         KeyAction(
             "jump",
@@ -104,43 +111,51 @@ SHARED = {
             "jump",
         ),
         KeyAction("zoom", _LOOK, "Only the pane with the focus, and all of them again", ("z", "f4"), "zoom"),
+        KeyAction("reading", _LOOK, "Hide the lists, and show them again", ("b", "f5")),
         KeyAction("wider", _LOOK, "Make the list wider", ("greater_than_sign", "f8")),
         KeyAction("narrower", _LOOK, "Make the list narrower", ("less_than_sign", "f7")),
         KeyAction("scroll_down", _LOOK, "Scroll the document down", ("ctrl+d", "right")),
+        KeyAction("scroll_up", _LOOK, "Scroll the document up", ("ctrl+b", "left")),
+        KeyAction(
+            "maths",
+            _LOOK,
+            "Markup as what it means, the text as it stands, LaTeX as written",
+            ("m", "f9"),
+            "maths",
+        ),
         KeyAction(
             "theme", _LOOK, "The next theme: dark, light, in the terminal's own colours", ("d",), "theme"
         ),
+        KeyAction("copy_id", _ALL, "Copy the document's id", ("y",), "copy id"),
+        KeyAction("copy_text", _ALL, "Copy the document's text", ("Y",)),
+        KeyAction("pager", _ALL, "Open the document in $PAGER", ("p",), "pager"),
         KeyAction("copy", _ALL, "Copy the text that is selected with the mouse", ("ctrl+c", "super+c")),
+        KeyAction("palette", _ALL, "Find an action by its words, and do it", ("ctrl+p",), "palette"),
         KeyAction("help", _ALL, "What the pane is for, and all keys", ("question_mark", "f1"), "keys"),
-        KeyAction("page_down", _MOVE, "A page down", ("pagedown", "space")),
         KeyAction("quit", _ALL, "Leave", ("q", "ctrl+q"), "quit"),
     )
 }
-"""What the same keys do on most screens."""
+"""Actions that have the same keys on most screens."""
 
 
-def shared(*names: str) -> tuple[KeyAction, ...]:
-    """Some of these, for the table of a screen."""
-    return tuple(SHARED[name] for name in names)
+def shared(*names: str, **keys: tuple[str, ...]) -> tuple[KeyAction, ...]:
+    """Return shared actions for the table of a screen: those of `names`, then those given other `keys`."""
+    others = (replace(SHARED[name], keys=own) for name, own in keys.items())
+    return (*(SHARED[name] for name in names), *others)
 
 
 KEY_ACTIONS = (
     KeyAction("undo", _JUDGE, "Undo the last action, any number of times", ("u", "ctrl+z"), "undo"),
     KeyAction("redo", _JUDGE, "Redo what was undone", ("U", "ctrl+y"), "redo"),
-    KeyAction("skip", _JUDGE, "Skip: put the document off, which is no grade", ("s",), "skip"),
-    KeyAction("cant_tell", _JUDGE, "Can't tell: the document can't be judged", ("x",), "can't tell"),
-    KeyAction("note", _JUDGE, "Write a note on the document", ("n",), "note"),
+    *shared("skip", "cant_tell", "note"),
     KeyAction("reason", _JUDGE, "Give a grade together with a reason", ("r",), "reason"),
     KeyAction("select", _JUDGE, "Select the document, to grade several at once", ("space",), "select"),
     KeyAction("select_down", _JUDGE, "Extend the selection down", ("shift+down", "J")),
     KeyAction("select_up", _JUDGE, "Extend the selection up", ("shift+up", "K")),
     KeyAction("clear", _JUDGE, "Drop the selection, the search or the filter", ("escape",)),
-    KeyAction("down", _MOVE, "Next line", ("down", "j")),
-    *shared("up"),
-    KeyAction("page_down", _MOVE, "A page down", ("pagedown",)),
-    *shared("page_up"),
-    KeyAction("first", _MOVE, "First line", ("home",)),
-    KeyAction("last", _MOVE, "Last line", ("end",)),
+    *shared(down=("down", "j")),
+    *shared("up", page_down=("pagedown",)),
+    *shared("page_up", "first", "last"),
     KeyAction("next_unjudged", _MOVE, "Next document that is not judged", ("g",), "next unjudged"),
     KeyAction("next_topic", _MOVE, "Next topic", ("right_square_bracket",)),
     KeyAction("previous_topic", _MOVE, "Previous topic", ("left_square_bracket",)),
@@ -161,115 +176,89 @@ KEY_ACTIONS = (
         ("l", "f6"),
         "list",
     ),
-    *shared("jump", "zoom"),
-    KeyAction("reading", _LOOK, "Hide the lists, and show them again", ("b", "f5")),
-    *shared("wider", "narrower", "scroll_down"),
-    KeyAction("scroll_up", _LOOK, "Scroll the document up", ("ctrl+u", "left")),
-    KeyAction(
-        "maths",
-        _LOOK,
-        "Markup as what it means, the text as it stands, LaTeX as written",
-        ("m",),
-        "maths",
-    ),
-    *shared("theme", "copy"),
-    KeyAction("palette", _ALL, "Find an action by its words, and do it", ("ctrl+p",), "palette"),
-    *shared("help"),
+    *shared("jump", "zoom", "reading", "wider", "narrower", "scroll_down"),
+    *shared(scroll_up=("ctrl+u", "left"), maths=("m",)),
+    *shared("theme", "copy", "palette", "help"),
     KeyAction("quit", _ALL, "Leave; everything is saved", ("q", "ctrl+q"), "quit"),
 )
+"""The actions of the judging screen."""
 
-_NAMES = {"[": "left_square_bracket", "]": "right_square_bracket", "/": "slash", "?": "question_mark"}
-_NAMES |= {
-    ".": "full_stop",
-    ",": "comma",
-    " ": "space",
-    ";": "semicolon",
-    ":": "colon",
-    "-": "minus",
-    "+": "plus",
+# Textual's names of the keys that type a character: its name in Unicode, except for three.
+_KEY_NAMES = {
+    character: unicodedata.name(character).lower().replace(" ", "_").replace("-", "_")
+    for character in "[]?., ;:='<>*#!"
 }
-_NAMES |= {
-    "=": "equals_sign",
-    "'": "apostrophe",
-    "<": "less_than_sign",
-    ">": "greater_than_sign",
-    "*": "asterisk",
-    "#": "number_sign",
-    "!": "exclamation_mark",
-}
-_SHOWN = {name: character for character, name in _NAMES.items() if character != " "}
-_SHOWN |= {
-    "escape": "esc",
-    "pagedown": "PgDn",
-    "pageup": "PgUp",
-    "down": "↓",
-    "up": "↑",
-    "left": "←",
-    "right": "→",
-}
-_SHOWN |= {"enter": "↵", "shift+down": "⇧↓", "shift+up": "⇧↑", "shift+tab": "⇧tab", "shift+f3": "⇧f3"}
+_KEY_NAMES |= {"/": "slash", "-": "minus", "+": "plus"}
+_KEY_LABELS = {name: character for character, name in _KEY_NAMES.items() if character != " "}
+_KEY_LABELS |= {"escape": "esc", "pagedown": "PgDn", "pageup": "PgUp", "down": "↓", "up": "↑", "left": "←"}
+_KEY_LABELS |= {"right": "→", "enter": "↵", "shift+down": "⇧↓", "shift+up": "⇧↑", "shift+tab": "⇧tab"}
+_KEY_LABELS |= {"shift+f3": "⇧f3"}
 
 
 class KeyMap:
-    """Which keys do what; `section` is that of the settings file that gives actions other keys."""
+    """The actions of a screen by their keys.
+
+    Args:
+        actions: the actions
+        section: the section of the settings file that can give them other keys
+    """
 
     def __init__(self, actions: Sequence[KeyAction], section: str = "judge") -> None:
         self.actions = tuple(actions)
         self.section = section
+        self._by_name = {action.name: action for action in actions}
         self._by_key = {key: action.name for action in actions for key in action.keys}
-        self._keys = {action.name: action.keys for action in actions}
 
-    def only(self, others: Mapping[str, tuple[str, str]], *same: str) -> KeyMap:
-        """The keys of a screen that does less: grades, the `same`, and `others` with what they do there and a word."""
+    def __getitem__(self, name: str) -> KeyAction:
+        return self._by_name[name]
+
+    def subset(self, others: Mapping[str, tuple[str, str]], *names: str) -> KeyMap:
+        """Return the keys of the grades, of `names`, and of `others` with these sentences and words instead."""
         actions = []
-        for one in self.actions:
-            if one.name in others:
-                about, word = others[one.name]
-                actions.append(KeyAction(one.name, one.group, about, one.keys, word))
-            elif one.name in same or one.name.startswith("grade_"):
-                actions.append(one)
+        for action in self.actions:
+            if action.name in others:
+                about, word = others[action.name]
+                actions.append(replace(action, about=about, word=word))
+            elif action.name in names or action.name.startswith("grade_"):
+                actions.append(action)
         return KeyMap(actions, self.section)
 
     def action(self, key: str) -> str | None:
-        """What a key does."""
+        """Return the name of a key's action."""
         return self._by_key.get(key)
 
-    def shown(self, name: str) -> str:
-        """The first key of an action as people know it; nothing if no key does it."""
-        return next((shown_key(key) for key in self._keys[name]), "")
-
-    def shown_in_line(self, name: str) -> str:
-        """The first key of an action that types nothing, and so holds in a line of text; nothing if there is none."""
-        return next((shown_key(key) for key in self._keys[name] if types_nothing(key)), "")
-
     def first(self, name: str) -> str:
-        """The first key of an action; nothing if no key does it."""
-        return next(iter(self._keys[name]), "")
+        """Return the first key of an action, or nothing if it has none."""
+        return next(iter(self[name].keys), "")
+
+    def shown(self, name: str, *, in_line: bool = False) -> str:
+        """Return the label of an action's first key, or nothing; `in_line` allows only keys that type no character."""
+        return next((shown_key(key) for key in self[name].keys if not in_line or types_nothing(key)), "")
 
     def all_shown(self, name: str) -> str:
-        return " ".join(shown_key(key) for key in self._keys[name])
+        return " ".join(map(shown_key, self[name].keys))
 
 
 def types_nothing(key: str) -> bool:
-    """Whether a key puts no character into a line of text.
+    """Return whether a key puts no character into a line of text.
 
     >>> [types_nothing(key) for key in ("f3", "ctrl+r", "f", "slash", "space")]
     [True, True, False, False, False]
     """
-    return len(key) > 1 and key not in _NAMES.values()
+    return len(key) > 1 and key not in _KEY_NAMES.values()
 
 
 def shown_key(key: str) -> str:
-    """A key as people know it.
+    """Return a key's label.
 
     >>> [shown_key(key) for key in ("slash", "ctrl+z", "A", "shift+down")]
     ['/', '^z', 'A', '⇧↓']
     """
-    return _SHOWN.get(key, key.replace("ctrl+", "^"))
+    return _KEY_LABELS.get(key, key.replace("ctrl+", "^"))
 
 
 def grade_actions(labels: Sequence[str]) -> Iterator[KeyAction]:
-    """What gives each grade of a task; a grade above 9 has no key unless the settings give it one."""
+    """Yield the actions that give a grade; grades above 9 have no key unless the settings give them one."""
     for grade, label in enumerate(labels):
         about = f"Grade {grade}" if label == str(grade) else f"Grade {grade}: {label}"
         yield KeyAction(f"grade_{grade}", _JUDGE, about, (str(grade),) if grade < 10 else ())
@@ -277,31 +266,33 @@ def grade_actions(labels: Sequence[str]) -> Iterator[KeyAction]:
 
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
-    """What the settings file says of a screen; the fields have the names of its settings in `config.declared`."""
+    """The settings of a screen; the fields have the names of its settings in `config.settings`."""
 
     keys: KeyMap
     theme: str = THEMES[0]
     spacing: str = SPACINGS[0]
     restore: bool = True
-    """Whether it opens where it was left, if it can."""
+    """Whether it opens where it was left."""
 
 
-def load(home: Path, labels: Sequence[str]) -> ScreenSettings:
-    """The settings of the screens on which people judge, the defaults where a home folder says nothing.
+def load(
+    home: Path,
+    labels: Sequence[str] = (),
+    section: str = "judge",
+    actions: Sequence[KeyAction] = KEY_ACTIONS,
+) -> ScreenSettings:
+    """Return the settings of a screen, by default of the judging screen.
+
+    Args:
+        home: the folder with the settings file, which may be missing
+        labels: the names of the grades that can be given there
+        section: the screen's section of the file
+        actions: the screen's actions besides the grades
 
     Raises:
-        DataError: the file can't be read, or names an action, a key or a theme that it can't.
+        DataError: the file can't be read, or names an unknown action, key or theme.
     """
-    return load_section(home, "judge", (*grade_actions(labels), *KEY_ACTIONS))
-
-
-def load_section(home: Path, section: str, actions: Sequence[KeyAction]) -> ScreenSettings:
-    """The settings of a screen by its section of the file and what can be done there.
-
-    Raises:
-        as `load` does.
-    """
-    path = home / FILE
+    path = home / SETTINGS_FILE
     try:
         described = parse_toml(read_text(path))
     except FileNotFoundError:
@@ -316,12 +307,12 @@ def load_section(home: Path, section: str, actions: Sequence[KeyAction]) -> Scre
     if unknown:
         named = f"{unknown[0]!r}{meant(unknown[0], known)}"
         raise DataError(f"{path}: [{section}] has no setting {named}: it has {', '.join(known)}")
-    keys = _key_map(path, _table(path, own, KEYS), section, actions)
+    keys = _key_map(path, _table(path, own, "keys"), section, (*grade_actions(labels), *actions))
     others: dict[str, Any] = {}
-    for name, held in own.items():
-        if name != KEYS:
+    for name, value in own.items():
+        if name != "keys":
             try:
-                others[name] = known[name].kind.from_toml(held, f"{section}.{name}", home)
+                others[name] = known[name].kind.from_toml(value, f"{section}.{name}", home)
             except ValueError as error:
                 raise DataError(f"{path}: {error}") from error
     return ScreenSettings(keys, **others)
@@ -338,6 +329,7 @@ def _key_map(path: Path, own: Mapping[str, Any], section: str, every: Sequence[K
     actions = {action.name: action for action in every}
     place = f"[{section}.keys]"
     chosen: dict[str, tuple[str, ...]] = {}
+    taken: dict[str, str] = {}
     for name, keys in own.items():
         if name not in actions:
             named = f"{name!r}{meant(name, actions)}"
@@ -347,30 +339,22 @@ def _key_map(path: Path, own: Mapping[str, Any], section: str, every: Sequence[K
             raise DataError(
                 f"{path}: the key of {name!r} in {place} must be the name of a key, or a list of names"
             )
-        chosen[name] = tuple(_NAMES.get(str(key), str(key)) for key in listed)
-    taken: dict[str, str] = {}
-    for name, keys in chosen.items():
-        for key in keys:
+        chosen[name] = tuple(_KEY_NAMES.get(str(key), str(key)) for key in listed)
+    for name, names in chosen.items():
+        for key in names:
             if key in taken:
                 raise DataError(
                     f"{path}: the key {shown_key(key)!r} in {place} is that of both {taken[key]!r} and {name!r}"
                 )
             taken[key] = name
-    # A key that the file gives to something no longer does what it did by default.
-    kept = [
-        KeyAction(
-            one.name,
-            one.group,
-            one.about,
-            chosen.get(one.name) or tuple(key for key in one.keys if key not in taken),
-            one.word,
-        )
-        for one in actions.values()
-    ]
-    without = [one.name for one in kept if not one.keys and actions[one.name].keys]
-    if without:
-        raise DataError(
-            f"{path}: {place} gives the key of {without[0]!r} to {taken[actions[without[0]].keys[0]]!r}: "
-            f"give {without[0]!r} another one"
-        )
-    return KeyMap(kept, section)
+    # A key that the file gives to an action loses its default action.
+    result = []
+    for name, action in actions.items():
+        left = chosen.get(name) or tuple(key for key in action.keys if key not in taken)
+        if action.keys and not left:
+            raise DataError(
+                f"{path}: {place} gives the key of {name!r} to {taken[action.keys[0]]!r}: "
+                f"give {name!r} another one"
+            )
+        result.append(replace(action, keys=left))
+    return KeyMap(result, section)

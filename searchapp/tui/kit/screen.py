@@ -38,7 +38,7 @@ from searchapp.text import counted, visible
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.dialogs import WIDTHS, Choose, Help, SteadyScreen
 from searchapp.tui.kit.jump import Jumping, targets
-from searchapp.tui.kit.keys import About, KeyMap, shown_key, types_nothing
+from searchapp.tui.kit.keys import KeyMap, PaneHelp, shown_key, types_nothing
 from searchapp.tui.kit.line import Line, OrderedApp
 from searchapp.tui.kit.palette import Offer, Palette
 from searchapp.tui.kit.status import said_by, unsaved
@@ -409,7 +409,7 @@ class KeyScreen(SteadyScreen[None]):
     SCROLLED: ClassVar[str] = "#document"
     """The pane that keys scroll, whichever has the focus."""
 
-    ABOUT: ClassVar[Mapping[str, About]] = {}
+    ABOUT: ClassVar[Mapping[str, PaneHelp]] = {}
     """What the panes are for, by their ids."""
 
     SAVES_GRADES: ClassVar[bool] = False
@@ -461,7 +461,7 @@ class KeyScreen(SteadyScreen[None]):
         return Help(self.keys, about=self.about_focused)
 
     @property
-    def about_focused(self) -> About | None:
+    def about_focused(self) -> PaneHelp | None:
         """The pane with the focus, or else the main one; None if nothing is said of it."""
         focused = self.focused
         name = None if focused is None else focused.id

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from searchapp.tui.kit import keys
 from searchapp.tui.kit.keys import (
     EDITING,
-    About,
     KeyAction,
+    PaneHelp,
     ScreenSettings,
-    grade_actions,
-    load_section,
     shared,
 )
 
@@ -26,20 +25,20 @@ LANGUAGE = (
 )
 
 PANES = {
-    "words": About(
+    "words": PaneHelp(
         "The words that are searched for",
         "Every key searches. The arrows and the page keys move in the hits, enter and escape go to them.",
         (*LANGUAGE, *EDITING),
         ("history", "save", "saved", "filter", "recipe", "why", "maths", "jump"),
         line=True,
     ),
-    "hits": About(
+    "hits": PaneHelp(
         "The hits",
         "The documents in the order of the recipe: rank, id, the piece with the most matches, and the score.",
         (),
         ("words", "why", "like", "document", "filter", "recipe", "topic", "copy_id", "pager", "jump"),
     ),
-    "document": About(
+    "document": PaneHelp(
         "The document",
         "The hit that the cursor is on, whole, with what matches in colour. The arrows scroll it.",
         (),
@@ -121,4 +120,4 @@ def load(home: Path, labels: Sequence[str] = ()) -> ScreenSettings:
     Raises:
         as `keys.load` does.
     """
-    return load_section(home, SECTION, (*grade_actions(labels), *KEY_ACTIONS))
+    return keys.load(home, labels, SECTION, KEY_ACTIONS)

@@ -385,7 +385,7 @@ class SearchScreen(SearchView):
     def _entries_in_line(self) -> list[Entry]:
         """The keys that hold while somebody types."""
         words = {one.name: one.word for one in self.keys.actions}
-        entries = [Entry(name, self.keys.shown_in_line(name), words[name]) for name in IN_LINE]
+        entries = [Entry(name, self.keys.shown(name, in_line=True), words[name]) for name in IN_LINE]
         return [Entry("words", "↵", "to the hits"), *(one for one in entries if one.key)]
 
     def begin(self) -> None:

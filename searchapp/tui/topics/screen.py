@@ -15,38 +15,37 @@ from searchapp.config.settings import SPACINGS, Settings
 from searchapp.judging.session import Session
 from searchapp.model import Run
 from searchapp.tasks.base import Task
-from searchapp.tui.gold import actions
-from searchapp.tui.gold.actions import GRADING, IN_LAST_LINE
+from searchapp.tui.gold.actions import GRADING, IN_LAST_LINE, KEY_ACTIONS, SECTION
 from searchapp.tui.gold.lists import FigureRows, MissedRows, RankingRows, shown_figure
 from searchapp.tui.gold.screen import GoldScreen, Side
 from searchapp.tui.kit.background import Background, Post
 from searchapp.tui.kit.content import entitle
-from searchapp.tui.kit.keys import DOCUMENT_READ, TOPIC_SOUGHT, TOPICS_FILTER, About, KeyMap
+from searchapp.tui.kit.keys import DOCUMENT_PANE, TOPIC_PANE, TOPICS_FILTER, KeyMap, PaneHelp, load
 from searchapp.tui.kit.screen import KeyApp
 from searchapp.tui.kit.status import said_by
 from searchapp.tui.kit.widgets import KeyLine
 
 PANES = {
-    "ranking": About(
+    "ranking": PaneHelp(
         "The ranking",
         "The documents of the topic in the order of the run or recipe, with what is relevant marked.",
         (),
         ("next_gold", "previous_gold", "next_missed", "why", "document", "judge", "next_topic", "jump"),
     ),
-    "missed": About(
+    "missed": PaneHelp(
         "The missed gold",
         "Relevant documents that are not in the ranking, each with its rank further down or the reason.",
         (),
         ("next_missed", "why", "next_gold", "jump"),
     ),
-    "topics": About(
+    "topics": PaneHelp(
         "The topics",
         "The topics with their figures. The ranking of a topic is shown once it is opened.",
         (),
         ("open", "order", "worst_topic", "failures", "filter", "jump"),
     ),
-    "topic": TOPIC_SOUGHT,
-    "document": DOCUMENT_READ,
+    "topic": TOPIC_PANE,
+    "document": DOCUMENT_PANE,
     "filter": TOPICS_FILTER,
 }
 
@@ -316,7 +315,7 @@ def topics_screen(
         DataError: the settings file gives the screen's keys what they can't be.
     """
     topics.require(start)
-    keys = actions.load(settings.of_user, topics.task.info.grades).keys
+    keys = load(settings.of_user, topics.task.info.grades, SECTION, KEY_ACTIONS).keys
     again = command(topics.task, request)
     return TopicsScreen(topics, keys, session, again, start, order, failing=failing)
 

@@ -21,9 +21,9 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.runs import directory
-from searchapp.tui.compare import screen as actions
-from searchapp.tui.compare.screen import CompareScreen
+from searchapp.tui.compare.screen import KEY_ACTIONS, SECTION, CompareScreen
 from searchapp.tui.kit.dialogs import Picking
+from searchapp.tui.kit.keys import load
 from tests.hostile.payload import Hostile
 from tests.tui.compare.conftest import RECIPES, TASK, Compared, answered, enter
 from tests.tui.conftest import drive, press, question, text_of, until
@@ -405,7 +405,7 @@ def test_a_click_goes_to_a_line_of_either_ranking(compared: Compared) -> None:
 
 def test_the_page_lists_every_key_and_none_is_of_two_actions() -> None:
     text = (Path(__file__).parents[3] / "docs" / "compare.md").read_text(encoding="utf-8")
-    own = actions.load(Path("/nowhere"), ()).keys
+    own = load(Path("/nowhere"), (), SECTION, KEY_ACTIONS).keys
     for one in own.actions:
         shown = " ".join(f"`{key}`" for key in own.all_shown(one.name).split())
         row = f"| {shown} | {one.about} |"

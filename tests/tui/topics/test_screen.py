@@ -15,8 +15,9 @@ from searchapp.errors import EngineUnreachable
 from searchapp.judging.event_log import NotSaved
 from searchapp.judging.log import JudgmentLog
 from searchapp.model import Hits, Ranking, Topic
-from searchapp.tui.gold import actions
 from searchapp.tui.gold import screen as screen_module
+from searchapp.tui.gold.actions import KEY_ACTIONS, SECTION
+from searchapp.tui.kit.keys import load
 from searchapp.tui.topics.screen import Figuring, TopicsScreen
 from tests.hostile.payload import Hostile
 from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, drive, press, question, text_of, until
@@ -353,13 +354,13 @@ def test_hostile_text_does_nothing_to_the_screen(walked: Walked, monkeypatch: py
 
 def test_old_settings_that_give_j_and_other_keys_still_hold(tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text('[topics.keys]\ndown = ["down", "j"]\n')
-    keys = actions.load(tmp_path, ("no", "yes")).keys
+    keys = load(tmp_path, ("no", "yes"), SECTION, KEY_ACTIONS).keys
     assert keys.action("j") == "down" and keys.action("J") == "judge"
 
 
 def test_the_page_lists_every_key() -> None:
     text = (Path(__file__).parents[3] / "docs" / "topics.md").read_text(encoding="utf-8")
-    own = actions.load(Path("/nowhere"), ()).keys
+    own = load(Path("/nowhere"), (), SECTION, KEY_ACTIONS).keys
     for one in own.actions:
         shown = " ".join(f"`{key}`" for key in own.all_shown(one.name).split())
         row = f"| {shown} | {one.about} |"
