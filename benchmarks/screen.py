@@ -42,7 +42,7 @@ from searchapp.app.search import Searcher, SearchRequest
 from searchapp.config.resolution import USER_FILE
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 
 SEARCHAPP = str(Path(sys.executable).with_name("searchapp"))
@@ -76,7 +76,7 @@ class Finder:
 
     def __init__(self, task: str, home: Path) -> None:
         self._engine = open_engine(Settings(home=home))
-        self._searcher = Searcher.open(load(task), self._engine, Silent(), home)
+        self._searcher = Searcher.open(load(task), self._engine, SilentProgress(), home)
 
     def seen(self, text: str) -> Seen:
         request = SearchRequest(text, size=20)

@@ -43,7 +43,7 @@ from searchapp.judging import events
 from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Adjudication, JudgingSession, SeenDocument, Session
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.ranking import recipes
 from searchapp.tasks import load
 from searchapp.tui.adjudicate.screen import AdjudicateApp, AdjudicateScreen
@@ -107,7 +107,7 @@ class Bench:
         """The search screen, on one of the samples."""
         task = load(name)
         engine = self._opened.enter_context(closing(open_engine(Settings(home=self._home))))
-        searcher = Searcher.open(task, engine, Silent(), self._home, SAMPLES / name)
+        searcher = Searcher.open(task, engine, SilentProgress(), self._home, SAMPLES / name)
         opened = Opened(
             searcher,
             lambda progress: Searcher.open(task, engine, progress, self._home, SAMPLES / name),
@@ -122,7 +122,7 @@ class Bench:
         """The screen of topics, on what a recipe ranks."""
         request = TopicsRequest(recipe="bm25", split=SPLIT, data=SAMPLES / TASK)
         settings = Settings(home=self._home)
-        topics = open_topics(self._opened, load(TASK), request, settings, Silent(), print)
+        topics = open_topics(self._opened, load(TASK), request, settings, SilentProgress(), print)
         screen = topics_screen(topics, request, settings, lambda: self._session("ann"))
         return TopicsApp(screen, THEMES[0])
 
@@ -134,13 +134,13 @@ class Bench:
         recipe = recipes.load(task.recipe_book(), "neighbours")
         request = RunRequest(task.collection(SAMPLES / TASK), SPLIT, recipe, 500, "neighbours")
         with closing(open_engine(settings)) as engine:
-            make_run(task, engine, request, runs[1], Silent())
+            make_run(task, engine, request, runs[1], SilentProgress())
         source = GoldSource(options=ScorerOptions(nearest=NEAREST))
         comparing = open_comparing(
             self._opened,
             CompareRequest(runs, source, depth=DEPTH),
             settings,
-            Silent(),
+            SilentProgress(),
             print,
             lambda: judged_by_now(self._own / "judgments.sqlite", TASK),
         )
@@ -221,7 +221,7 @@ class Bench:
         return Session(self._log, TASK, Author(name))
 
     def _pages(self) -> RunPages:
-        on_disk = LocalFirst(Settings(home=self._home), Silent(), print, copy=False)
+        on_disk = LocalFirst(Settings(home=self._home), SilentProgress(), print, copy=False)
         return RunPages.open(load(TASK), self._opened.enter_context(closing(on_disk)), self._runs[TASK])
 
 

@@ -48,7 +48,7 @@ MOST_GATHERED = 40
 """How many problems of one document are reported."""
 
 
-class Gathering:
+class ErrorCollector:
     """Collects the errors of independent parts of one JSON document, so that all of them are reported at once.
 
     problems = Gathering()
@@ -85,7 +85,7 @@ class Gathering:
 class _Place:
     """Suppresses a `SearchappError` and records it; a generator would hide from mypy that it suppresses."""
 
-    def __init__(self, problems: Gathering, path: str) -> None:
+    def __init__(self, problems: ErrorCollector, path: str) -> None:
         self._problems = problems
         self._path = path
 

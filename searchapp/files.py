@@ -49,7 +49,7 @@ _HALF = re.compile(
 )
 
 
-class NotAFile(OSError):
+class NotAFileError(OSError):
     """What is named as a file is a device, a pipe or no name at all."""
 
 
@@ -63,7 +63,7 @@ def open_file(path: Path) -> BufferedReader:
     try:
         return open(path, "rb", opener=_open)  # Path.open takes no opener
     except ValueError as error:  # NUL, or half a character
-        raise NotAFile(errno.EINVAL, "that is no name that a file can have", str(path)) from error
+        raise NotAFileError(errno.EINVAL, "that is no name that a file can have", str(path)) from error
 
 
 def _open(path: str, flags: int) -> int:
@@ -75,7 +75,7 @@ def _open(path: str, flags: int) -> int:
         os.set_blocking(descriptor, True)
         return descriptor
     os.close(descriptor)
-    raise NotAFile(errno.EINVAL, f"it is a {'pipe' if is_pipe else 'device'}, not a file", path)
+    raise NotAFileError(errno.EINVAL, f"it is a {'pipe' if is_pipe else 'device'}, not a file", path)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -237,7 +237,7 @@ def first_there(folder: Path, names: Sequence[str]) -> Path:
 
 
 @contextmanager
-def whole_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
+def atomic_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
     """A binary file to write to that appears under its name only once it is complete and on disk.
 
     `STDOUT` also gets its content once it is complete.
@@ -319,7 +319,7 @@ def _written_directly(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """A folder to fill that appears under its name only once everything in it is complete and on disk.
 
     Raises:
@@ -361,7 +361,7 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def file_lock(path: Path) -> Iterator[None]:
     """Keep other processes from changing a file that is read, changed and written; its folder is made if need be.
 
     Raises:
@@ -378,7 +378,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def locked_by(path: Path) -> Iterator[None]:
+def lock_on(path: Path) -> Iterator[None]:
     """Keep other processes out that lock by the same file, which is there and is not written to itself.
 
     Raises:
@@ -393,7 +393,7 @@ def locked_by(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def alone_in(folder: Path, refusal: str) -> Iterator[None]:
+def exclusive_folder(folder: Path, refusal: str) -> Iterator[None]:
     """Be the only process that works in a folder, which is made if need be; the system ends that with the process.
 
     Raises:
@@ -429,10 +429,10 @@ def write_files(
     """
     if len(writers) == 1:
         (writer,) = writers.values()
-        with whole_file(out, replace=replace) as file:
+        with atomic_file(out, replace=replace) as file:
             writer(file)
         return
-    with whole_folder(out, replace=replace) as folder:
+    with atomic_folder(out, replace=replace) as folder:
         for name, writer in writers.items():
             with (folder / name).open("wb") as file:
                 writer(file)
@@ -592,14 +592,14 @@ def shared_parts(folders: Sequence[Path]) -> list[str]:
     return [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, at_one_place)]
 
 
-def without_nan(value: Any, instead: str | None) -> Any:
+def replace_nonfinite(value: Any, instead: str | None) -> Any:
     """A value for JSON, in which `instead` takes the place of numbers that are not finite."""
     if isinstance(value, float) and not math.isfinite(value):
         return instead
     if isinstance(value, dict):
-        return {key: without_nan(item, instead) for key, item in value.items()}
+        return {key: replace_nonfinite(item, instead) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [without_nan(item, instead) for item in value]
+        return [replace_nonfinite(item, instead) for item in value]
     return value
 
 

@@ -1,9 +1,9 @@
 """Work on all cores, in processes forked from this one.
 
 Analyzing a text, gathering its terms and scoring a run is Python, which one process does on one core. Forked
-processes begin with the open index, or the rankings, in their memory at no cost, and send back numbers. `spread`
-shares out many small items, `one_each` gives every item a process of its own; where processes can't be forked, or
-there is one core, this process does the work.
+processes begin with the open index, or the rankings, in their memory at no cost, and send back numbers.
+`map_in_processes` shares out many small items, `process_each` gives every item a process of its own; where processes
+can't be forked, or there is one core, this process does the work.
 
 Each process has its own pair of pipes, so that one that is killed leaves the others alone. (The standard library's pool
 ends all of its processes with the first one that is killed, and in Python 3.11 may wait for it forever.) A forked
@@ -32,7 +32,7 @@ from typing import Any, TypeVar, cast
 
 from searchapp.errors import SearchappError
 
-__all__ = ["cores", "one_each", "spread"]
+__all__ = ["cores", "map_in_processes", "process_each"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -60,7 +60,7 @@ _forking = threading.Lock()
 """Held while processes are forked: those of another pool would inherit both ends of a pipe, and keep them open."""
 
 _shared_by = 1
-"""How many processes share the cores: those of `one_each` do, and what they start."""
+"""How many processes share the cores: those of `process_each` do, and what they start."""
 
 
 def cores() -> int:
@@ -74,7 +74,7 @@ def can_fork() -> bool:
     return sys.platform == "linux"
 
 
-class Ended(SearchappError):
+class ProcessEnded(SearchappError):
     """A process was ended from outside before it answered."""
 
     def __init__(self, ended_by: int = 0) -> None:
@@ -150,7 +150,9 @@ class Worker:
         with suppress(ChildProcessError):
             ended_by = max(0, -os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]))
         while self.asked:
-            self.asked.popleft().set_exception(_crashed(ended_by) if ended_by in CRASHES else Ended(ended_by))
+            self.asked.popleft().set_exception(
+                _crashed(ended_by) if ended_by in CRASHES else ProcessEnded(ended_by)
+            )
             ended_by = 0  # the others were waiting for their turn
         self._close()
 
@@ -265,7 +267,7 @@ def _raised(error: BaseException) -> bytes:
 # In this process
 
 
-def spread(
+def map_in_processes(
     work: Callable[[T], R],
     items: Iterable[T],
     processes: int | None = None,
@@ -312,7 +314,7 @@ def spread(
                 is_more = bool(drawn)
             elif is_ready:
                 item, answer = under_way.popleft()
-                yield work(item) if isinstance(answer.exception(), Ended) else answer.result()
+                yield work(item) if isinstance(answer.exception(), ProcessEnded) else answer.result()
             else:
                 if not is_more:  # early, as the system takes its time to clean up after a process
                     for worker in alive:
@@ -323,7 +325,7 @@ def spread(
         _end(workers)
 
 
-def one_each(
+def process_each(
     work: Callable[[T], R], waiting: deque[T], processes: int | None = None
 ) -> Generator[tuple[T, R | BaseException], None, None]:
     """Yield each item with the result of `work`, in a process of its own, as they are done, at most `processes` at a
@@ -369,10 +371,11 @@ def _least_busy(workers: Iterable[Worker]) -> Worker:
 
 
 def in_batches(items: Iterable[T], size: int, least: int, processes: int | None = None) -> Iterator[list[T]]:
-    """Batches of some items for `spread`, of which the last ones are smaller, but not below `least`: so several
+    """Batches of items for `map_in_processes`; the last ones are smaller, but not below `least`, so that several
     processes end at about the same time.
 
-    The first WORTH_IT batches and one more, which may be worked on before, are never cut: `spread` counts them.
+    The first WORTH_IT batches and one more, which may be worked on before, are never cut: `map_in_processes`
+    counts them.
     """
     waiting = iter(items)
     least = least if (processes or cores()) > 1 else size

@@ -22,10 +22,10 @@ def no_notice(_sentence: str) -> None:
     """The `Notify` of a caller that nobody watches."""
 
 
-def how_far(label: str, done: int, total: int | None, *, in_bytes: bool = False) -> str:
+def progress_text(label: str, done: int, total: int | None, *, in_bytes: bool = False) -> str:
     """How far a stage is, in words.
 
-    >>> how_far("indexing", 500, 2000), how_far("reading documents", 500, None)
+    >>> progress_text("indexing", 500, 2000), progress_text("reading documents", 500, None)
     ('indexing 25%', 'reading documents 500')
     """
     if total:
@@ -37,7 +37,7 @@ SAID_SECONDS = 0.1
 """How often it is said in words how far a stage is."""
 
 
-class Stopped(Exception):
+class WorkStopped(Exception):
     """Raised by an `Advance`, or at the beginning of a stage, to stop the work: somebody does not want it any more.
 
     What is half done is given up as after any other error.
@@ -53,7 +53,7 @@ class Progress(Protocol):
         """A stage ("indexing") of `total` items, or bytes; what it gives is called with each number of them done."""
 
 
-class InWords:
+class TextProgress:
     """A `Progress` that says in words how far it is; `tell` is called with them, in the thread that works."""
 
     def __init__(self, tell: Callable[[str], object]) -> None:
@@ -69,13 +69,13 @@ class InWords:
             now = time.monotonic()
             if now - told >= SAID_SECONDS:
                 told = now
-                self._tell(how_far(label, done, total, in_bytes=in_bytes))
+                self._tell(progress_text(label, done, total, in_bytes=in_bytes))
 
         self._tell(f"{label} …")
         yield advance
 
 
-class Silent:
+class SilentProgress:
     """A `Progress` that shows nothing."""
 
     @contextmanager

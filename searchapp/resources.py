@@ -29,7 +29,7 @@ SAMPLES = _PACKAGE / "samples"
 
 
 @dataclass(frozen=True, slots=True)
-class Untested:
+class UntestedVersion:
     """An installed version outside the tested range, both ends of which were tested."""
 
     package: str
@@ -39,7 +39,7 @@ class Untested:
 
 
 @cache
-def untested_versions() -> tuple[Untested, ...]:
+def untested_versions() -> tuple[UntestedVersion, ...]:
     """Return Python and the packages that searchapp imports whose installed version is outside the tested range.
 
     The ranges are in `tested_versions.json`, which `scripts/tested_versions.py` writes. Packages of extras that are not
@@ -55,7 +55,7 @@ def untested_versions() -> tuple[Untested, ...]:
             except PackageNotFoundError:
                 continue
         if not _release(lowest) <= _release(installed) <= _release(highest):
-            found.append(Untested(package, installed, lowest, highest))
+            found.append(UntestedVersion(package, installed, lowest, highest))
     return tuple(found)
 
 

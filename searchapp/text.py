@@ -16,11 +16,11 @@ LIKE = 0.6
 """How alike two names must be for one to be a slip of the other: 1 is equal, 0 has no letter in common."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def closest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name that was most likely meant; None if none is like it.
 
-    >>> nearest("NLPS", ["nlps", "checkthat"]), nearest("chekthat", ["nlps", "checkthat"]), nearest("x", ["nlps"])
-    ('nlps', 'checkthat', None)
+    >>> closest_name("NLPS", ["nlps", "checkthat"]), closest_name("chekthat", ["nlps", "checkthat"])
+    ('nlps', 'checkthat')
     """
     from difflib import get_close_matches
 
@@ -31,24 +31,24 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return by_small[like[0]] if like else None
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
     """A question for the end of a sentence that refuses a name: nothing if no known name is like it.
 
-    >>> meant("nlp", ["nlps", "checkthat"]), meant("x", ["nlps"])
+    >>> suggestion("nlp", ["nlps", "checkthat"]), suggestion("x", ["nlps"])
     (' (did you mean nlps?)', '')
     """
-    like = nearest(name, known)
+    like = closest_name(name, known)
     return "" if like is None else f" (did you mean {like}?)"
 
 
-def refused(name: str, known: Iterable[str]) -> str:
+def choices_hint(name: str, known: Iterable[str]) -> str:
     """The end of a sentence that refuses a name: what was meant, and everything that there is to choose.
 
-    >>> "there is no task " + refused("nlp", ["nlps", "checkthat"])
+    >>> "there is no task " + choices_hint("nlp", ["nlps", "checkthat"])
     "there is no task 'nlp' (did you mean nlps?): choose nlps or checkthat"
     """
     every = list(known)
-    return f"{name!r}{meant(name, every)}: choose {' or '.join(every)}"
+    return f"{name!r}{suggestion(name, every)}: choose {' or '.join(every)}"
 
 
 def counted(number: int, noun: str) -> str:
@@ -60,10 +60,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def one_of(names: Sequence[str]) -> str:
+def alternatives(names: Sequence[str]) -> str:
     """Names of which there is a choice, in words.
 
-    >>> one_of(["dark", "light", "own"])
+    >>> alternatives(["dark", "light", "own"])
     'dark, light or own'
     """
     *others, last = names

@@ -29,12 +29,12 @@ from searchapp.errors import (
 from searchapp.fetching.download import _Passing
 from searchapp.lucene.errors import NotSupported, Undefined
 from searchapp.lucene.index.writer import NotIndexable
-from searchapp.processes import Ended
+from searchapp.processes import ProcessEnded
 from searchapp.ranking.query_language import BrokenQuery
 
 MADE: dict[type[BaseException], Callable[[], BaseException]] = {
     BeingBuilt: lambda: BeingBuilt("the index in indexes/nlps", "4711"),
-    Ended: lambda: Ended(9),
+    ProcessEnded: lambda: ProcessEnded(9),
     Damaged: lambda: Damaged(Path("indexes/nlps/000001"), "ids.ranks.npy was altered"),
     InvalidFiles: lambda: InvalidFiles([Problem("a.json", "empty file"), Problem("b", "x", "1")], "mend it"),
     NotScorable: lambda: NotScorable("a.txt: topic 7 is missing", "KeyError: '7'"),

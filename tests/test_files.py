@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import SearchappError, UsageError
-from searchapp.files import ABANDONED_SECONDS, reason, whole_file, whole_folder
+from searchapp.files import ABANDONED_SECONDS, atomic_file, atomic_folder, reason
 from tests.programs import Program
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(b"half")
         assert not path.exists()
     assert path.read_bytes() == b"half"
@@ -25,7 +25,7 @@ def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_bytes(b"old")
-    with pytest.raises(RuntimeError), whole_file(path) as file:
+    with pytest.raises(RuntimeError), atomic_file(path) as file:
         file.write(b"new")
         raise RuntimeError
     assert path.read_bytes() == b"old"
@@ -35,19 +35,19 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
 def test_an_existing_file_may_be_protected(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_bytes(b"old")
-    with pytest.raises(UsageError, match="exists already"), whole_file(path, replace=False):
+    with pytest.raises(UsageError, match="exists already"), atomic_file(path, replace=False):
         pass
     assert path.read_bytes() == b"old"
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no folder"), whole_file(tmp_path / "none" / "x"):
+    with pytest.raises(UsageError, match="there is no folder"), atomic_file(tmp_path / "none" / "x"):
         pass
 
 
 def test_a_folder_appears_only_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "run"
-    with whole_folder(path) as folder:
+    with atomic_folder(path) as folder:
         (folder / "run.json").write_text("{}")
         assert not path.exists()
     assert os.listdir(path) == ["run.json"]
@@ -58,7 +58,7 @@ def test_a_failed_folder_leaves_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.mkdir()
     (path / "run.json").write_text("old")
-    with pytest.raises(RuntimeError), whole_folder(path, replace=True) as folder:
+    with pytest.raises(RuntimeError), atomic_folder(path, replace=True) as folder:
         (folder / "run.json").write_text("new")
         raise RuntimeError
     assert (path / "run.json").read_text() == "old"
@@ -69,9 +69,9 @@ def test_a_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.mkdir()
     (path / "old").write_text("old")
-    with pytest.raises(UsageError, match="exists already"), whole_folder(path):
+    with pytest.raises(UsageError, match="exists already"), atomic_folder(path):
         pass
-    with whole_folder(path, replace=True) as folder:
+    with atomic_folder(path, replace=True) as folder:
         (folder / "new").write_text("new")
     assert os.listdir(path) == ["new"]
     assert os.listdir(tmp_path) == ["run"]
@@ -83,7 +83,7 @@ def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
         pytest.skip("this system has no /dev/full")
     with (
         pytest.raises(SearchappError, match=r"could not be written: no space left"),
-        whole_folder(tmp_path / "run"),
+        atomic_folder(tmp_path / "run"),
     ):
         with full.open("wb", buffering=0) as file:
             file.write(b"x")
@@ -95,14 +95,14 @@ def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
 WRITE = """
 import sys, time
 from pathlib import Path
-from searchapp.files import whole_file, whole_folder
+from searchapp.files import atomic_file, atomic_folder
 path = Path(sys.argv[2])
 if sys.argv[1] == "file":
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(b"half")
         print("writing", flush=True)
         time.sleep(600)
-with whole_folder(path, replace=True) as folder:
+with atomic_folder(path, replace=True) as folder:
     (folder / "run.trec").write_bytes(b"half")
     print("writing", flush=True)
     time.sleep(600)
@@ -117,7 +117,7 @@ def writing(kind: str, path: Path) -> Program:
 
 
 def written(kind: str, path: Path) -> None:
-    with whole_file(path) if kind == "file" else whole_folder(path, replace=True):
+    with atomic_file(path) if kind == "file" else atomic_folder(path, replace=True):
         pass
 
 
@@ -185,7 +185,7 @@ def test_a_folder_whose_replacement_was_cut_short_comes_back(tmp_path: Path) -> 
     (tmp_path / ".run.searchapp-0123456789abcdef.old").mkdir()
     (tmp_path / ".run.searchapp-0123456789abcdef.old" / "run.json").write_text("old")
     (tmp_path / ".run.searchapp-fedcba9876543210.tmp").mkdir()
-    with pytest.raises(UsageError, match="exists already"), whole_folder(tmp_path / "run"):
+    with pytest.raises(UsageError, match="exists already"), atomic_folder(tmp_path / "run"):
         pass
     assert (tmp_path / "run" / "run.json").read_text() == "old"
     assert os.listdir(tmp_path) == ["run"]
@@ -201,12 +201,12 @@ def test_what_was_replaced_and_could_not_be_removed_goes_with_the_next(tmp_path:
 WRITE_MANY = """
 import sys
 from pathlib import Path
-from searchapp.files import whole_file, whole_folder
+from searchapp.files import atomic_file, atomic_folder
 folder, name = Path(sys.argv[1]), sys.argv[2]
 for number in range(40):
-    with whole_folder(folder / name, replace=True) as inside:
+    with atomic_folder(folder / name, replace=True) as inside:
         (inside / "number").write_text(str(number))
-    with whole_file(folder / f"{name}.txt") as file:
+    with atomic_file(folder / f"{name}.txt") as file:
         file.write(str(number).encode())
 """
 

@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 
 import searchapp
-from searchapp.files import MOST_LEVELS, NotAFile, open_file, parse_json, parse_toml, read_bytes, read_text
+from searchapp.files import (
+    MOST_LEVELS,
+    NotAFileError,
+    open_file,
+    parse_json,
+    parse_toml,
+    read_bytes,
+    read_text,
+)
 
 PACKAGE = Path(searchapp.__file__).parent
 
@@ -109,13 +117,13 @@ def test_only_files_are_read(tmp_path: Path, read: Callable[[Path], object]) -> 
     link = tmp_path / "link"
     link.symlink_to(pipe)
     for path in (pipe, link):
-        with pytest.raises(NotAFile, match="it is a pipe, not a file") as raised:
+        with pytest.raises(NotAFileError, match="it is a pipe, not a file") as raised:
             read(path)
         assert raised.value.filename == str(path)
-    with pytest.raises(NotAFile, match="it is a device, not a file"):
+    with pytest.raises(NotAFileError, match="it is a device, not a file"):
         read(Path("/dev/zero"))
     for name in ("a\0b", "a\ud800"):
-        with pytest.raises(NotAFile, match="no name that a file can have"):
+        with pytest.raises(NotAFileError, match="no name that a file can have"):
             read(tmp_path / name)
     with pytest.raises(IsADirectoryError):
         read(tmp_path)

@@ -48,7 +48,9 @@ class Unreadable(Exception):
 
 
 def test_results_come_in_order_from_other_processes() -> None:
-    results = list(processes.spread(lambda number: (number * 2, os.getpid()), range(50), processes=3))
+    results = list(
+        processes.map_in_processes(lambda number: (number * 2, os.getpid()), range(50), processes=3)
+    )
     assert [number for number, _pid in results] == list(range(0, 100, 2))
     assert os.getpid() not in {pid for _number, pid in results}
 
@@ -58,7 +60,7 @@ def test_this_process_works_beside_the_others_and_results_come_in_order() -> Non
         threading.Event().wait(0.02 if number % 9 == 4 else 0.001)
         return number * 2, os.getpid()
 
-    results = list(processes.spread(work, range(50), processes=3, here=True))
+    results = list(processes.map_in_processes(work, range(50), processes=3, here=True))
     assert [number for number, _pid in results] == list(range(0, 100, 2))
     pids = {pid for _number, pid in results}
     assert os.getpid() in pids and len(pids) == 3
@@ -66,7 +68,9 @@ def test_this_process_works_beside_the_others_and_results_come_in_order() -> Non
 
 
 def test_little_work_stays_in_this_process() -> None:
-    pids = set(processes.spread(lambda _number: os.getpid(), range(processes.WORTH_IT - 1), processes=3))
+    pids = set(
+        processes.map_in_processes(lambda _number: os.getpid(), range(processes.WORTH_IT - 1), processes=3)
+    )
     assert pids == {os.getpid()}
 
 
@@ -79,7 +83,7 @@ def test_items_are_drawn_as_needed(here: bool) -> None:
             drawn.append(number)
             yield number
 
-    results = processes.spread(lambda number: number, items(), processes=2, here=here)
+    results = processes.map_in_processes(lambda number: number, items(), processes=2, here=here)
     assert next(results) == 0
     assert len(drawn) <= 2 * processes.IN_FLIGHT + processes.WORTH_IT
     results.close()  # type: ignore[attr-defined]
@@ -94,7 +98,7 @@ def test_a_refusal_in_a_process_arrives(here: bool) -> None:
         return number
 
     with pytest.raises(EngineRefused, match="seven is refused"):
-        list(processes.spread(refuse, range(50), processes=2, here=here))
+        list(processes.map_in_processes(refuse, range(50), processes=2, here=here))
     assert not left_over()
 
 
@@ -109,7 +113,7 @@ def test_a_refusal_in_this_process_waits_for_the_results_before_it() -> None:
 
     found: list[int] = []
     with pytest.raises(EngineRefused) as raised:
-        found.extend(processes.spread(refuse, range(50), processes=2, here=True))
+        found.extend(processes.map_in_processes(refuse, range(50), processes=2, here=True))
     assert str(raised.value) == f"{len(found)} is refused" and found == list(range(len(found))) != []
     assert not left_over()
 
@@ -142,7 +146,7 @@ def test_the_work_of_a_killed_process_is_done_all_the_same(here: bool) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return number
 
-    assert list(processes.spread(work, range(60), processes=2, here=here)) == list(range(60))
+    assert list(processes.map_in_processes(work, range(60), processes=2, here=here)) == list(range(60))
 
 
 def of(kind: Callable[[], BaseException], parent: int | None = None) -> Callable[[bytes], bytes]:
@@ -179,14 +183,18 @@ def test_whatever_a_process_raises_ends_the_work(
 ) -> None:
     for _ in range(ROUNDS):
         with pytest.raises(arrives) as raised:
-            list(processes.spread(of(kind), (bytes([number] * size) for number in range(40)), processes=2))
+            list(
+                processes.map_in_processes(
+                    of(kind), (bytes([number] * size) for number in range(40)), processes=2
+                )
+            )
         assert str(kind()) in str(raised.value)
         assert not left_over()
 
 
 def test_a_result_that_cannot_be_sent_ends_the_work() -> None:
     with pytest.raises(Exception, match="pickle"):
-        list(processes.spread(lambda number: lambda: number, range(40), processes=2))
+        list(processes.map_in_processes(lambda number: lambda: number, range(40), processes=2))
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
@@ -203,7 +211,7 @@ def test_the_work_of_processes_that_are_ended_again_and_again_is_done(name: str,
     try:
         for _ in range(ROUNDS):
             items = [bytes([number] * size) for number in range(40)]
-            assert list(processes.spread(work, items, processes=3)) == items
+            assert list(processes.map_in_processes(work, items, processes=3)) == items
             assert not left_over()
     finally:
         signal.signal(signal.SIGTERM, handled)
@@ -221,7 +229,7 @@ def test_a_process_that_crashes_is_reported_and_its_work_not_tried_here() -> Non
         return number
 
     with pytest.raises(SearchappError, match=r"crashed \(SIGBUS\): .* `searchapp doctor`") as raised:
-        list(processes.spread(work, range(60), processes=2))
+        list(processes.map_in_processes(work, range(60), processes=2))
     assert raised.value.exit_code == 1
     assert not left_over()
 
@@ -233,7 +241,9 @@ def test_memory_that_a_process_lacks_for_an_item_is_looked_for_here() -> None:
         def __reduce__(self) -> tuple[object, ...]:
             return _read_elsewhere, (parent,)
 
-    results = processes.spread(lambda item: type(item).__name__, [Item() for _ in range(9)], processes=2)
+    results = processes.map_in_processes(
+        lambda item: type(item).__name__, [Item() for _ in range(9)], processes=2
+    )
     with pytest.raises(MemoryError):
         list(results)
 
@@ -258,19 +268,19 @@ def test_where_no_process_can_be_made_the_work_is_done_here(
         return fork()
 
     monkeypatch.setattr(os, "fork", second_fails)
-    assert set(processes.spread(lambda _: os.getpid(), range(20), processes=3)) == {os.getpid()}
+    assert set(processes.map_in_processes(lambda _: os.getpid(), range(20), processes=3)) == {os.getpid()}
     assert made and not left_over()
 
 
 def test_no_descriptor_stays_open() -> None:
     before = psutil.Process().num_fds()
-    assert list(processes.spread(lambda number: number, range(20), processes=3)) == list(range(20))
-    broken_off = processes.spread(lambda number: number, range(20), processes=3)
+    assert list(processes.map_in_processes(lambda number: number, range(20), processes=3)) == list(range(20))
+    broken_off = processes.map_in_processes(lambda number: number, range(20), processes=3)
     next(broken_off)
     assert psutil.Process().num_fds() > before
     broken_off.close()  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="invalid literal"):
-        list(processes.spread(int, ["1"] * 9 + ["one"], processes=3))
+        list(processes.map_in_processes(int, ["1"] * 9 + ["one"], processes=3))
     assert psutil.Process().num_fds() == before
 
 
@@ -285,7 +295,7 @@ def test_processes_end_with_the_one_that_forked_them() -> None:
             os.write(writes, f"{os.getpid()}\n".encode())
             threading.Event().wait()
 
-        list(processes.spread(work, items, processes=2))
+        list(processes.map_in_processes(work, items, processes=2))
         os._exit(1)
     os.close(writes)
     with os.fdopen(reads) as told:
@@ -297,14 +307,14 @@ def test_processes_end_with_the_one_that_forked_them() -> None:
 
 
 def _by_kind(item: str) -> tuple[str, int, int]:
-    """What a process of `one_each` may come to."""
+    """What a process of `process_each` may come to."""
     if item == "raises":
         raise EngineRefused("no")
     if item in signal.Signals.__members__:
         faulthandler.disable()  # which would print the modules of this process
         os.kill(os.getpid(), signal.Signals[item])
     if item == "spreads":
-        pids = set(processes.spread(lambda _number: os.getpid(), range(20), processes=2))
+        pids = set(processes.map_in_processes(lambda _number: os.getpid(), range(20), processes=2))
         assert os.getpid() not in pids
     return item, os.getpid(), processes.cores()
 
@@ -313,7 +323,7 @@ def test_each_item_has_a_process_of_its_own_and_one_that_fails_leaves_the_others
     before = psutil.Process().num_fds()
     waiting = deque(["first", "raises", "SIGKILL", "SIGSEGV", "spreads"])
     found = {}
-    for item, outcome in processes.one_each(_by_kind, waiting, 2):
+    for item, outcome in processes.process_each(_by_kind, waiting, 2):
         found[item] = outcome
         if item == "first":
             waiting.append("later")  # what comes of an answer may be work as well
@@ -336,7 +346,7 @@ def test_no_more_processes_than_asked_for_work_at_a_time(tmp_path: Path) -> None
         mark.unlink()
         return there
 
-    found = [outcome for _, outcome in processes.one_each(work, deque(range(8)), 2)]
+    found = [outcome for _, outcome in processes.process_each(work, deque(range(8)), 2)]
     assert max(number for number in found if isinstance(number, int)) <= 2 and len(found) == 8
 
 
@@ -345,13 +355,13 @@ def test_where_no_process_can_be_made_each_item_is_worked_on_here(monkeypatch: p
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(os, "fork", fails)
-    found = dict(processes.one_each(_by_kind, deque(["one", "raises"]), 2))
+    found = dict(processes.process_each(_by_kind, deque(["one", "raises"]), 2))
     assert isinstance(found["raises"], EngineRefused)
     assert found["one"] == ("one", os.getpid(), processes.cores())
 
 
 def test_what_is_broken_off_leaves_no_process() -> None:
-    answers = processes.one_each(
+    answers = processes.process_each(
         lambda number: number or threading.Event().wait(), deque(range(1, -9, -1)), 2
     )
     assert next(answers)[1] == 1

@@ -12,7 +12,7 @@ from searchapp.model import AnalysisStep, Token
 from searchapp.ranking.highlighting import search_analyzer
 from searchapp.ranking.search_results import text_fields
 from searchapp.tasks.base import Task
-from searchapp.text import refused
+from searchapp.text import choices_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ def require(task: Task, field: str | None, analyzer: str | None) -> None:
     fields = fields_of(task)
     analyzers = sorted(task.index_mapping().get("settings", {}).get("analysis", {}).get("analyzer", {}))
     if field and field not in fields:
-        raise UsageError(f"{task.name} has no text field {refused(field, fields)}")
+        raise UsageError(f"{task.name} has no text field {choices_hint(field, fields)}")
     if analyzer and analyzer not in analyzers:
-        choice = refused(analyzer, analyzers) if analyzers else f"{analyzer!r}: choose a field instead"
+        choice = choices_hint(analyzer, analyzers) if analyzers else f"{analyzer!r}: choose a field instead"
         raise UsageError(f"{task.name} has no analyzer {choice}")
 
 

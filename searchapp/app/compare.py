@@ -44,7 +44,7 @@ from searchapp.files import distinct_names
 from searchapp.formats.problems import some
 from searchapp.judging.judgments import Unjudged
 from searchapp.model import Run
-from searchapp.progress import Progress, Silent
+from searchapp.progress import Progress, SilentProgress
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest, StoredRun
 from searchapp.tasks.base import Grades, Task
@@ -347,7 +347,7 @@ def read_runs(request: CompareRequest, progress: Progress | None = None) -> list
     task, _gold = gold_of(request)
     require_measures(Scoring(request.source, request.judgments).measures(task))
     ranked = sum(manifest.hits for manifest in manifests)
-    with (progress or Silent()).stage("reading runs", len(manifests)) as advance:
+    with (progress or SilentProgress()).stage("reading runs", len(manifests)) as advance:
         stored = spread_if_large(lambda number: directory.read(request.runs[number]), len(manifests), ranked)
         advance(len(stored))
     return stored
@@ -378,7 +378,7 @@ def compare_read(
     scoring = Scoring(request.source, request.judgments)
     grades = scoring.grades(task, gold)
     ranked = sum(len(ranking.hits) for one in stored for ranking in one.run)
-    with (progress or Silent()).stage("scoring runs", len(stored)) as advance:
+    with (progress or SilentProgress()).stage("scoring runs", len(stored)) as advance:
         scored = spread_if_large(
             lambda number: scored_run(stored[number], scoring, task, grades), len(stored), ranked
         )

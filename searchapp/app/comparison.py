@@ -43,7 +43,7 @@ from searchapp.evaluation.significance import (
     tukey,
 )
 from searchapp.model import Run
-from searchapp.processes import spread
+from searchapp.processes import map_in_processes
 from searchapp.runs.directory import GivenRun, StoredRun
 from searchapp.tasks.base import Grades, Part, Task
 
@@ -584,7 +584,7 @@ def spread_if_large(work: Callable[[int], R], count: int, ranked: int) -> list[R
     if ranked < LARGE:
         return list(map(work, numbers))
     import_tests()
-    return list(spread(work, numbers, worth_it=2))
+    return list(map_in_processes(work, numbers, worth_it=2))
 
 
 def measure_names(scored: Sequence[ScoredRun], asked: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from searchapp.engines.base import Engine
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.model import Example, Topic
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.ranking import recipes
 from searchapp.ranking.search_results import SearchResult
 from searchapp.resources import SAMPLES
@@ -81,12 +81,12 @@ def _sample(task: Task) -> Sample:
 
 def indexed(sample: Sample, engine: Engine) -> int:
     """Index a sample; returns the number of its documents."""
-    return index_task(sample.task, engine, sample.collection, Silent()).info.documents
+    return index_task(sample.task, engine, sample.collection, SilentProgress()).info.documents
 
 
 def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchResult]:
     """What a search for some words finds."""
-    searcher = Searcher(sample.task, engine, open_index(sample.task, engine), Silent())
+    searcher = Searcher(sample.task, engine, open_index(sample.task, engine), SilentProgress())
     return searcher.search(SearchRequest(words, size=size))
 
 
@@ -116,7 +116,7 @@ def compared(sample: Sample, engine: Engine, folder: Path) -> Compared:
         plain,
         learning,
         scored(LEARNING, {"direct": DIRECT}) if is_behind else None,
-        len(read_examples(sample.task, sample.collection, sample.split, Silent())),
+        len(read_examples(sample.task, sample.collection, sample.split, SilentProgress())),
     )
 
 
@@ -161,6 +161,6 @@ def _evaluation(
         "searchapp-demo",
         judged=judged,
     )
-    make_run(task, engine, request, run, Silent())
+    make_run(task, engine, request, run, SilentProgress())
     (evaluation,) = evaluate([run], GoldSource(data=sample.data, split=sample.split, options=OPTIONS))
     return evaluation

@@ -20,12 +20,12 @@ from searchapp import tasks
 from searchapp.app.index import index_task, remedy, stored_versions
 from searchapp.config.settings import Settings
 from searchapp.engines import lacks_compiled, open_engine, open_on_disk, open_server
-from searchapp.engines.base import Engine, OnDisk, ShardedIndex, State, Survey
+from searchapp.engines.base import Engine, OnDisk, ShardedIndex, Survey, VersionState
 from searchapp.errors import Damaged, EngineError, SearchappError
 from searchapp.files import reason
 from searchapp.formats.problems import Problems
 from searchapp.model import Ranking
-from searchapp.progress import Progress, Silent
+from searchapp.progress import Progress, SilentProgress
 from searchapp.ranking import recipes
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.signals.base import Inputs
@@ -35,7 +35,7 @@ from searchapp.text import counted
 
 NEEDED = "reading"
 """The use without which nothing works."""
-SILENT = Silent()
+SILENT = SilentProgress()
 LEAST_FREE_BYTES = 1 << 30
 LIBRARIES = ("elasticsearch", "ir-measures", "numpy", "regex", "rich", "typer")
 
@@ -174,7 +174,7 @@ def _server(settings: Settings) -> Iterator[Check]:
     except SearchappError:
         return
     yield _nodes(survey)
-    names = {one.version: one.name for one in stored if one.state is State.serves}
+    names = {one.version: one.name for one in stored if one.state is VersionState.serves}
     for version, index in survey.indexes.items():
         if version in names:
             yield _spread(names[version], index)
@@ -246,13 +246,18 @@ def _index(engine: Engine, name: str) -> Check:
 
 def _should_serve(engine: Engine, name: str) -> bool:
     """Whether an index that does not serve has a version that is there for that."""
-    return any(one.name == name and one.state in (State.serves, State.unreadable) for one in engine.stored())
+    return any(
+        one.name == name and one.state in (VersionState.serves, VersionState.unreadable)
+        for one in engine.stored()
+    )
 
 
 def _other_indexes(engine: Engine) -> Iterator[Check]:
     """What is wrong with indexes of solved topics, of some splits, and of the user's own tasks."""
     owners = {
-        one.name: one.info.owner for one in stored_versions(engine) if one.info and one.state is State.serves
+        one.name: one.info.owner
+        for one in stored_versions(engine)
+        if one.info and one.state is VersionState.serves
     }
     for name in sorted(owners.keys() - set(tasks.names())):
         try:
@@ -329,7 +334,7 @@ def _trial_rankings(engine: Engine, task: Task) -> tuple[Ranking, ...]:
     collection = task.collection(SAMPLES / task.name)
     recipe = recipes.load(task.recipe_book(), task.info.default_recipe)
     try:
-        index_task(task, engine, collection, Silent())
+        index_task(task, engine, collection, SilentProgress())
         topics = collection.topics("dev", Problems())
         ranker = Ranker(recipe, Inputs(engine.open(task.name)))
         return ranker.rank(topics, task.info.default_depth, "doctor").rankings

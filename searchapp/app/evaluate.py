@@ -38,7 +38,7 @@ from searchapp.runs import directory as learned
 from searchapp.runs.directory import RANKINGS, GivenRun, StoredRun
 from searchapp.tasks.base import Collection, Grades, OfficialFile, OfficialFormat, P, Part, Submission, Task
 from searchapp.tasks.folders import data_folder
-from searchapp.text import counted, refused
+from searchapp.text import choices_hint, counted
 
 
 def official_figures(scorer: Scorer[P], predictions: P, gold: GoldFiles) -> Scored:
@@ -402,7 +402,7 @@ def _breakdowns(
     known = task.breakdowns
     for name in gold.by:
         if name not in (*known, ALL):
-            choice = refused(name, (*known, ALL)) if known else f"{name!r}: this task has none"
+            choice = choices_hint(name, (*known, ALL)) if known else f"{name!r}: this task has none"
             raise UsageError(f"{task.reference} has no breakdown {choice}")
     wanted = known if ALL in gold.by else gold.by
     folder = gold.folder(task)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from searchapp.config.settings import SERVER, Settings
 from searchapp.engines import open_engine
-from searchapp.engines.base import Carried, Comparison, Engine, Index, IndexSpec, State, StoredVersion
+from searchapp.engines.base import Carried, Comparison, Engine, Index, IndexSpec, StoredVersion, VersionState
 from searchapp.errors import (
     BeingBuilt,
     Damaged,
@@ -37,7 +37,7 @@ from searchapp.ranking.search_results import sources
 from searchapp.tasks import catalogue
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.own import task_file
-from searchapp.text import counted, meant
+from searchapp.text import counted, suggestion
 
 T = TypeVar("T")
 
@@ -603,7 +603,7 @@ def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
     return [
         OwnTask(task_of(one), Path(one.info.owner), one.info.documents)
         for one in stored
-        if one.state is State.serves and one.info and one.info.owner
+        if one.state is VersionState.serves and one.info and one.info.owner
         if not one.name.startswith(EXAMPLES) and not _VARIED.search(one.name)
     ]
 
@@ -637,7 +637,7 @@ def named(stored: Iterable[StoredVersion], names: Sequence[str]) -> dict[str, li
     for name, index in zip(names, full, strict=True):
         if index not in found:
             there = f"there are {', '.join(found)}" if found else "there is none"
-            raise UsageError(f"there is no index {name!r}{meant(name, found)} of searchapp's: {there}")
+            raise UsageError(f"there is no index {name!r}{suggestion(name, found)} of searchapp's: {there}")
     return {name: found[name] for name in dict.fromkeys(full)}
 
 

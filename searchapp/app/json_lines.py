@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from searchapp.errors import SearchappError
-from searchapp.files import locked, parse_json, read_bytes, unreadable, whole_file
+from searchapp.files import atomic_file, file_lock, parse_json, read_bytes, unreadable
 
 Described: TypeAlias = Mapping[str, Any]
 
@@ -56,7 +56,7 @@ class JsonLines:
         Raises:
             SearchappError: the file can't be read or written.
         """
-        with locked(self._path):
+        with file_lock(self._path):
             lines = [line for line in self._lines() if not is_replaced(self._described(line))]
             lines += [json.dumps(one, ensure_ascii=False).encode("utf-8", "replace") for one in by]
             self._write(lines)
@@ -78,5 +78,5 @@ class JsonLines:
         return described if isinstance(described, dict) else {}
 
     def _write(self, lines: Sequence[bytes]) -> None:
-        with whole_file(self._path) as file:
+        with atomic_file(self._path) as file:
             file.writelines(line + b"\n" for line in lines)

@@ -22,11 +22,11 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
 from searchapp.ranking import learning
-from searchapp.ranking.fusion import FUSION, REACH, Asking, Learned
-from searchapp.ranking.learning import Stored
+from searchapp.ranking.fusion import FUSION, REACH, Asking, LearnedFusion
+from searchapp.ranking.learning import StoredModel
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.signals.base import Answer, Inputs, Labels, Solved, Trained, gold_of
+from searchapp.ranking.signals.base import Answer, GradedDocuments, Inputs, SolvedTopics, Trained, gold_of
 from searchapp.ranking.signals.terms import TermSpace, terms_of
 from searchapp.tasks.base import Collection, Task
 from searchapp.text import counted
@@ -43,7 +43,7 @@ def crossfitted_answers(
 
     Trained signals are trained on the others each time.
     """
-    assert isinstance(recipe.fusion, Learned)
+    assert isinstance(recipe.fusion, LearnedFusion)
     plain = replace(recipe, fusion=recipe.fusion.unlearned)
 
     def asked(
@@ -63,16 +63,16 @@ def _without(
     others = [one for one in examples if one.topic.id not in withheld]
 
     @cache  # several signals ask the same
-    def solved() -> Solved:
+    def solved() -> SolvedTopics:
         return inputs.examples().without(withheld)
 
-    def labels() -> Labels:
+    def labels() -> GradedDocuments:
         known = inputs.labels()
         gold = {topic: answers for topic, answers in known.gold.items() if topic not in withheld}
-        return Labels(known.documents, gold)
+        return GradedDocuments(known.documents, gold)
 
-    def model(signal: Trained, ranked: str = "") -> Stored:  # noqa: ARG001  # it is among those withheld
-        return Stored.of(*signal.train(others, documents, 1))
+    def model(signal: Trained, ranked: str = "") -> StoredModel:  # noqa: ARG001  # it is among those withheld
+        return StoredModel.of(*signal.train(others, documents, 1))
 
     return replace(
         inputs,
@@ -102,7 +102,7 @@ class MadeModel:
 
     signal: str
     left_out: str
-    stored: Stored
+    stored: StoredModel
     path: Path | None
     is_new: bool
 
@@ -211,7 +211,7 @@ class Models:
             EngineError: the engine failed on the way.
         """
         learned = recipe.fusion
-        assert isinstance(learned, Learned)  # the caller has asked `recipe.is_learned`
+        assert isinstance(learned, LearnedFusion)  # the caller has asked `recipe.is_learned`
 
         def made(examples: Sequence[Example], documents: Sequence[Document]) -> Model:
             asking = crossfitted_answers(recipe, inputs, examples, documents, self._progress)
@@ -225,7 +225,7 @@ class Models:
             "examples_mapping": self._task.examples_index_mapping(),
             "topics_are_documents": inputs.topics_are_documents,
         }
-        return self._of(_Learner(FUSION, Learned.kind, training, self._withheld), made, rebuild=rebuild)
+        return self._of(_Learner(FUSION, LearnedFusion.kind, training, self._withheld), made, rebuild=rebuild)
 
     def _of(self, learner: _Learner, made: Making, *, rebuild: bool) -> MadeModel:
         if self._folder is not None:
@@ -262,7 +262,7 @@ class Models:
             header, arrays = made(solved, documents)
         about = self._about(key, versions, solved)
         about |= {"withheld": sorted(one.topic.id for one in also_ranked)} if also_ranked else {}
-        stored = Stored.of({**about, **header}, arrays)
+        stored = StoredModel.of({**about, **header}, arrays)
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -409,13 +409,13 @@ def signal_inputs(
         return collection.documents.read(Problems(lenient=True))
 
     @cache  # several signals ask the same index
-    def examples() -> Solved:
+    def examples() -> SolvedTopics:
         solved, found = index_examples(task, engine, *split_of(), progress, judged, problems)
-        return Solved(solved, gold_of(found))
+        return SolvedTopics(solved, gold_of(found))
 
-    def labels() -> Labels:
+    def labels() -> GradedDocuments:
         found = read_examples(task, *split_of(), progress, judged, problems)
-        return Labels({document.id: document for document in documents()}, gold_of(found))
+        return GradedDocuments({document.id: document for document in documents()}, gold_of(found))
 
     @cache  # several signals ask in the same space
     def terms() -> TermSpace:
@@ -428,10 +428,10 @@ def signal_inputs(
     def models() -> Models:
         return Models(task, *split_of(), progress, home, judged, problems)
 
-    def model(signal: Trained, ranked: str = "") -> Stored:
+    def model(signal: Trained, ranked: str = "") -> StoredModel:
         return models().of(signal, ranked).stored
 
-    def fusion(recipe: Recipe) -> Stored:
+    def fusion(recipe: Recipe) -> StoredModel:
         return models().of_fusion(recipe, inputs).stored
 
     inputs = Inputs(index, task.info.topics_are_documents, examples, labels, documents, terms, model, fusion)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from searchapp.app.json_lines import Described, JsonLines
 from searchapp.errors import SearchappError, UsageError
-from searchapp.ranking.query_language import Filter
-from searchapp.text import refused
+from searchapp.ranking.query_language import FieldFilter
+from searchapp.text import choices_hint
 
 RECENT_FILE = "searches.jsonl"
 
@@ -68,7 +68,7 @@ class KeptSearch:
 
     text: str = ""
     recipe: str | None = None
-    filters: tuple[Filter, ...] = ()
+    filters: tuple[FieldFilter, ...] = ()
     like: str | None = None
     literal: bool = False
 
@@ -82,7 +82,7 @@ class KeptSearch:
         search = cls(
             described["text"],
             described.get("recipe"),
-            tuple(Filter(one["field"], one["value"]) for one in described.get("filters", ())),
+            tuple(FieldFilter(one["field"], one["value"]) for one in described.get("filters", ())),
             described.get("like"),
             described.get("literal", False) is True,
         )
@@ -119,7 +119,9 @@ class Saved:
         found = self.searches()
         if name not in found:
             names = (
-                refused(name, found) if found else f"{name!r}, nor another one: the search screen saves them"
+                choices_hint(name, found)
+                if found
+                else f"{name!r}, nor another one: the search screen saves them"
             )
             raise UsageError(f"there is no saved search of {self._task} {names}")
         return found[name]

@@ -15,29 +15,29 @@ from typing import Any
 
 from searchapp.app.index import open_index
 from searchapp.app.models import typed_inputs
-from searchapp.engines.base import BEST_FIRST, Engine, Index, at_leisure
+from searchapp.engines.base import BEST_FIRST, Engine, Index, without_cancellation
 from searchapp.errors import DataError, Replaced, SearchappError
 from searchapp.formats.problems import Problems
 from searchapp.model import Counts, Explanation, Hit, Hits, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import paging, recipes, search_results
-from searchapp.ranking.highlighting import Analyzed, Marker
+from searchapp.ranking.highlighting import Marker, TextAnalyzer
 from searchapp.ranking.query_language import (
-    Clause,
-    Compiled,
-    Compiler,
-    Fields,
-    Filter,
-    Group,
+    CompiledQuery,
+    FieldFilter,
     Occur,
-    Word,
+    QueryClause,
+    QueryCompiler,
+    QueryGroup,
+    QueryWord,
+    SearchFields,
     parsed,
     require_text,
     without_signs,
 )
-from searchapp.ranking.ranker import RankedTopic, Ranker, Share
+from searchapp.ranking.ranker import RankedTopic, Ranker, SignalShare
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.search_results import Page, SearchResult
+from searchapp.ranking.search_results import ResultPage, SearchResult
 from searchapp.ranking.signals.base import Inputs, one_document
 from searchapp.tasks.base import Collection, Part, Task
 from searchapp.tasks.folders import data_folder
@@ -57,9 +57,9 @@ class FusedRankings:
         self._inputs = inputs
         self._rankers: dict[str, Ranker] = {}
         self._ranked: tuple[tuple[str, str], RankedTopic, Hits] | None = None
-        self._chosen: tuple[tuple[str, Compiled], Hits] | None = None
+        self._chosen: tuple[tuple[str, CompiledQuery], Hits] | None = None
 
-    def hits(self, recipe: Recipe, compiled: Compiled) -> Hits:
+    def hits(self, recipe: Recipe, compiled: CompiledQuery) -> Hits:
         """The documents that a recipe ranks for words, without those that the rest of the query leaves out."""
         key = recipe.name, compiled
         if self._chosen is None or self._chosen[0] != key:
@@ -73,27 +73,27 @@ class FusedRankings:
             self._chosen = key, hits
         return self._chosen[1]
 
-    def is_cut(self, recipe: Recipe, compiled: Compiled) -> bool:
+    def is_cut(self, recipe: Recipe, compiled: CompiledQuery) -> bool:
         """Whether documents with the words may be behind those that the recipe ranks."""
         return len(self._all(recipe, compiled)) == FUSED_DEPTH
 
-    def shares(self, recipe: Recipe, compiled: Compiled, document_id: str) -> list[Share]:
+    def shares(self, recipe: Recipe, compiled: CompiledQuery, document_id: str) -> list[SignalShare]:
         """What each signal gives to a document's score; nothing where it is not ranked."""
         if document_id not in self.hits(recipe, compiled).document_ids:
             return []
         return self._ranker(recipe).shares(self._kept(recipe, compiled)[0], document_id)
 
-    def explain(self, recipe: Recipe, compiled: Compiled, document_id: str) -> Explanation | None:
+    def explain(self, recipe: Recipe, compiled: CompiledQuery, document_id: str) -> Explanation | None:
         """Why a document has its score; None where it is not ranked."""
         if document_id not in self.hits(recipe, compiled).document_ids:
             return None
         return self._ranker(recipe).explain(self._kept(recipe, compiled)[0], document_id)
 
-    def _all(self, recipe: Recipe, compiled: Compiled) -> Hits:
+    def _all(self, recipe: Recipe, compiled: CompiledQuery) -> Hits:
         """The documents that a recipe ranks for words, whatever else was typed."""
         return self._kept(recipe, compiled)[1]
 
-    def _kept(self, recipe: Recipe, compiled: Compiled) -> tuple[RankedTopic, Hits]:
+    def _kept(self, recipe: Recipe, compiled: CompiledQuery) -> tuple[RankedTopic, Hits]:
         """What a recipe ranks for words, and those of its hits that have a score."""
         key = recipe.name, compiled.words
         if self._ranked is None or self._ranked[0] != key:
@@ -103,7 +103,7 @@ class FusedRankings:
 
     def _ranker(self, recipe: Recipe) -> Ranker:
         if recipe.name not in self._rankers:
-            with at_leisure():  # prepared once for all that is typed
+            with without_cancellation():  # prepared once for all that is typed
                 self._rankers[recipe.name] = Ranker(recipe, self._inputs())
         return self._rankers[recipe.name]
 
@@ -122,7 +122,7 @@ class SearchRequest:
 
     text: str
     recipe: str | None = None
-    filters: tuple[Filter, ...] = ()
+    filters: tuple[FieldFilter, ...] = ()
     size: int = 10
     first: int = 0
     explain: bool = False
@@ -135,7 +135,7 @@ class _Asked:
 
     request: SearchRequest
     recipe: Recipe
-    compiled: Compiled
+    compiled: CompiledQuery
 
     @property
     def topic(self) -> Topic:
@@ -171,10 +171,10 @@ class Searcher:
         self._collection = collection
         self._home = home
         self._mapping = task.index_mapping()
-        self._analyzed = Analyzed(index, self._mapping)
+        self._analyzed = TextAnalyzer(index, self._mapping)
         self._marker = Marker(index, self._analyzed, self._mapping)
-        self._fields: dict[str, Fields] = {}
-        self._compilers: dict[str, Compiler] = {}
+        self._fields: dict[str, SearchFields] = {}
+        self._compilers: dict[str, QueryCompiler] = {}
         self._recipes: dict[str, Recipe] = {}
         self._fused = FusedRankings(index, self._inputs)
 
@@ -255,11 +255,11 @@ class Searcher:
             self._recipes[name] = recipes.load(self.task.recipe_book(), name)
         return self._recipes[name]
 
-    def fields(self, recipe: str | None = None) -> Fields:
+    def fields(self, recipe: str | None = None) -> SearchFields:
         """The fields that a query may name."""
         name = recipe or self.task.info.search_recipe
         if name not in self._fields:
-            self._fields[name] = Fields.of(self._mapping, self.recipe(name).query.template.body)
+            self._fields[name] = SearchFields.of(self._mapping, self.recipe(name).query.template.body)
         return self._fields[name]
 
     def warnings(self, recipe: str | None = None) -> tuple[str, ...]:
@@ -285,7 +285,7 @@ class Searcher:
         hits = self._fused.hits(asked.recipe, asked.compiled)[request.first : request.first + request.size]
         return self._shown(asked, hits)
 
-    def first_page(self, request: SearchRequest) -> Page:
+    def first_page(self, request: SearchRequest) -> ResultPage:
         """The first hits of a request, whichever it asks for, and how many documents match: one request to a server.
 
         Raises:
@@ -297,7 +297,7 @@ class Searcher:
         hits = self._fused.hits(asked.recipe, asked.compiled)
         results = self._shown(asked, hits[: request.size])
         # Solved topics may vote for documents that the index no longer has.
-        return Page(results, len(results) if len(hits) <= request.size else self.counts(request).total)
+        return ResultPage(results, len(results) if len(hits) <= request.size else self.counts(request).total)
 
     def counts(self, request: SearchRequest) -> Counts:
         """How many documents match, and the commonest values of the fields that documents are filtered by.
@@ -358,7 +358,7 @@ class Searcher:
         asked = self._read(request)
         return not asked.is_one_query and self._fused.is_cut(asked.recipe, asked.compiled)
 
-    def shares(self, request: SearchRequest, document_id: str) -> list[Share]:
+    def shares(self, request: SearchRequest, document_id: str) -> list[SignalShare]:
         """What each signal of a recipe of several gives to a document's score; nothing for a recipe of one query.
 
         Raises:
@@ -384,10 +384,10 @@ class Searcher:
         recipe = self.recipe(name)
         if name not in self._compilers:
             recipes.require_words(self.task.recipe_book(), recipe)
-            self._compilers[name] = Compiler(self.fields(name), self._analyzed)
+            self._compilers[name] = QueryCompiler(self.fields(name), self._analyzed)
         if request.literal:
             require_text(request.text)
-            read = Group((Clause(Occur.may, Word(request.text)),) if request.text else ())
+            read = QueryGroup((QueryClause(Occur.may, QueryWord(request.text)),) if request.text else ())
         else:
             read = parsed(request.text, self.fields(name).kinds)
         if not signs:
@@ -472,7 +472,7 @@ def facets(searcher: Searcher, request: SearchRequest) -> list[Facet]:
     return found
 
 
-def toggled(filters: Sequence[Filter], one: Filter) -> tuple[Filter, ...]:
+def toggled(filters: Sequence[FieldFilter], one: FieldFilter) -> tuple[FieldFilter, ...]:
     """The filters with one more, or without it if it is among them.
 
     >>> toggled((Filter("label", "1"),), Filter("label", "1"))

@@ -24,7 +24,7 @@ from searchapp.cli import complete
 from searchapp.cli.commands import Program, declared, take_options
 from searchapp.cli.output import complain, show, take_over
 from searchapp.options import flag
-from searchapp.text import meant
+from searchapp.text import suggestion
 
 app = typer.Typer(
     name="searchapp",
@@ -116,7 +116,7 @@ def _clause(message: str) -> str:
     words = re.sub(r"\(Possible options: ([^,)]*).*\)", r"(did you mean \1?)", words)
     if choice := re.fullmatch(r"(.*'(.*)') is not one of (.*)", words):
         known = re.findall(r"'([^']*)'", choice[3])
-        words = f"{choice[1]}{meant(choice[2], known)} is not one of {choice[3]}"
+        words = f"{choice[1]}{suggestion(choice[2], known)} is not one of {choice[3]}"
     return f"{words[:1].lower()}{words[1:]}"
 
 

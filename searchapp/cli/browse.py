@@ -142,7 +142,7 @@ def _require_ready(
     """
     from searchapp.app.search import Searcher
     from searchapp.engines import open_engine
-    from searchapp.progress import Silent
+    from searchapp.progress import SilentProgress
     from searchapp.ranking import recipes
     from searchapp.tasks import load
 
@@ -154,7 +154,7 @@ def _require_ready(
     book = loaded.recipe_book()
     recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
     with closing(open_engine(settings)) as engine:
-        Searcher.open(loaded, engine, Silent(), settings.home, data)
+        Searcher.open(loaded, engine, SilentProgress(), settings.home, data)
     return loaded.name
 
 

@@ -36,7 +36,7 @@ from searchapp.cli.tables import Layout, chosen_layout, headings, print_evaluati
 from searchapp.config.settings import Settings
 from searchapp.errors import GateMissed, UsageError
 from searchapp.evaluation.base import ScorerOptions
-from searchapp.files import require_place, whole_file
+from searchapp.files import atomic_file, require_place
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 
@@ -444,7 +444,7 @@ def report(
         people = _people(settings, read_manifest(runs[0]).task, judged.annotator, judged.log)
     sources = JudgedIn(judged.qrels, judged.log, judged.folding)
     found = reported(ReportRequest(compared, people, sources))
-    with whole_file(out, replace=overwrite) as file:
+    with atomic_file(out, replace=overwrite) as file:
         file.write(page(found))
     for warning in found.warnings:
         warn(warning)
@@ -459,7 +459,7 @@ def _report_bench(settings: Settings, folder: Path, out: Path, *, overwrite: boo
     from searchapp.report.pages import bench_page
 
     found = read_bench(folder)
-    with whole_file(out, replace=overwrite) as file:
+    with atomic_file(out, replace=overwrite) as file:
         file.write(bench_page(found))
     if as_json:
         print_json(found.to_json())

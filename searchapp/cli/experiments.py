@@ -280,7 +280,7 @@ def learning_curve(
     from searchapp.app.experiments.learning_curve import learning_curve as learned
     from searchapp.cli import experiment_tables
     from searchapp.cli.output import for_person
-    from searchapp.files import STDOUT, require_place, whole_file
+    from searchapp.files import STDOUT, atomic_file, require_place
     from searchapp.ranking import recipes
     from searchapp.report.charts import curve_picture
     from searchapp.tasks import load
@@ -301,7 +301,7 @@ def learning_curve(
     )
     found = learned(request, settings, for_person(settings))
     if out is not None:
-        with whole_file(out, replace=overwrite) as file:
+        with atomic_file(out, replace=overwrite) as file:
             file.write(curve_picture(found))
         say(settings, f"the curve is drawn into {out}")
     for warning in request.recipe.raised(found.depth):

@@ -28,7 +28,7 @@ from searchapp.cli.output import for_person, has_screen, print_json, say, stdout
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, UsageError
-from searchapp.files import whole_file
+from searchapp.files import atomic_file
 from searchapp.judging.events import Kind
 from searchapp.model import Run
 from searchapp.options import REQUIRED, argument, flag, option
@@ -562,7 +562,7 @@ def assign(
         [topic.id for topic in topics], quotas, overlap if len(quotas) > 1 else 0, per_topic, seed
     )
     assigned = Assigned(loaded.name, split, found)
-    with whole_file(out, replace=overwrite) as file:
+    with atomic_file(out, replace=overwrite) as file:
         write(file, assigned)
     if as_json:
         print_json(assigned.to_json())

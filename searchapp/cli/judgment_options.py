@@ -15,7 +15,7 @@ from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging.judgments import Folding, Rule, Unjudged, View, judged
 from searchapp.options import flag, option
 from searchapp.tasks import load
-from searchapp.text import meant
+from searchapp.text import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -176,7 +176,7 @@ def require_known(annotators: Collection[str] | None, view: View, task: str) -> 
     known = view.annotators()
     for name in annotators or ():
         if name not in known:
-            named = f"{name!r}{meant(name, known)}"
+            named = f"{name!r}{suggestion(name, known)}"
             raise UsageError(f"no annotator {named} has judged {task}: there are {', '.join(known)}")
 
 

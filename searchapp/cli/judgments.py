@@ -29,7 +29,7 @@ from searchapp.cli.tables import Column, print_columns, print_table
 from searchapp.config.settings import Settings
 from searchapp.engines import judgments_address, open_engine
 from searchapp.errors import DataError, UsageError
-from searchapp.files import whole_file, write_files
+from searchapp.files import atomic_file, write_files
 from searchapp.judging.events import Kind
 from searchapp.judging.judgments import Folding, Rule, judged
 from searchapp.options import REQUIRED, argument, flag, option
@@ -108,7 +108,7 @@ def export(
         _, view = of_task(opened, task)
         require_known(annotator, view, task)
         if format_ in (Format.jsonl, Format.trec):
-            with whole_file(out, replace=overwrite) as file:
+            with atomic_file(out, replace=overwrite) as file:
                 if format_ is Format.jsonl:
                     written = exchange.write_jsonl(file, events_of(opened, task))
                 else:
@@ -125,7 +125,7 @@ def export(
         write_files(out, loaded.official.gold(of_split, part), replace=overwrite)
         say(settings, f"the gold of {counted(len(of_split), 'topic')} is written to {out}")
         return
-    with whole_file(out, replace=overwrite) as file:
+    with atomic_file(out, replace=overwrite) as file:
         trec.write_qrels(file, grades)
     say(settings, f"{counted(sum(map(len, grades.values())), 'line')} written to {out}")
 

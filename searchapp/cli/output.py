@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from searchapp.config.settings import Settings, without_passwords
 from searchapp.errors import InvalidFiles
-from searchapp.files import without_nan
-from searchapp.progress import Advance, Progress, Silent
+from searchapp.files import replace_nonfinite
+from searchapp.progress import Advance, Progress, SilentProgress
 from searchapp.text import escaped, visible
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def print_json(value: Any) -> None:
     ASCII where stdout can't hold every one, as under PYTHONIOENCODING=latin-1: Python's own escapes are not JSON's.
     """
     holds_all = (sys.stdout.encoding or "utf-8").casefold().startswith("utf")
-    text = json.dumps(without_nan(value, "nan"), indent=2, ensure_ascii=not holds_all, allow_nan=False)
+    text = json.dumps(replace_nonfinite(value, "nan"), indent=2, ensure_ascii=not holds_all, allow_nan=False)
     sys.stdout.write(f"{escaped(text)}\n")
 
 
@@ -179,7 +179,7 @@ LEAST_BAR = 4
 
 def for_person(settings: Settings) -> Progress:
     """Bars if somebody is there to see them."""
-    return Silent() if settings.quiet or not sys.stderr.isatty() else Bars()
+    return SilentProgress() if settings.quiet or not sys.stderr.isatty() else Bars()
 
 
 class Bars:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from searchapp.engines.base import Engine
     from searchapp.model import Explanation
     from searchapp.ranking.highlighting import Span
-    from searchapp.ranking.query_language import Filter
+    from searchapp.ranking.query_language import FieldFilter
     from searchapp.ranking.search_results import SearchResult
     from searchapp.tasks.base import Task
     from searchapp.tui.home.opener import Elsewhere
@@ -241,13 +241,13 @@ def _screen(
         raise typer.Exit(app.return_code)
 
 
-def _filter(given: str) -> Filter:
-    from searchapp.ranking.query_language import Filter
+def _filter(given: str) -> FieldFilter:
+    from searchapp.ranking.query_language import FieldFilter
 
     field, equals, value = given.partition("=")
     if not field or not equals:
         raise UsageError(f"the filter {given!r} is not FIELD=VALUE")
-    return Filter(field, value)
+    return FieldFilter(field, value)
 
 
 def _nothing(searcher: Searcher, request: SearchRequest) -> str:

@@ -27,7 +27,7 @@ from searchapp.cli.output import ask, for_person, print_json, say, stderr_consol
 from searchapp.config.settings import Settings, without_passwords
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, InvalidFiles, Problem, SearchappError, UsageError
-from searchapp.files import whole_file
+from searchapp.files import atomic_file
 from searchapp.options import argument, flag, option
 from searchapp.tasks import folders, load, names
 from searchapp.text import counted, visible
@@ -134,7 +134,7 @@ def new(
     for seen in (*of_documents, of_topics, of_gold):
         if seen is not None and seen.assumed is not None:
             say(settings, seen.assumed)
-    with whole_file(path, replace=overwrite) as file:
+    with atomic_file(path, replace=overwrite) as file:
         file.write(text.encode())
     say(settings, f"{path} is written: look through it, and then `searchapp index {path}`")
 

@@ -43,7 +43,7 @@ from searchapp.config.settings import (
 )
 from searchapp.errors import DataError, InvalidFiles, Problem, UsageError
 from searchapp.files import open_file, parse_toml
-from searchapp.text import meant
+from searchapp.text import suggestion
 
 USER_FILE = "settings.toml"
 PROJECT_FILE = "searchapp.toml"
@@ -196,7 +196,7 @@ def _value(key: KeyPath, held: object, path: Path, is_project: bool) -> Value:
         raise ValueError(f"{named} must be a table: [{named}] begins one")
     if setting is None:
         raise _Wrong(
-            "unknown setting", f"{named[:80]!r}{meant(named[:80], known)}: `searchapp config` lists all"
+            "unknown setting", f"{named[:80]!r}{suggestion(named[:80], known)}: `searchapp config` lists all"
         )
     if named not in known:
         raise _Wrong("misplaced setting", _misplaced(setting, is_project))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from searchapp.text import meant, one_of, refused
+from searchapp.text import alternatives, choices_hint, suggestion
 
 ON_DISK, SERVER = "embedded", "elasticsearch"
 ENGINES = (ON_DISK, SERVER)
@@ -283,7 +283,7 @@ class Engine(Kind):
 
     def from_text(self, text: str, named: str) -> Value:  # noqa: ARG002  # the message says what it is
         if text not in ENGINES:
-            raise ValueError(f"there is no engine {refused(text, ENGINES)}")
+            raise ValueError(f"there is no engine {choices_hint(text, ENGINES)}")
         return text
 
 
@@ -380,7 +380,9 @@ class OneOf(Kind):
 
     def from_text(self, text: str, named: str) -> Value:
         if text not in self._names:
-            raise ValueError(f"{named} must be {one_of(self._names)}, not {text!r}{meant(text, self._names)}")
+            raise ValueError(
+                f"{named} must be {alternatives(self._names)}, not {text!r}{suggestion(text, self._names)}"
+            )
         return text
 
 
@@ -486,7 +488,7 @@ def _screen(section: str, screens: str, screen: str) -> Sequence[Declared]:
     return (
         Declared(
             f"{section}.theme",
-            f"The look of the {screens}: {one_of(THEMES)}.",
+            f"The look of the {screens}: {alternatives(THEMES)}.",
             OneOf(*THEMES),
             default=THEMES[0],
         ),

@@ -13,9 +13,9 @@ wrong, and has typed on before a slow request is done:
     waiting = Waiting(request_seconds=10, patience=2)
     with waiting:                         in the thread that asks
         index.find(body)
-    waiting.leave()                       in any thread: what is asked from here on raises `NoLongerWanted`
+    waiting.leave()                       in any thread: what is asked from here on raises `RequestCancelled`
 
-It holds for all that the thread asks of any engine in the block; what is done `at_leisure` comes to its end.
+It holds for all that the thread asks of any engine in the block; what is done `without_cancellation` comes to its end.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class Comparison(Protocol):
         """What can be carried over, once all documents have passed; None where a whole build costs no more."""
 
 
-class NoLongerWanted(Exception):
+class RequestCancelled(Exception):
     """Whoever asked wants no answer any more; nobody is told."""
 
 
-class Waiting:
+class Patience:
     """Whoever waits.
 
     Args:
@@ -84,9 +84,9 @@ class Waiting:
         self.request_seconds = request_seconds
         self.patience = patience
         self._has_left = threading.Event()
-        self._token: Token[Waiting | None] | None = None
+        self._token: Token[Patience | None] | None = None
 
-    def __enter__(self) -> Waiting:
+    def __enter__(self) -> Patience:
         self._token = _WAITING.set(self)
         return self
 
@@ -109,27 +109,27 @@ class Waiting:
         self._has_left.wait(seconds)
 
 
-_WAITING: ContextVar[Waiting | None] = ContextVar("waiting", default=None)
+_WAITING: ContextVar[Patience | None] = ContextVar("waiting", default=None)
 
 
-def who_waits() -> Waiting | None:
+def current_patience() -> Patience | None:
     """Whoever waits for what this thread asks; None where that is nobody."""
     return _WAITING.get()
 
 
-def require_wanted() -> None:
+def require_not_cancelled() -> None:
     """Go on only if the answer is still wanted.
 
     Raises:
-        NoLongerWanted: it is not.
+        RequestCancelled: it is not.
     """
     waiting = _WAITING.get()
     if waiting is not None and waiting.has_left:
-        raise NoLongerWanted
+        raise RequestCancelled
 
 
 @contextmanager
-def at_leisure(request_seconds: float = 30.0) -> Iterator[None]:
+def without_cancellation(request_seconds: float = 30.0) -> Iterator[None]:
     """Do something that comes to its end also when whoever waits for it leaves: others will want it too.
 
     A server is given this many seconds for a request; requests are repeated no longer than otherwise.
@@ -138,7 +138,7 @@ def at_leisure(request_seconds: float = 30.0) -> Iterator[None]:
     if waiting is None:
         yield
     else:
-        with Waiting(request_seconds, waiting.patience):
+        with Patience(request_seconds, waiting.patience):
             yield
 
 
@@ -180,7 +180,7 @@ class IndexSpec:
     replicas: int | None = None
 
 
-class State(StrEnum):
+class VersionState(StrEnum):
     """What one version of an index is there for.
 
     `unreadable`: it should serve, but is damaged, or was made by a newer searchapp. `leftover`: nobody uses it, and
@@ -204,7 +204,7 @@ class StoredVersion:
 
     name: str
     version: str
-    state: State
+    state: VersionState
     info: IndexInfo | None
     bytes: int | None
     says_name: bool
@@ -225,7 +225,7 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchHit:
     """A hit with what a person wants to see of it.
 
     `highlights` maps a field to its fragments, the matched terms marked as the body's `highlight` asked.
@@ -270,13 +270,13 @@ class Index(Protocol):
     def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
         """The hits of a body on each of some indexes of the same engine, which a server is asked for in one request."""
 
-    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:
+    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:
         """The hits of one body with source, highlights and, if the body asks for it, explanations.
 
         With `terms` what `unknown` named becomes known on the way.
         """
 
-    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
+    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
         """The same, and how many documents match in all."""
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
@@ -304,7 +304,7 @@ class Index(Protocol):
         """Give back files; the handle is asked for nothing any more."""
 
 
-def one_by_one(asked: Iterable[tuple[Index, Body]]) -> list[Hits]:
+def search_one_by_one(asked: Iterable[tuple[Index, Body]]) -> list[Hits]:
     """The hits of a body on each of some indexes, which are asked one after the other."""
     return [hits for index, body in asked for hits in index.search([body])]
 

@@ -23,14 +23,14 @@ from searchapp.engines.base import (
     BEST_FIRST,
     NO_TERMS,
     EngineInfo,
-    Found,
     Index,
     IndexSpec,
-    State,
+    SearchHit,
     StoredVersion,
     Terms,
-    one_by_one,
-    require_wanted,
+    VersionState,
+    require_not_cancelled,
+    search_one_by_one,
 )
 from searchapp.errors import Damaged, DataError, EngineRefused, QueryRefused, Replaced, SearchappError
 from searchapp.files import digest_json, reason
@@ -138,7 +138,7 @@ class EmbeddedIndex:
             advance(1)
 
     def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
-        return one_by_one(asked)
+        return search_one_by_one(asked)
 
     def _searched(self, bodies: Iterable[Body]) -> Iterator[list[Answer]]:
         """The answers to the bodies, by batches."""
@@ -151,7 +151,7 @@ class EmbeddedIndex:
                 self._prepare(first)
             worth_it = FIRST_OF_LARGE // BATCH_OF_LARGE
         batches = processes.in_batches(waiting, self._batch_size, max(TOGETHER, self._batch_size // 4))
-        found = processes.spread(self._answers, batches, worth_it=worth_it, here=True)
+        found = processes.map_in_processes(self._answers, batches, worth_it=worth_it, here=True)
         if self._reader.count < LARGE and native.library() is not None:
             # What the first batch makes of the index and the analyzers, processes that are forked later have. NumPy
             # makes rows of its terms besides, which takes it as long as two processes save.
@@ -167,7 +167,7 @@ class EmbeddedIndex:
 
     def _prepare(self, bodies: Sequence[Body]) -> None:
         """Have at hand what processes need that answer bodies like these; what is refused here is refused there."""
-        require_wanted()
+        require_not_cancelled()
         queries = []
         with self._damage_reported():
             for body in bodies:
@@ -182,7 +182,7 @@ class EmbeddedIndex:
 
         What the others have in common is computed together.
         """
-        require_wanted()
+        require_not_cancelled()
         with self._damage_reported():
             requests: list[Request] = []
             with _next_is_named(requests):
@@ -220,8 +220,8 @@ class EmbeddedIndex:
         compiled = f", {together} scored by compiled functions" if together else ""
         _log.info("%s: %s, %d of them pruned%s", self.info.version, queries, pruned, compiled)
 
-    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:  # noqa: ARG002  # each is known
-        require_wanted()
+    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:  # noqa: ARG002  # each is known
+        require_not_cancelled()
         with self._damage_reported(), finite_scores():
             request = self._bodies.read(body)
             frame = request.frame
@@ -234,7 +234,7 @@ class EmbeddedIndex:
             sources = self._reader.sources_of(documents)
             explanations = self._explanations(query, documents) if frame.explain else {}
             return [
-                Found(
+                SearchHit(
                     hit=hit,
                     source=frame.source.apply(source),
                     highlights=highlighter.highlights(source) if highlighter else {},
@@ -252,7 +252,7 @@ class EmbeddedIndex:
             found |= zip(documents[places].tolist(), explanations, strict=True)
         return found
 
-    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
+    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
         found = self.find(body, terms)
         frame = self._bodies.frame(body)
         is_all = frame.first == 0 and frame.after is None and len(found) < frame.size
@@ -277,7 +277,7 @@ class EmbeddedIndex:
         return NO_TERMS
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
-        require_wanted()
+        require_not_cancelled()
         with self._damage_reported(), finite_scores():
             read = self._bodies.read({"query": query, "sort": BEST_FIRST}).query
             return counts([(one.reader, read.matching(one.rows)) for one in self._searchers], fields)
@@ -605,9 +605,9 @@ def _stored(name: str, versions: Versions) -> Iterator[StoredVersion]:
         if info is not None and info.name != name:
             return
         if folder == serving:
-            state = State.unreadable if info is None else State.serves
+            state = VersionState.unreadable if info is None else VersionState.serves
         else:
-            state = State.building if versions.is_being_built() else State.leftover
+            state = VersionState.building if versions.is_being_built() else VersionState.leftover
         try:
             folders = [folder, *kept] if folder == serving else [folder]
             size = sum(file.stat().st_size for one in folders for file in one.rglob("*") if not file.is_dir())

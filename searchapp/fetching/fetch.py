@@ -40,7 +40,7 @@ from searchapp.fetching.sources import (
     check,
     read_receipt,
 )
-from searchapp.files import digest_file, open_file, reason, sync_folder, whole_file
+from searchapp.files import atomic_file, digest_file, open_file, reason, sync_folder
 from searchapp.progress import Advance, Progress, no_progress
 
 MOST_ENTRIES = 100_000
@@ -515,5 +515,5 @@ def _write_receipt(plan: Plan, files: Mapping[str, Mapping[str, Any]]) -> None:
         "searchapp": __version__,
         "files": dict(sorted({**kept, **files}.items())),
     }
-    with whole_file(plan.folder / RECEIPT) as file:
+    with atomic_file(plan.folder / RECEIPT) as file:
         file.write(json.dumps(receipt, indent=2, ensure_ascii=False).encode("utf-8") + b"\n")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from searchapp.errors import DataError, UsageError
 from searchapp.files import digest_file, open_file, parse_json, parse_toml, read_text, unreadable
-from searchapp.text import refused
+from searchapp.text import choices_hint
 
 _FILE = Path(__file__).parents[1] / "data_sources.toml"
 
@@ -127,7 +127,7 @@ def load(task: str) -> Source:
     """
     known = _read()
     if task not in known:
-        raise UsageError(f"no official data is known for {refused(task, known)}")
+        raise UsageError(f"no official data is known for {choices_hint(task, known)}")
     return parse(task, known[task])
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from searchapp.files import parse_toml, read_bytes
 from searchapp.formats.problems import Problems, shown
-from searchapp.text import meant
+from searchapp.text import suggestion
 
 _HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?")
 _KEY = re.compile(
@@ -142,7 +142,7 @@ class TomlTable:
             if key not in self._asked:
                 known = ", ".join(self._asked)
                 where = f"[{'.'.join(self._place)}]" if self._place else "the file"
-                named = f"{shown(key)!r}{meant(key, self._asked)}"
+                named = f"{shown(key)!r}{suggestion(key, self._asked)}"
                 self.wrong("unknown key", f"{where} has {named}: there are {known}", key)
 
     def _value(self, key: str, *, required: bool = False) -> Any:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from searchapp.errors import DataError
-from searchapp.files import whole_file
+from searchapp.files import atomic_file
 from searchapp.formats.encoding import SAVE_AS_UTF8, foreign, opened
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Hits, Ranking, Run
@@ -599,7 +599,7 @@ def _cell(noun: str, id_: str) -> str:
 
 def _write(target: Path | Writes, texts: Iterable[str]) -> None:
     if isinstance(target, Path):
-        with whole_file(target) as file:
+        with atomic_file(target) as file:
             _write(file, texts)
     else:
         for text in texts:

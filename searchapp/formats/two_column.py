@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.files import open_file, read_bytes, unreadable, whole_file
+from searchapp.files import atomic_file, open_file, read_bytes, unreadable
 from searchapp.formats.encoding import GZIP, GZIP_SUFFIX, opened, undecodable
 from searchapp.formats.problems import shown
 from searchapp.model import Run
@@ -209,7 +209,7 @@ def write_two_column(target: Path | BinaryIO, rankings: Run | Mapping[str, Seque
             quote or a byte-order mark, or holds a tab, a line end, NUL or half a surrogate pair.
     """
     if isinstance(target, Path):
-        with whole_file(target) as file:
+        with atomic_file(target) as file:
             write_two_column(file, rankings)
         return
     if isinstance(rankings, Run):

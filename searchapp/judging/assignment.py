@@ -23,7 +23,7 @@ from searchapp.errors import UsageError
 from searchapp.formats.json_files import read_members
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Run
-from searchapp.text import counted, meant
+from searchapp.text import counted, suggestion
 
 
 def pool(runs: Iterable[Run], depth: int) -> dict[str, list[str]]:
@@ -137,7 +137,7 @@ class Assigned:
         own = self.assignment.topics.get(annotator)
         if own is None:
             names = ", ".join(map(shown, self.assignment.topics))
-            whom = shown(annotator) + meant(annotator, self.assignment.topics)
+            whom = shown(annotator) + suggestion(annotator, self.assignment.topics)
             raise UsageError(f"nothing is assigned to {whom}: name one of {names} with --annotator")
         known = frozenset(ranked)
         missing = [topic for topic in own if topic not in known]

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import SearchappError
-from searchapp.files import parse_json, whole_file
+from searchapp.files import atomic_file, parse_json
 from searchapp.judging.events import Action, Event
 from searchapp.judging.judgments import SAYING, Base, Judgment, standing, tells_pace
 from searchapp.judging.log import JudgmentLog
@@ -357,7 +357,7 @@ def write(log: JudgmentLog, found: Compact) -> None:
         "order": sys.byteorder,
         "digest": _digest(body),
     }
-    with suppress(SearchappError), whole_file(path_of(log.path, found.task)) as file:
+    with suppress(SearchappError), atomic_file(path_of(log.path, found.task)) as file:
         file.write(json.dumps(head).encode() + b"\n" + body)
 
 

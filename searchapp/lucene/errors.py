@@ -9,7 +9,7 @@ from typing import Any
 
 from searchapp.errors import DataError, EngineRefused, UsageError
 from searchapp.model import BEYOND_FLOAT32
-from searchapp.text import meant
+from searchapp.text import suggestion
 
 
 class NotSupported(UsageError):
@@ -30,7 +30,7 @@ class Undefined(NotSupported):
         self.piece = f"the {kind} `{name}`"
         UsageError.__init__(
             self,
-            f"there is no {kind} `{name}`{meant(name, known)}: define it under `settings.analysis.{kind}`, or use "
+            f"there is no {kind} `{name}`{suggestion(name, known)}: define it under `settings.analysis.{kind}`, or use "
             "--engine elasticsearch if Elasticsearch has it",
         )
 

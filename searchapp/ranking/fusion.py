@@ -44,19 +44,19 @@ from searchapp.ranking.signals.base import (
     Need,
     Scale,
     Scores,
+    model_record,
     ranked,
-    recorded,
     require_unseen,
     shares_of,
 )
-from searchapp.ranking.templates import Table, choice, number, whole, written_parameters
+from searchapp.ranking.templates import RecipeTable, choice, number, whole, written_parameters
 from searchapp.text import counted
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from searchapp.ranking.learning import Stored
+    from searchapp.ranking.learning import StoredModel
 
 
 FUSION = "fusion"
@@ -69,7 +69,7 @@ Weighted = Sequence[tuple[float, Answer]]
 """The weight of each signal and what it says of a topic."""
 
 
-class Given(NamedTuple):
+class ScoreParts(NamedTuple):
     """What makes up a document's score: `signals` in their order, None where one does not speak for it, and the `rest`.
 
     Together they are the score. The rest is what no signal gave; a fusion without a model has none.
@@ -100,7 +100,7 @@ class Fusion(ABC):
         """What fuses signals on the same scale, without a model: itself, where nothing is learned."""
         return self
 
-    def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:  # noqa: ARG002
+    def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:  # noqa: ARG002
         """What fuses the signals of these names; one that is learned reads its `model`.
 
         Raises:
@@ -120,7 +120,7 @@ class Fusion(ABC):
         """A score for each document that a signal speaks for."""
 
     @abstractmethod
-    def given(self, answers: Weighted, document: str) -> Given:
+    def given(self, answers: Weighted, document: str) -> ScoreParts:
         """What makes up a document's score."""
 
     def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:  # noqa: ARG002
@@ -142,7 +142,7 @@ class RecipeFusion(Fusion):
     __slots__ = ()
 
     @classmethod
-    def read(cls, table: Table) -> Self:
+    def read(cls, table: RecipeTable) -> Self:
         """The fusion that a table of a recipe describes.
 
         Raises:
@@ -157,7 +157,7 @@ class RecipeFusion(Fusion):
 
 
 @dataclass(frozen=True, slots=True)
-class Sum(RecipeFusion):
+class SumFusion(RecipeFusion):
     """The weighted sum of the signals; where one says nothing of a document it adds nothing."""
 
     by: ClassVar[str] = "sum"
@@ -171,16 +171,16 @@ class Sum(RecipeFusion):
         """A score for each document that a signal speaks for."""
         return added((weight, scores_of(answer, self.scale)) for weight, answer in answers)
 
-    def given(self, answers: Weighted, document: str) -> Given:
+    def given(self, answers: Weighted, document: str) -> ScoreParts:
         """The weighted score of each."""
         found = (scores_of(answer, self.scale).get(document) for _, answer in answers)
-        return Given(
+        return ScoreParts(
             [None if one is None else weight * one for (weight, _), one in zip(answers, found, strict=True)]
         )
 
 
 @dataclass(frozen=True, slots=True)
-class CombMnz(Sum):
+class CombMnzFusion(SumFusion):
     """The weighted sum times the number of signals that give a document more than nothing.
 
     Fox and Shaw, "Combination of multiple searches", TREC-2, 1994: CombMNZ. A signal of weight 0 is not counted.
@@ -197,15 +197,15 @@ class CombMnz(Sum):
         )
         return {document: speaking[document] * score for document, score in added(weighted).items()}
 
-    def given(self, answers: Weighted, document: str) -> Given:
+    def given(self, answers: Weighted, document: str) -> ScoreParts:
         """The weighted score of each, times the number of them that give something."""
-        weighted = Sum.given(self, answers, document).signals
+        weighted = SumFusion.given(self, answers, document).signals
         speaking = sum(1 for one in weighted if one is not None and one > 0)
-        return Given([None if one is None else speaking * one for one in weighted])
+        return ScoreParts([None if one is None else speaking * one for one in weighted])
 
 
 @dataclass(frozen=True, slots=True)
-class ReciprocalRanks(RecipeFusion):
+class ReciprocalRankFusion(RecipeFusion):
     """Reciprocal rank fusion: the sum of weight / (`k` + rank).
 
     Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods",
@@ -227,13 +227,15 @@ class ReciprocalRanks(RecipeFusion):
                 total[document] = total.get(document, 0.0) + weight / (self.k + rank)
         return total
 
-    def given(self, answers: Weighted, document: str) -> Given:
+    def given(self, answers: Weighted, document: str) -> ScoreParts:
         """What the rank of each comes to."""
         ranks = [(weight, ranks_of(answer).get(document)) for weight, answer in answers]
-        return Given([None if rank is None else weight / (self.k + rank) for weight, rank in ranks])
+        return ScoreParts([None if rank is None else weight / (self.k + rank) for weight, rank in ranks])
 
 
-KINDS: Mapping[str, type[RecipeFusion]] = {kind.by: kind for kind in (Sum, CombMnz, ReciprocalRanks)}
+KINDS: Mapping[str, type[RecipeFusion]] = {
+    kind.by: kind for kind in (SumFusion, CombMnzFusion, ReciprocalRankFusion)
+}
 """The fusions that need no model, by what recipes call them."""
 
 
@@ -285,7 +287,7 @@ Asking = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learned(RecipeFusion):
+class LearnedFusion(RecipeFusion):
     """Trees over the first `candidates` of the weighted sum, grown on at most `topics` solved ones in `parts`.
 
     Without its model it is the weighted sum.
@@ -316,7 +318,7 @@ class Learned(RecipeFusion):
     scale: Scale = Scale.scores
 
     @classmethod
-    def read(cls, table: Table) -> Self:
+    def read(cls, table: RecipeTable) -> Self:
         """The fusion of a table; its topics are dealt into 2 parts at least, its trees have 2 leaves at least."""
         values = table.parameters(cls)
         if values["parts"] < 2:
@@ -326,11 +328,11 @@ class Learned(RecipeFusion):
         return cls(**values)
 
     @property
-    def unlearned(self) -> Learned:
+    def unlearned(self) -> LearnedFusion:
         """The weighted sum by itself, which needs no model."""
         return _WeightedSum(**{one.name: getattr(self, one.name) for one in fields(self)})
 
-    def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:
+    def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:
         return _Ranking(self, signals, model())
 
     def fused(self, answers: Weighted) -> dict[str, float]:
@@ -346,8 +348,8 @@ class Learned(RecipeFusion):
             found.append(_Heard(weight, scores, greatest, greatest if self.added is Scale.shares else 1.0))
         return found
 
-    def given(self, answers: Weighted, document: str) -> Given:
-        return Given(
+    def given(self, answers: Weighted, document: str) -> ScoreParts:
+        return ScoreParts(
             [
                 weight * scores[document] / unit if weight and unit > 0 and document in scores else None
                 for weight, scores, _, unit in self.heard(answers)
@@ -424,12 +426,12 @@ class Learned(RecipeFusion):
         return documents, found
 
 
-class _WeightedSum(Learned):
+class _WeightedSum(LearnedFusion):
     """The fusion without its model."""
 
     __slots__ = ()
 
-    def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:  # noqa: ARG002  # it takes none
+    def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:  # noqa: ARG002  # it takes none
         return self
 
 
@@ -443,11 +445,11 @@ class _Ranking(Fusion):
 
     __slots__ = ("_described", "_stored", "_trees", "scale")
 
-    by = Learned.by
-    needs = Learned.needs
+    by = LearnedFusion.by
+    needs = LearnedFusion.needs
     reach = REACH
 
-    def __init__(self, described: Learned, signals: Sequence[str], stored: Stored) -> None:
+    def __init__(self, described: LearnedFusion, signals: Sequence[str], stored: StoredModel) -> None:
         self._described = described
         self._stored = stored
         self._trees = Trees.read(stored.header, stored.arrays)
@@ -462,7 +464,7 @@ class _Ranking(Fusion):
         require_unseen(self._stored, topics)
 
     def model(self) -> dict[str, Any]:
-        return recorded(self._stored)
+        return model_record(self._stored)
 
     def manifest(self) -> dict[str, Any]:
         return self._described.manifest()
@@ -478,7 +480,7 @@ class _Ranking(Fusion):
         found = zip(documents, scores.tolist(), strict=True)
         return total | {document: score + EQUALS * total[document] for document, score in found}
 
-    def given(self, answers: Weighted, document: str) -> Given:
+    def given(self, answers: Weighted, document: str) -> ScoreParts:
         row = self._row(answers, document)
         if row is None:
             return self._described.given(answers, document)
@@ -489,7 +491,7 @@ class _Ranking(Fusion):
             value = float(parts[3 * place : 3 * place + 3].sum()) + EQUALS * (share or 0.0)
             of_signals.append(value if value or share is not None else None)
         rest = float(parts[3 * len(added) :].sum()) + self._trees.bias + self._lifted(answers)
-        return Given(of_signals, rest)
+        return ScoreParts(of_signals, rest)
 
     def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:
         row = self._row(answers, document)

@@ -19,7 +19,7 @@ What counts are the fields of the text that the query scores. A field whose term
 where there is another: two of its terms that stand far from each other overlap what is between them, term by term,
 and the highlighter marks all of it. Phrases, prefixes and terms that a query asks for exactly are marked as they are.
 
-`Analyzed` computes the tokens of typed texts here, by the interpreter of analysis settings, also for an index on a
+`TextAnalyzer` computes the tokens of typed texts here, by the interpreter of analysis settings, also for an index on a
 server; only what the interpreter does not know is asked for.
 """
 
@@ -66,7 +66,7 @@ def unmarked(marked: str) -> tuple[str, list[Span]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighty:
+class MarkedTerms:
     """What is marked of a query: the chosen terms of each field, and the words of phrases where a phrase stands.
 
     `tokens` gives what a field's analyzer makes of a text.
@@ -225,7 +225,7 @@ LONGEST_REMEMBERED = 1_000
 """Characters of a text that is kept."""
 
 
-class Analyzed:
+class TextAnalyzer:
     """The tokens of texts on one version of an index, by the names of analyzers.
 
     Args:
@@ -289,7 +289,7 @@ def highlight(index: Index, mapping: Mapping[str, Any], query: Query) -> dict[st
 
     `mapping` is the create-index body of the index.
     """
-    marker = Marker(index, Analyzed(index, mapping), mapping)
+    marker = Marker(index, TextAnalyzer(index, mapping), mapping)
     wanted = marker.wanted(query)
     return marker.highlight(wanted, marker.chosen(wanted))
 
@@ -299,7 +299,7 @@ Chosen = Mapping[str, Sequence[str]] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HighlightRequest:
     """What is to be marked of a query: what is marked as it is asked for, and words, if they carry weight.
 
     `otherwise` is marked where there is nothing else. None of it is known of a query that can't be read.
@@ -328,13 +328,13 @@ class Marker:
         mapping: the create-index body of the index
     """
 
-    def __init__(self, index: Index, analyzed: Analyzed, mapping: Mapping[str, Any]) -> None:
+    def __init__(self, index: Index, analyzed: TextAnalyzer, mapping: Mapping[str, Any]) -> None:
         self._index = index
         self._analyzed = analyzed
         self._fields = _text_fields(mapping)
-        self._last: tuple[Query, Wanted] | None = None
+        self._last: tuple[Query, HighlightRequest] | None = None
 
-    def wanted(self, query: Query) -> Wanted:
+    def wanted(self, query: Query) -> HighlightRequest:
         """What is to be marked of a query, which is the same for all pages of its ranking.
 
         Raises:
@@ -349,15 +349,15 @@ class Marker:
             except (EngineRefused, AttributeError, KeyError, TypeError, ValueError):
                 # More words than the server analyzes at once; or a query that makes no sense, which the search will
                 # refuse.
-                wanted = Wanted((), {}, (), is_read=False)
+                wanted = HighlightRequest((), {}, (), is_read=False)
             self._last = query, wanted
         return self._last[1]
 
-    def unknown(self, wanted: Wanted) -> Terms:
+    def unknown(self, wanted: HighlightRequest) -> Terms:
         """The terms whose frequencies a server would have to be asked for."""
         return self._index.unknown(wanted.terms)
 
-    def chosen(self, wanted: Wanted, unknown: Terms = NO_TERMS) -> Chosen:
+    def chosen(self, wanted: HighlightRequest, unknown: Terms = NO_TERMS) -> Chosen:
         """The terms of the wanted words that carry weight.
 
         Those of words with a term that is `unknown` are among them, whatever they weigh: nobody is asked for it.
@@ -372,7 +372,7 @@ class Marker:
         except EngineRefused:  # more terms than it counts at once
             return None
 
-    def weighty(self, wanted: Wanted, chosen: Chosen) -> Weighty | None:
+    def weighty(self, wanted: HighlightRequest, chosen: Chosen) -> MarkedTerms | None:
         """What is marked; None where that is not only words and phrases, or not known."""
         phrases: defaultdict[str, list[Sequence[Token]]] = defaultdict(list)
         for query in wanted.as_asked:
@@ -395,9 +395,9 @@ class Marker:
         def tokens(field: str, text: str) -> Sequence[Token]:
             return self._analyzed.tokens(self._fields[field].analyzer, text)
 
-        return Weighty(chosen, phrases, tokens)
+        return MarkedTerms(chosen, phrases, tokens)
 
-    def highlight(self, wanted: Wanted, chosen: Chosen) -> dict[str, Any]:
+    def highlight(self, wanted: HighlightRequest, chosen: Chosen) -> dict[str, Any]:
         """The `highlight` of a search body that marks what is wanted, and of its words the chosen terms."""
         described = {
             "type": "plain",
@@ -414,7 +414,7 @@ class Marker:
         query = {"bool": {"should": should}} if should else {"match_none": {}}
         return {**described, "highlight_query": query}
 
-    def _heaviest(self, wanted: Wanted, unknown: Terms) -> dict[str, list[str]]:
+    def _heaviest(self, wanted: HighlightRequest, unknown: Terms) -> dict[str, list[str]]:
         """The terms of each field whose words carry weight."""
         terms = wanted.terms
         left_out = {(name, term) for name, some in unknown.items() for term in some}
@@ -462,7 +462,7 @@ class _Words:
     query: Query
 
 
-def _wanted(fields: Mapping[str, _Field], analyzed: Analyzed, query: Query) -> Wanted:
+def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) -> HighlightRequest:
     """What is to be marked of a query."""
     words: list[_Words] = []
     as_asked: list[Query] = []
@@ -484,7 +484,7 @@ def _wanted(fields: Mapping[str, _Field], analyzed: Analyzed, query: Query) -> W
             kind = function_words if is_function_word else asked
             kind[part.text, token.start, token.end].add((part.field, token.term))
     otherwise = () if alone else tuple(part.query for part in words)
-    return Wanted(tuple(as_asked), asked or function_words, otherwise)
+    return HighlightRequest(tuple(as_asked), asked or function_words, otherwise)
 
 
 def _lies_over_several(tokens: Sequence[Token]) -> bool:

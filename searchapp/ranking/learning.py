@@ -63,7 +63,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import searchapp
 from searchapp.errors import DataError, UsageError
-from searchapp.files import digest_json, open_file, parse_json, unreadable, whole_file
+from searchapp.files import atomic_file, digest_json, open_file, parse_json, unreadable
 from searchapp.resources import install_command
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ Arrays = Mapping[str, Any]
 """NumPy arrays by their names."""
 
 
-class Part(NamedTuple):
+class FeatureContribution(NamedTuple):
     """What a feature of a text adds to a margin."""
 
     feature: str
@@ -236,7 +236,7 @@ class Linear:
     def _by_label(self) -> Any:
         return self.weights.tocsc()
 
-    def parts(self, text: str, label: int) -> list[Part]:
+    def parts(self, text: str, label: int) -> list[FeatureContribution]:
         """What the features of a text add to the margin of the label at a place, the greatest amounts first.
 
         Together with the label's intercept they are the margin.
@@ -246,7 +246,7 @@ class Linear:
         known = dict(zip(column.indices[start:end].tolist(), column.data[start:end].tolist(), strict=True))
         vector = self.vocabulary.vectors([text])
         found = [
-            Part(self.vocabulary.features[place], known[place] * value)
+            FeatureContribution(self.vocabulary.features[place], known[place] * value)
             for place, value in zip(vector.indices.tolist(), vector.data.tolist(), strict=True)
             if place in known
         ]
@@ -354,7 +354,7 @@ AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TrainingJob:
     """Labels that one call of the solver tells from each other and from the rest.
 
     `rows` has, for each label by its place in the model, the texts that have it; no text has two of them. Only the
@@ -401,18 +401,20 @@ def versions() -> dict[str, str]:
     return dict(sorted({"searchapp": searchapp.__version__, "python": python, **packages}.items()))
 
 
-def jobs(rows: Mapping[int, Sequence[int]], cost: float, among: Sequence[int] | None = None) -> Iterator[Job]:
-    """The jobs of labels of which no text has two, see `Job`; their order alone says how they are shared out."""
+def jobs(
+    rows: Mapping[int, Sequence[int]], cost: float, among: Sequence[int] | None = None
+) -> Iterator[TrainingJob]:
+    """The jobs of labels of which no text has two, see `TrainingJob`, shared out by their order alone."""
     labels = list(rows)
     for at in range(0, len(labels), AT_ONCE):
-        yield Job({label: rows[label] for label in labels[at : at + AT_ONCE]}, cost, among)
+        yield TrainingJob({label: rows[label] for label in labels[at : at + AT_ONCE]}, cost, among)
 
 
 def fitted(
     vocabulary: Vocabulary,
     vectors: Any,
     labels: Sequence[str],
-    work: Iterable[Job],
+    work: Iterable[TrainingJob],
     seed: int,
     workers: int = 1,
 ) -> Linear:
@@ -438,7 +440,7 @@ def fitted(
     return Linear(vocabulary, tuple(labels), coo_array(entries, shape=shape).tocsr(), intercepts)
 
 
-def _fitted(vectors: Any, job: Job, seed: int) -> list[tuple[int, Any, float]]:
+def _fitted(vectors: Any, job: TrainingJob, seed: int) -> list[tuple[int, Any, float]]:
     """Each label of a job, the weight of each feature, and the intercept."""
     import numpy as np
     from sklearn.exceptions import ConvergenceWarning
@@ -684,7 +686,7 @@ _MOST_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredModel:
     """What a model is made of: a header, whose values are JSON, and NumPy arrays of numbers by their names.
 
     `digest` is that of both, see `digest_of`.
@@ -695,7 +697,7 @@ class Stored:
     digest: str
 
     @classmethod
-    def of(cls, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Stored:
+    def of(cls, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> StoredModel:
         """A model that was just trained."""
         return cls(header, arrays, digest_of(header, arrays))
 
@@ -712,7 +714,7 @@ def digest_of(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
     return found.hexdigest()
 
 
-def write_model(path: Path, stored: Stored) -> None:
+def write_model(path: Path, stored: StoredModel) -> None:
     """Write a model's file whole or not at all; the same model gives the same bytes.
 
     Raises:
@@ -723,11 +725,11 @@ def write_model(path: Path, stored: Stored) -> None:
     header = {**stored.header, "format": MODEL_FORMAT, "digest": stored.digest}
     text = json.dumps(header, ensure_ascii=False, sort_keys=True).encode("utf-8", "backslashreplace")
     arrays: dict[str, Any] = {_HEADER: np.frombuffer(text, dtype=np.uint8), **stored.arrays}
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         np.savez_compressed(file, **arrays)
 
 
-def read_model(path: Path) -> Stored:
+def read_model(path: Path) -> StoredModel:
     """The model in a file.
 
     Raises:
@@ -763,7 +765,7 @@ def read_model(path: Path) -> Stored:
     digest = header.pop("digest", None)
     if digest != digest_of(header, arrays):
         raise DataError(f"{path} is damaged, for its digest is not that of its content: {_AGAIN}")
-    return Stored(header, arrays, digest)
+    return StoredModel(header, arrays, digest)
 
 
 _AGAIN = "remove it, or train again with `searchapp train TASK --rebuild`"

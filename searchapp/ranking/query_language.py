@@ -40,8 +40,8 @@ from typing import Any, NamedTuple, TypeAlias, assert_never
 
 from searchapp.errors import UsageError
 from searchapp.formats.problems import shown
-from searchapp.ranking.highlighting import Analyzed, index_analyzer, search_analyzer
-from searchapp.text import refused
+from searchapp.ranking.highlighting import TextAnalyzer, index_analyzer, search_analyzer
+from searchapp.text import choices_hint
 
 DEEPEST = 20
 """How far groups may stand in each other."""
@@ -77,28 +77,28 @@ class Occur(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class QueryWord:
     """A word as it was typed; it may come to several terms, or none."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
+class QueryPhrase:
     """Words that stand side by side."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
+class QueryPrefix:
     """How a word begins."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class InField:
+class FieldQuery:
     """What is sought in one field; `at` is the place of what stands behind the colon."""
 
     field: str
@@ -107,28 +107,28 @@ class InField:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class QueryGroup:
     """Clauses in parentheses, or all of a query."""
 
-    clauses: tuple[Clause, ...]
+    clauses: tuple[QueryClause, ...]
 
 
-Atom: TypeAlias = Word | Phrase | Prefix | InField | Group
+Atom: TypeAlias = QueryWord | QueryPhrase | QueryPrefix | FieldQuery | QueryGroup
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class QueryClause:
     """An atom, and whether it must match."""
 
     occur: Occur
     atom: Atom
 
 
-def parsed(text: str, fields: Collection[str] = ()) -> Group:
+def parsed(text: str, fields: Collection[str] = ()) -> QueryGroup:
     """The clauses of a query; `fields` are the names that mean a field before a colon.
 
     >>> parsed('ring +"prime ideal" -(x*)').clauses[1]
-    Clause(occur=<Occur.must: '+'>, atom=Phrase(text='prime ideal'))
+    QueryClause(occur=<Occur.must: '+'>, atom=QueryPhrase(text='prime ideal'))
 
     Raises:
         BrokenQuery: a quotation mark or parenthesis has no partner, there are too many signs, a prefix is too long,
@@ -141,17 +141,17 @@ def parsed(text: str, fields: Collection[str] = ()) -> Group:
         raise BrokenQuery(
             'no "(" is open that this ")" could close: put \\ before it if it is meant as it is', reader.at
         )
-    return Group(clauses)
+    return QueryGroup(clauses)
 
 
-def without_signs(query: Group) -> Group:
+def without_signs(query: QueryGroup) -> QueryGroup:
     """A query that asks for the same, but lets every clause be missing: what must not match is not in it.
 
     >>> without_signs(parsed("+ring -field")).clauses
-    (Clause(occur=<Occur.may: ''>, atom=Word(text='ring')),)
+    (QueryClause(occur=<Occur.may: ''>, atom=QueryWord(text='ring')),)
     """
     left = (clause for clause in query.clauses if clause.occur is not Occur.must_not)
-    return Group(tuple(Clause(Occur.may, clause.atom) for clause in left))
+    return QueryGroup(tuple(QueryClause(Occur.may, clause.atom) for clause in left))
 
 
 def require_text(text: str) -> None:
@@ -191,7 +191,7 @@ class _Reader:
     def is_at_end(self) -> bool:
         return self.at >= len(self._text)
 
-    def clauses(self, depth: int) -> Iterator[Clause]:
+    def clauses(self, depth: int) -> Iterator[QueryClause]:
         """The clauses up to the end, or up to a parenthesis that closes a group."""
         while True:
             self._skip_space()
@@ -201,8 +201,8 @@ class _Reader:
             if self._next() in "+-" and self._is_sign():
                 occur = Occur(self._next())
                 self.at += 1
-            clause = Clause(occur, self._atom(depth))
-            self._signs += depth > 0 or occur is not Occur.may or not isinstance(clause.atom, Word)
+            clause = QueryClause(occur, self._atom(depth))
+            self._signs += depth > 0 or occur is not Occur.may or not isinstance(clause.atom, QueryWord)
             if self._signs > MOST_SIGNS:
                 raise BrokenQuery(
                     f"at most {MOST_SIGNS} parts of a query may be more than words, or stand in groups: leave out "
@@ -227,9 +227,9 @@ class _Reader:
         if in_field:
             raise BrokenQuery("a field can't stand inside of another: leave one of them out", self.at)
         self.at = named.end()
-        return InField(named[1], self._atom(depth, in_field=True), named.end())
+        return FieldQuery(named[1], self._atom(depth, in_field=True), named.end())
 
-    def _group(self, depth: int) -> Group:
+    def _group(self, depth: int) -> QueryGroup:
         opened = self.at
         if depth == DEEPEST:
             raise BrokenQuery(f"groups stand in each other more than {DEEPEST} deep", opened)
@@ -238,9 +238,9 @@ class _Reader:
         if self.is_at_end:
             raise BrokenQuery('this "(" is not closed: add ")" or put \\ before it', opened)
         self.at += 1
-        return Group(clauses)
+        return QueryGroup(clauses)
 
-    def _phrase(self) -> Phrase:
+    def _phrase(self) -> QueryPhrase:
         opened = self.at
         quoted = _QUOTED.match(self._text, opened + 1)
         if quoted is None:
@@ -248,9 +248,9 @@ class _Reader:
         if len(quoted[1].split()) > LONGEST_PHRASE:
             raise BrokenQuery(f"a phrase has at most {LONGEST_PHRASE:,} words", opened)
         self.at = quoted.end()
-        return Phrase(quoted[1].replace('\\"', '"'))
+        return QueryPhrase(quoted[1].replace('\\"', '"'))
 
-    def _word(self, depth: int) -> Word | Prefix:
+    def _word(self, depth: int) -> QueryWord | QueryPrefix:
         """Up to the next space, or the parenthesis that closes the group; parentheses in pairs belong to the word."""
         start, open_ = self.at, 0
         parts: list[str] = []
@@ -275,12 +275,12 @@ class _Reader:
             self.at += step
         word = "".join(parts)
         if word.endswith("\\*"):
-            return Word(f"{word[:-2]}*")
+            return QueryWord(f"{word[:-2]}*")
         if word.endswith("*") and word[-2:-1].isalnum():
             if len(word) > LONGEST_PREFIX + 1:
                 raise BrokenQuery(f"the beginning of a word has at most {LONGEST_PREFIX} characters", start)
-            return Prefix(word[:-1])
-        return Word(word)
+            return QueryPrefix(word[:-1])
+        return QueryWord(word)
 
     def _is_escaped(self) -> bool:
         """Whether a backslash stands before what would be a sign or the name of a field."""
@@ -307,7 +307,7 @@ _INTEGERS = {"long", "integer", "short", "byte"}
 _FLOATS = {"double", "float", "half_float"}
 
 
-class Kind(Enum):
+class FieldKind(Enum):
     """What a field holds: text that is analyzed, values that are the same or not, numbers."""
 
     text = "text"
@@ -317,21 +317,21 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class SearchFields:
     """Fields by their full names, and the names of those texts that words without a field are looked for in.
 
     `analyzers` are what queries in the texts are analyzed by, `indexed_by` what the texts are; `filters` the fields by
     whose values documents are chosen: all that are no text, but the id.
     """
 
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, FieldKind]
     searched: tuple[str, ...]
     analyzers: Mapping[str, str]
     indexed_by: Mapping[str, str]
     filters: tuple[str, ...]
 
     @classmethod
-    def of(cls, mapping: Mapping[str, Any], query: Mapping[str, Any]) -> Fields:
+    def of(cls, mapping: Mapping[str, Any], query: Mapping[str, Any]) -> SearchFields:
         """The fields of a create-index body; words are looked for in those texts that a recipe's query matches.
 
         A query that matches sub-fields stands for the text itself: `text.prose` has only a part of what `text` says.
@@ -339,7 +339,7 @@ class Fields:
         described = dict(_described(mapping.get("mappings", {}).get("properties", {})))
         kinds = {name: kind for name, one in described.items() if (kind := _kind(one.field)) is not None}
         matched = {described[name].whole for name in _matched(query) if name in described}
-        texts = [name for name, kind in kinds.items() if kind is Kind.text]
+        texts = [name for name, kind in kinds.items() if kind is FieldKind.text]
         whole = [name for name in texts if name == described[name].whole]
         return cls(
             kinds,
@@ -349,14 +349,14 @@ class Fields:
             tuple(
                 name
                 for name, kind in kinds.items()
-                if kind is not Kind.text and name != ID and name == described[name].whole
+                if kind is not FieldKind.text and name != ID and name == described[name].whole
             ),
         )
 
     @property
     def facets(self) -> tuple[str, ...]:
         """Those of the `filters` whose values are counted: numbers are too many."""
-        return tuple(name for name in self.filters if self.kinds[name] is Kind.value)
+        return tuple(name for name in self.filters if self.kinds[name] is FieldKind.value)
 
 
 class _Described(NamedTuple):
@@ -375,18 +375,18 @@ def _described(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tupl
         yield from _described(field.get("properties", {}), f"{name}.")
 
 
-def _kind(field: Mapping[str, Any]) -> Kind | None:
+def _kind(field: Mapping[str, Any]) -> FieldKind | None:
     """What a field holds; None if it can't be searched."""
     type_ = field.get("type", "")
     if field.get("index", True) in (False, "false"):
         return None
     if type_ == "text":
-        return Kind.text
+        return FieldKind.text
     if type_ == "keyword":
-        return Kind.value
+        return FieldKind.value
     if type_ in _INTEGERS:
-        return Kind.integer
-    return Kind.number if type_ in _FLOATS else None
+        return FieldKind.integer
+    return FieldKind.number if type_ in _FLOATS else None
 
 
 def _matched(query: Any) -> Iterator[str]:
@@ -409,7 +409,7 @@ Query = dict[str, Any]
 
 NOTHING: Query = {"match_none": {}}
 
-_LARGEST = {Kind.integer: float(2**63), Kind.number: 3e38}
+_LARGEST = {FieldKind.integer: float(2**63), FieldKind.number: 3e38}
 """No number as large as these is sought: 64 bits hold no such integer, float32 no such number."""
 
 _MOST_DIGITS = 400
@@ -424,7 +424,7 @@ _LONGEST_ANALYZED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class FieldFilter:
     """The documents that have a value in a field."""
 
     field: str
@@ -432,7 +432,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledQuery:
     """A typed query: `words` are for the recipe, the rest are clauses of a `bool`.
 
     `required` are words that must match, which score nothing by themselves.
@@ -484,14 +484,14 @@ class Compiled:
         return chosen if chosen["bool"] else None
 
 
-class Compiler:
+class QueryCompiler:
     """Compiles queries for some fields of an index."""
 
-    def __init__(self, fields: Fields, analyzed: Analyzed) -> None:
+    def __init__(self, fields: SearchFields, analyzed: TextAnalyzer) -> None:
         self._fields = fields
         self._analyzed = analyzed
 
-    def compiled(self, query: Group, filters: Sequence[Filter] = ()) -> Compiled:
+    def compiled(self, query: QueryGroup, filters: Sequence[FieldFilter] = ()) -> CompiledQuery:
         """The clauses of a query and of filters.
 
         Raises:
@@ -503,15 +503,15 @@ class Compiler:
         required: list[Query] = []
         for clause in query.clauses:
             atom, occur = clause.atom, clause.occur
-            matching = None if isinstance(atom, Word) and occur is Occur.may else self._matching(atom)
-            if isinstance(atom, Word) and occur is not Occur.must_not:
+            matching = None if isinstance(atom, QueryWord) and occur is Occur.may else self._matching(atom)
+            if isinstance(atom, QueryWord) and occur is not Occur.must_not:
                 words.append(atom.text)
                 required += [matching] if matching is not None else []
             elif matching is not None:
                 clauses[occur].append(matching)
             elif occur is Occur.may:
                 clauses[occur].append(NOTHING)
-        return Compiled(
+        return CompiledQuery(
             " ".join(words),
             tuple(clauses[Occur.may]),
             tuple(clauses[Occur.must]),
@@ -520,13 +520,13 @@ class Compiler:
             tuple(clauses[Occur.must_not]),
         )
 
-    def _by_field(self, filters: Sequence[Filter]) -> Iterator[list[Query]]:
+    def _by_field(self, filters: Sequence[FieldFilter]) -> Iterator[list[Query]]:
         """The filters, those of one field together: any of its values will do."""
         by_field: dict[str, list[Query]] = {}
         for one in filters:
             if one.field not in self._fields.filters:
                 raise UsageError(
-                    f"documents can't be filtered by {refused(one.field, self._fields.filters)}"
+                    f"documents can't be filtered by {choices_hint(one.field, self._fields.filters)}"
                     if self._fields.filters
                     else "the documents of this task have no fields to filter by"
                 )
@@ -541,16 +541,16 @@ class Compiler:
     def _matching(self, atom: Atom) -> Query | None:
         """The documents that match an atom, whichever texts it stands in; None if it says nothing at all."""
         match atom:
-            case Group():
+            case QueryGroup():
                 return self._group(atom)
-            case InField(name, inner, at):
+            case FieldQuery(name, inner, at):
                 return self._in_field(name, inner, at)
-            case Word() | Phrase() | Prefix():
+            case QueryWord() | QueryPhrase() | QueryPrefix():
                 return self._in_texts(atom)
             case _:
                 assert_never(atom)
 
-    def _group(self, group: Group, field: tuple[str, int] | None = None) -> Query | None:
+    def _group(self, group: QueryGroup, field: tuple[str, int] | None = None) -> Query | None:
         parts: dict[Occur, list[Query]] = {occur: [] for occur in Occur}
         for clause in group.clauses:
             inner = (
@@ -572,33 +572,33 @@ class Compiler:
             minimum_should_match=1 if should and not must else None,
         )
 
-    def _in_texts(self, atom: Word | Phrase | Prefix) -> Query | None:
+    def _in_texts(self, atom: QueryWord | QueryPhrase | QueryPrefix) -> Query | None:
         every = [self._in_text(name, atom) for name in self._fields.searched]
         said = [one for one in every if one is not None]
         return _one_of(said) if said else None
 
     def _in_field(self, name: str, inner: Atom, at: int) -> Query | None:
-        if isinstance(inner, Group):
+        if isinstance(inner, QueryGroup):
             return self._group(inner, (name, at))
-        if isinstance(inner, InField):
+        if isinstance(inner, FieldQuery):
             raise BrokenQuery("a field can't stand inside of another: leave one of them out", at)
-        if self._fields.kinds[name] is Kind.text:
+        if self._fields.kinds[name] is FieldKind.text:
             return self._in_text(name, inner)
-        if isinstance(inner, Prefix):
-            if self._fields.kinds[name] is not Kind.value:
+        if isinstance(inner, QueryPrefix):
+            if self._fields.kinds[name] is not FieldKind.value:
                 raise BrokenQuery(f"{name} holds numbers, which have no beginnings: leave out the *", at)
             return {"prefix": {name: {"value": inner.text}}}
         return self._value(name, inner.text, at)
 
-    def _in_text(self, name: str, atom: Word | Phrase | Prefix) -> Query | None:
+    def _in_text(self, name: str, atom: QueryWord | QueryPhrase | QueryPrefix) -> Query | None:
         match atom:
-            case Prefix(text):
+            case QueryPrefix(text):
                 return _one_of([{"prefix": {name: {"value": one}}} for one in self._beginnings(name, text)])
             case _ if not self._says_something(name, atom.text):
                 return None
-            case Word(text):
+            case QueryWord(text):
                 return {"match": {name: {"query": text, "operator": "and"}}}
-            case Phrase(text):
+            case QueryPhrase(text):
                 return {"match_phrase": {name: {"query": text}}}
             case _:
                 assert_never(atom)
@@ -615,14 +615,14 @@ class Compiler:
         return sorted({typed.lower(), *(terms if len(terms) == 1 else ())})
 
     def _value(self, name: str, typed: str, at: int) -> Query:
-        if self._fields.kinds[name] is Kind.value:
+        if self._fields.kinds[name] is FieldKind.value:
             if len(typed.encode()) > _LONGEST_VALUE:
                 raise BrokenQuery(f"a value of {name} has at most {_LONGEST_VALUE:,} bytes in UTF-8", at)
             return {"term": {name: {"value": typed}}}
         return {"term": {name: {"value": self._number(name, typed, at)}}}
 
     def _number(self, name: str, typed: str, at: int) -> int | float:
-        is_whole = self._fields.kinds[name] is Kind.integer
+        is_whole = self._fields.kinds[name] is FieldKind.integer
         if not (_INTEGER if is_whole else _NUMBER).fullmatch(typed):
             what = "whole numbers" if is_whole else "numbers"
             raise BrokenQuery(f"{name} holds {what}, and {shown(typed)!r} is none", at)
@@ -646,4 +646,12 @@ def _bool(minimum_should_match: int | None = None, **clauses: Sequence[Query]) -
     return {"bool": described}
 
 
-__all__ = ["BrokenQuery", "Compiler", "Fields", "Filter", "parsed", "require_text", "without_signs"]
+__all__ = [
+    "BrokenQuery",
+    "FieldFilter",
+    "QueryCompiler",
+    "SearchFields",
+    "parsed",
+    "require_text",
+    "without_signs",
+]

@@ -1,8 +1,8 @@
 """The ranker: a recipe's signals, run on an index and fused into one ranking for each topic.
 
-`Apart` asks each signal once and keeps its answers, so that they can be fused in many ways: a ranking by some of the
-signals costs a fusion and not a search. Signals answer as they do in the recipe: one that is told what others rank
-highest is told the same, whether these count in the end or not. A document that a signal speaks for takes 12 bytes.
+`SignalAnswers` asks each signal once and keeps its answers, so that they can be fused in many ways: a ranking by some
+of the signals costs a fusion and not a search. Signals answer as they do in the recipe: one that is told what others
+rank highest is told the same, whether these count in the end or not. A document of a signal takes 12 bytes.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from typing import Any
 from searchapp.errors import DataError
 from searchapp.model import Explanation, Hits, Ranking, Run, Topic
 from searchapp.progress import Advance, no_progress
-from searchapp.ranking.fusion import FUSION, Fusion, Given, Weighted
+from searchapp.ranking.fusion import FUSION, Fusion, ScoreParts, Weighted
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import (
     LEADERS,
     Answer,
-    Asked,
     Inputs,
     Need,
     Retriever,
-    Scorer,
     Signal,
+    SignalRequest,
+    SignalScorer,
     Vote,
     ranked,
-    retrieved_together,
+    retrieve_in_one_request,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class SignalShare:
     """What a signal gives to a document's score; `value` is None where it does not speak for the document."""
 
     signal: str
@@ -125,23 +125,23 @@ class Ranker:
         said, of_fusion = self._fusion.explained(weighted, document_id)
         return Explanation(score, said, (*details, *of_fusion))
 
-    def shares(self, found: RankedTopic, document_id: str) -> list[Share]:
+    def shares(self, found: RankedTopic, document_id: str) -> list[SignalShare]:
         """What each signal gives to a document's score, with who voted where votes count.
 
         They add up to the score, see `Fusion.given`.
         """
         if len(found.answers) == 1:
-            given = Given([dict(found.answers[0]).get(document_id)])
+            given = ScoreParts([dict(found.answers[0]).get(document_id)])
         else:
             given = self._fusion.given(self._weighted(found.answers), document_id)
         asking = self._asked_alone(found)
         shares = [
-            Share(signal.name, signal.weight, value, tuple(scorer.votes(asked, document_id)))
+            SignalShare(signal.name, signal.weight, value, tuple(scorer.votes(asked, document_id)))
             for signal, scorer, value, asked in zip(
                 self.recipe.signals, self._scorers, given.signals, asking, strict=True
             )
         ]
-        return [*shares, Share(self._fusion.by, 1.0, given.rest)] if given.rest else shares
+        return [*shares, SignalShare(self._fusion.by, 1.0, given.rest)] if given.rest else shares
 
     def answers(
         self, topics: Sequence[Topic], depth: int, advance: Advance = no_progress
@@ -191,11 +191,11 @@ class Ranker:
     def _weighted(self, answers: Sequence[Answer]) -> Weighted:
         return [(signal.weight, answer) for signal, answer in zip(self.recipe.signals, answers, strict=True)]
 
-    def _asked_alone(self, found: RankedTopic) -> list[Asked]:
+    def _asked_alone(self, found: RankedTopic) -> list[SignalRequest]:
         """What each signal is asked of one topic, with candidates and leaders in the answers of all of them."""
         answers, depth = found.answers, found.depth
         candidates = [as_hits(answers[0], len(answers[0]))] if self.recipe.needs(Need.candidates) else []
-        asked = Asked([found.topic], depth, self._fusion.scale, candidates)
+        asked = SignalRequest([found.topic], depth, self._fusion.scale, candidates)
         return [
             replace(asked, leaders=[self._leaders(found.topic, answers[:place])])
             if Need.leaders in signal.needs
@@ -210,9 +210,9 @@ class Ranker:
         """
         self._fusion.require_unseen(topics)
         depth = max(depth, self._fusion.reach) if len(self._scorers) > 1 else depth
-        asked = Asked(topics, depth, self._fusion.scale)
+        asked = SignalRequest(topics, depth, self._fusion.scale)
         if self._is_one_request(topics):
-            found = retrieved_together(self._retrievers, asked)
+            found = retrieve_in_one_request(self._retrievers, asked)
             advance(1)
             return [iter([answer]) for answer in found]
         if self.recipe.needs(Need.candidates):
@@ -233,7 +233,7 @@ class Ranker:
         self._shared.clear()  # who shares hits has them
         return answers
 
-    def _said(self, place: int, asked: Asked, advance: Advance) -> Iterator[Answer]:
+    def _said(self, place: int, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         """What the signal at a place says of each topic; signals that ask an index for the same share the hits."""
         scorer, asker = self._scorers[place], self._askers[place]
         if self._askers.count(asker) == 1 or not isinstance(scorer, Retriever):
@@ -259,7 +259,7 @@ class Ranker:
         return advance if place == len(self._scorers) - 1 else no_progress
 
 
-def _asker(scorers: Sequence[Scorer], place: int) -> int:
+def _asker(scorers: Sequence[SignalScorer], place: int) -> int:
     """The place of the first scorer that asks the same as the one at a place."""
     scorer = scorers[place]
     if not isinstance(scorer, Retriever):
@@ -282,7 +282,7 @@ FIXED = frozenset({Need.texts, Need.candidates, Need.leaders})
 
 
 @dataclass(slots=True)
-class Seconds:
+class WorkTime:
     """What work has taken: `cpu` of this process and of those that it has seen end, and `clock` by the clock."""
 
     cpu: float = 0.0
@@ -291,24 +291,24 @@ class Seconds:
     @contextmanager
     def taken(self) -> Iterator[None]:
         """Add what is taken inside."""
-        started = Seconds.now()
+        started = WorkTime.now()
         try:
             yield
         finally:
-            took = Seconds.now() - started
+            took = WorkTime.now() - started
             self.cpu, self.clock = self.cpu + took.cpu, self.clock + took.clock
 
     @classmethod
-    def now(cls) -> Seconds:
+    def now(cls) -> WorkTime:
         """What this process has taken so far."""
         used = os.times()
         return cls(time.process_time() + used.children_user + used.children_system, time.perf_counter())
 
-    def __add__(self, other: Seconds) -> Seconds:
-        return Seconds(self.cpu + other.cpu, self.clock + other.clock)
+    def __add__(self, other: WorkTime) -> WorkTime:
+        return WorkTime(self.cpu + other.cpu, self.clock + other.clock)
 
-    def __sub__(self, other: Seconds) -> Seconds:
-        return Seconds(self.cpu - other.cpu, self.clock - other.clock)
+    def __sub__(self, other: WorkTime) -> WorkTime:
+        return WorkTime(self.cpu - other.cpu, self.clock - other.clock)
 
 
 class _Kept:
@@ -343,44 +343,44 @@ class _Kept:
             yield Hits(documents, scores) if are_hits else dict(zip(documents, scores, strict=True))
 
 
-class _Watched(Scorer):
+class _Watched(SignalScorer):
     """A signal whose `seconds` are counted without those of others that it draws answers from.
 
     `inner` is what all signals of the recipe have taken so far.
     """
 
-    def __init__(self, scorer: Scorer, inner: Seconds) -> None:
-        self.seconds = Seconds()
+    def __init__(self, scorer: SignalScorer, inner: WorkTime) -> None:
+        self.seconds = WorkTime()
         self._scorer = scorer
         self._inner = inner
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         answers = self._scorer.answers(asked, advance)
         while True:
-            started, inner = Seconds.now(), replace(self._inner)
+            started, inner = WorkTime.now(), replace(self._inner)
             answer = next(answers, None)
-            took = Seconds.now() - started
+            took = WorkTime.now() - started
             self.seconds += took - (self._inner - inner)
             self._inner.cpu, self._inner.clock = inner.cpu + took.cpu, inner.clock + took.clock
             if answer is None:
                 return
             yield answer
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         return self._scorer.explain(asked, document_id)
 
 
-class _Known(Scorer):
+class _Known(SignalScorer):
     """A signal that says what it said before."""
 
-    def __init__(self, scorer: Scorer, kept: _Kept) -> None:
+    def __init__(self, scorer: SignalScorer, kept: _Kept) -> None:
         self._scorer = scorer
         self._kept = kept
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:  # noqa: ARG002  # they are all there
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:  # noqa: ARG002  # they are all there
         return self._kept.answers()
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         return self._scorer.explain(asked, document_id)
 
 
@@ -389,7 +389,7 @@ class _WatchedRanker(Ranker):
 
     def __init__(self, recipe: Recipe, inputs: Inputs, known: Sequence[_Kept | None]) -> None:
         super().__init__(recipe, inputs)
-        inner = Seconds()
+        inner = WorkTime()
         self.watched = [_Watched(scorer, inner) for scorer in self._scorers]
         self._scorers = [
             watched if kept is None else _Known(watched, kept)
@@ -402,7 +402,7 @@ class _WatchedRanker(Ranker):
         return self._fusion
 
 
-class Apart:
+class SignalAnswers:
     """The answers of each signal of a recipe for some topics, and `seconds`, what each signal took to give them.
 
     With `before`, of the same topics and depth, only the signals at the places `again` are asked, and those that are
@@ -419,7 +419,7 @@ class Apart:
         topics: Sequence[Topic],
         depth: int,
         advance: Advance = no_progress,
-        before: Apart | None = None,
+        before: SignalAnswers | None = None,
         again: Collection[int] = (),
     ) -> None:
         self.recipe = recipe
@@ -429,7 +429,7 @@ class Apart:
         self._numbers: dict[str, int] = {} if before is None else before._numbers
         known: list[_Kept | None] = [None] * len(recipe.signals)
         if before is not None:
-            new = depending(recipe.signals, again)
+            new = dependent_signals(recipe.signals, again)
             known = [None if place in new else kept for place, kept in enumerate(before._kept)]
         ranker = _WatchedRanker(recipe, inputs, known)
         self._kept: list[_Kept] = [_Kept(self._numbers) if kept is None else kept for kept in known]
@@ -438,14 +438,14 @@ class Apart:
             for place in asked:
                 self._kept[place].add(answers[place])
         self._fusion = ranker.fusion
-        self.seconds: list[Seconds] = [
+        self.seconds: list[WorkTime] = [
             ranker.watched[place].seconds if before is None or known[place] is None else before.seconds[place]
             for place in range(len(recipe.signals))
         ]
 
     def run(
         self, tag: str, only: Sequence[int] = (), fusion: Fusion | None = None, *, whole: bool = False
-    ) -> tuple[Run, Seconds]:
+    ) -> tuple[Run, WorkTime]:
         """The rankings by the signals at these places, by all without any, and what it took to fuse them.
 
         By all signals it is what `Ranker.rank` makes. `fusion` fuses them in place of the recipe's own; one that is
@@ -454,7 +454,7 @@ class Apart:
         """
         places = list(only) or list(range(len(self._kept)))
         fusing = self._fusing(places, fusion)
-        seconds = Seconds()
+        seconds = WorkTime()
         rankings = []
         every = zip(*(kept.answers() for kept in self._kept), strict=True)
         for topic, answers in zip(self.topics, every, strict=True):
@@ -493,27 +493,27 @@ def _completed(hits: Hits, documents: Iterable[str], depth: int) -> Hits:
     return Hits((*hits.document_ids, *further), (*hits.scores, *[last] * len(further)))
 
 
-def learning(signals: Sequence[Signal]) -> list[int]:
+def learned_signals(signals: Sequence[Signal]) -> list[int]:
     """The places of the signals whose answers change with what is solved."""
     return [place for place, signal in enumerate(signals) if signal.needs - FIXED]
 
 
-def is_told(signal: Signal) -> bool:
+def depends_on_others(signal: Signal) -> bool:
     """Whether a signal is told what others rank highest, so that it can't be the first of a recipe."""
     return bool(signal.needs & {Need.candidates, Need.leaders})
 
 
-def told_by(signals: Sequence[Signal], place: int) -> range:
+def dependencies(signals: Sequence[Signal], place: int) -> range:
     """The places of the signals that a signal is told of, what they rank highest."""
     if Need.leaders in signals[place].needs:
         return range(place)
-    return range(1 if place and is_told(signals[place]) else 0)
+    return range(1 if place and depends_on_others(signals[place]) else 0)
 
 
-def depending(signals: Sequence[Signal], again: Collection[int]) -> set[int]:
+def dependent_signals(signals: Sequence[Signal], again: Collection[int]) -> set[int]:
     """The places of these signals, and of those that are told what they rank highest."""
     found = set(again)
     for place in range(len(signals)):
-        if found.intersection(told_by(signals, place)):
+        if found.intersection(dependencies(signals, place)):
             found.add(place)
     return found

@@ -32,7 +32,7 @@ from searchapp import tasks
 from searchapp.errors import DataError, UsageError
 from searchapp.model import Topic
 from searchapp.ranking import fusion
-from searchapp.ranking.fusion import Fusion, Learned, RecipeFusion
+from searchapp.ranking.fusion import Fusion, LearnedFusion, RecipeFusion
 from searchapp.ranking.signals import KINDS
 from searchapp.ranking.signals.base import Need, Signal, Trained
 from searchapp.ranking.signals.direct import Direct
@@ -41,13 +41,13 @@ from searchapp.ranking.templates import (
     TEXT,
     WEIGHT,
     RecipeName,
-    Table,
+    RecipeTable,
     TopicQuery,
     meanings,
     topic_query,
 )
 from searchapp.resources import RecipeBook
-from searchapp.text import meant, one_of, refused
+from searchapp.text import alternatives, choices_hint, suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Recipe:
     @property
     def is_learned(self) -> bool:
         """Whether a model fuses its signals."""
-        return len(self.signals) > 1 and isinstance(self.fusion, Learned)
+        return len(self.signals) > 1 and isinstance(self.fusion, LearnedFusion)
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
@@ -243,7 +243,7 @@ _TYPES: Mapping[str, tuple[type, str]] = {
     "fusion": (Mapping, "a table"),
     "tuned": (Mapping, "a table"),
 }
-_FUSIONS: Mapping[str, type[RecipeFusion]] = {**fusion.KINDS, Learned.by: Learned}
+_FUSIONS: Mapping[str, type[RecipeFusion]] = {**fusion.KINDS, LearnedFusion.by: LearnedFusion}
 _SIGNAL = "signal"
 _NAME = "name"
 _BY = "by"
@@ -269,7 +269,7 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
     book = _book(task)
     written = book.recipes.get(name)
     if written is None:
-        raise UsageError(f"{book.task} has no recipe {refused(name, names(book))}")
+        raise UsageError(f"{book.task} has no recipe {choices_hint(name, names(book))}")
     place = RecipeName(book, name)
     _require_types(place, written)
     described = deepcopy(dict(written))
@@ -310,7 +310,7 @@ def require_words(task: str | RecipeBook, recipe: Recipe) -> None:
 
 def _require_types(place: RecipeName, written: Mapping[str, Any]) -> None:
     for key in sorted(written.keys() - _TYPES):
-        raise place.wrong(f"has the unknown key {key!r}{meant(key, _TYPES)}")
+        raise place.wrong(f"has the unknown key {key!r}{suggestion(key, _TYPES)}")
     if "template" not in written and "signals" not in written:
         raise place.wrong("names no template")
     for key, value in written.items():
@@ -326,7 +326,7 @@ def _tables(place: RecipeName, described: Mapping[str, Any]) -> dict[str, Mutabl
         if not isinstance(table, MutableMapping) or not isinstance(table.get(_SIGNAL), str):
             raise place.wrong(f"has a signal that does not say which: write {{ {_SIGNAL} = … }}")
         if table[_SIGNAL] not in KINDS:
-            raise DataError(f"the recipe {place} has no signal {refused(table[_SIGNAL], KINDS)}")
+            raise DataError(f"the recipe {place} has no signal {choices_hint(table[_SIGNAL], KINDS)}")
         name = table.setdefault(_NAME, table[_SIGNAL])
         if not isinstance(name, str) or not name:
             raise place.wrong(f"has a signal whose name is {name!r}, and not text in quotes")
@@ -382,7 +382,7 @@ class _Reading:
         self._tables = tables = _tables(place, described)
         parameters = described.setdefault("parameters", {})
         read = {
-            name: Table(place, name, table, parameters, is_fused=len(tables) > 1)
+            name: RecipeTable(place, name, table, parameters, is_fused=len(tables) > 1)
             for name, table in tables.items()
         }
         signals = tuple(_signal(read[name], table) for name, table in tables.items())
@@ -397,8 +397,8 @@ class _Reading:
             raise place.wrong(
                 f"begins with {signals[0].name}, which needs candidates: put a signal before it"
             )
-        written = described.setdefault("fusion", {_BY: fusion.Sum.by})
-        of_fusion = Table(place, "fusion", written, parameters)
+        written = described.setdefault("fusion", {_BY: fusion.SumFusion.by})
+        of_fusion = RecipeTable(place, "fusion", written, parameters)
         fused = _fusion(place, written, of_fusion)
         self.recipe = Recipe(
             place.recipe,
@@ -428,7 +428,7 @@ class _Reading:
                 )
             there = ", ".join(sorted(self.places)) or "none"
             raise UsageError(
-                f"the recipe {self._place} has no parameter {key!r}{meant(key, self.places)}: it has {there}"
+                f"the recipe {self._place} has no parameter {key!r}{suggestion(key, self.places)}: it has {there}"
             )
         found.table[found.key] = value
         try:
@@ -437,7 +437,7 @@ class _Reading:
             raise UsageError(f"{key}={value}: {error}") from error
 
     def _found(
-        self, read: Mapping[str, Table], of_fusion: Table, queries: Sequence[TopicQuery]
+        self, read: Mapping[str, RecipeTable], of_fusion: RecipeTable, queries: Sequence[TopicQuery]
     ) -> Iterator[tuple[str, _Place]]:
         """What can be set, by the name under which it can be."""
         found: dict[str, list[_Place]] = {}
@@ -471,7 +471,7 @@ class _Reading:
                 yield name, replace(place, settable=replace(place.settable, name=name))
 
 
-def _signal(table: Table, described: Mapping[str, Any]) -> Signal:
+def _signal(table: RecipeTable, described: Mapping[str, Any]) -> Signal:
     signal = KINDS[described[_SIGNAL]].read(table)
     table.finish(_SIGNAL, _NAME)
     return signal
@@ -491,11 +491,15 @@ def _query(
     return direct
 
 
-def _fusion(place: RecipeName, written: Mapping[str, Any], table: Table) -> RecipeFusion:
+def _fusion(place: RecipeName, written: Mapping[str, Any], table: RecipeTable) -> RecipeFusion:
     by = str(written.get(_BY))
     if by not in _FUSIONS:
-        hint = f" (did you mean {fusion.ReciprocalRanks.by}?)" if "rank" in by else meant(by, _FUSIONS)
-        raise DataError(f"the recipe {place} has no fusion by {by!r}{hint}: choose {one_of(list(_FUSIONS))}")
+        hint = (
+            f" (did you mean {fusion.ReciprocalRankFusion.by}?)" if "rank" in by else suggestion(by, _FUSIONS)
+        )
+        raise DataError(
+            f"the recipe {place} has no fusion by {by!r}{hint}: choose {alternatives(list(_FUSIONS))}"
+        )
     read = _FUSIONS[by].read(table)
     table.finish(_BY)
     return read

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from searchapp.engines.base import BEST_FIRST, Found, Index
+from searchapp.engines.base import BEST_FIRST, Index, SearchHit
 from searchapp.formats.problems import encodable
 from searchapp.model import Body, Explanation, Hit
-from searchapp.ranking.highlighting import Chosen, Marker, Span, Wanted, unmarked
+from searchapp.ranking.highlighting import Chosen, HighlightRequest, Marker, Span, unmarked
 
 _WEIGHT = re.compile(r"weight\((?P<term>.*) in \d+\) \[.*\], result of:", re.DOTALL)
 
@@ -33,7 +33,7 @@ _SHOWN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ExplanationLine:
     """One line of a shortened explanation; `depth` is its indentation, 0 for the score itself.
 
     `figures` are those that a term's score was computed from, by their names: tf, df, idf, N, length and so on.
@@ -53,12 +53,12 @@ class Line:
         return f"{self.what}  ({said})"
 
 
-def shortened(explanation: Explanation) -> list[Line]:
+def shortened(explanation: Explanation) -> list[ExplanationLine]:
     """The sums and maxima of a score, and one line for each term in it, the greatest first."""
     return list(_lines(explanation, 0))
 
 
-def _lines(node: Explanation, depth: int) -> Iterator[Line]:
+def _lines(node: Explanation, depth: int) -> Iterator[ExplanationLine]:
     match = _WEIGHT.fullmatch(node.description)
     if match:
         found: dict[str, list[str]] = {}
@@ -69,9 +69,9 @@ def _lines(node: Explanation, depth: int) -> Iterator[Line]:
             (name, values[0] if name == IDF else "+".join(dict.fromkeys(values)))
             for name, values in found.items()
         )
-        yield Line(depth, node.value, match["term"].replace(":", ": ", 1), figures)
+        yield ExplanationLine(depth, node.value, match["term"].replace(":", ": ", 1), figures)
         return
-    yield Line(depth, node.value, node.description.rstrip(":"))
+    yield ExplanationLine(depth, node.value, node.description.rstrip(":"))
     for child in sorted(node.details, key=lambda child: -child.value):
         if child.value != 0:
             yield from _lines(child, depth + 1)
@@ -104,7 +104,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ResultPage:
     """Some hits of a query as a person sees them, and how many there are in all."""
 
     results: Sequence[SearchResult]
@@ -117,10 +117,10 @@ def find(index: Index, marker: Marker, body: Body, first: int = 0) -> list[Searc
     return [_result(rank, one) for rank, one in enumerate(found, start=first + 1)]
 
 
-def page(index: Index, marker: Marker, body: Body) -> Page:
+def page(index: Index, marker: Marker, body: Body) -> ResultPage:
     """The first hits of a search body as a person sees them, and how many there are in all."""
     found, total = _marked(index, marker, body["query"], body, counted=True)
-    return Page([_result(rank, one) for rank, one in enumerate(found, start=1)], total)
+    return ResultPage([_result(rank, one) for rank, one in enumerate(found, start=1)], total)
 
 
 def seen_by(
@@ -148,7 +148,7 @@ def seen_by(
 
 def _marked(
     index: Index, marker: Marker, query: Mapping[str, Any], body: Body, *, counted: bool
-) -> tuple[list[Found], int]:
+) -> tuple[list[SearchHit], int]:
     """The hits of a body with what matches a query in them, and, if they are counted, how many there are in all.
 
     A server takes one request for that. Which words carry weight is known when it has said how many documents have
@@ -167,7 +167,7 @@ def _marked(
 
 
 def _marked_with(
-    index: Index, marker: Marker, wanted: Wanted, chosen: Chosen, found: Sequence[Found]
+    index: Index, marker: Marker, wanted: HighlightRequest, chosen: Chosen, found: Sequence[SearchHit]
 ) -> Sequence[Mapping[str, Sequence[str]]]:
     """The highlights of hits in which more is marked than the chosen terms."""
     if (weighty := marker.weighty(wanted, chosen)) is not None:
@@ -245,7 +245,7 @@ def union(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(joined)
 
 
-def _result(rank: int, found: Found) -> SearchResult:
+def _result(rank: int, found: SearchHit) -> SearchResult:
     text = str(found.source.get("text", ""))
     return SearchResult(
         rank=rank,

@@ -7,7 +7,7 @@ contains, quotes and braces included, it can't change the query's structure.
 >>> Template({"match": {"text": "{{topic.text}}"}}).render({"topic.text": 'a "quoted" word'})
 {'match': {'text': 'a "quoted" word'}}
 
-A `Table` reads each key of a recipe's table with its type, and says in a sentence where it is not what it should be.
+A `RecipeTable` reads each key of a recipe's table with its type, and reports what is wrong with it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from operator import itemgetter
 from typing import Any
 
 from searchapp.engines.base import BEST_FIRST
-from searchapp.errors import DataError, Gathering, UsageError
+from searchapp.errors import DataError, ErrorCollector, UsageError
 from searchapp.files import digest_json
 from searchapp.model import Document, Topic
 from searchapp.resources import RecipeBook
-from searchapp.text import meant, refused
+from searchapp.text import choices_hint, suggestion
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+(?:\.[a-z_][a-z0-9_]*)*)\s*\}\}")
 
@@ -40,7 +40,7 @@ class Template:
     def __init__(self, body: Mapping[str, Any], name: str = "template") -> None:
         self.name = name
         self.body = body
-        problems = Gathering()
+        problems = ErrorCollector()
         self._places = self._placeholders(body, "", problems)
         problems.raise_if_any()
         self._fill = _filler(body)
@@ -62,7 +62,7 @@ class Template:
             known = ", ".join(sorted(variables))
             raise DataError(
                 *(
-                    f"{self.name}: {place}: there is no variable {{{{{name}}}}}{meant(name, variables)}: "
+                    f"{self.name}: {place}: there is no variable {{{{{name}}}}}{suggestion(name, variables)}: "
                     f"this task and recipe have {known}"
                     for name, place in self._places
                     if name in missing
@@ -74,7 +74,7 @@ class Template:
         """In which places of the template a variable stands, in words for people."""
         return f"{self.name}: {', '.join(place for name, place in self._places if name == variable)}"
 
-    def _placeholders(self, node: Any, path: str, problems: Gathering) -> list[tuple[str, str]]:
+    def _placeholders(self, node: Any, path: str, problems: ErrorCollector) -> list[tuple[str, str]]:
         if isinstance(node, Mapping):
             for key in node:
                 if "{{" in key:
@@ -189,7 +189,7 @@ class RecipeName:
         return DataError(f"the recipe {self} {what}: correct {self.book.file.name}")
 
 
-class Table:
+class RecipeTable:
     """A table of a recipe, such as that of a signal; `parameters` are those of the recipe's templates.
 
     `name` is what the recipe calls what the table describes. Once all keys that have a meaning were read, `finish`
@@ -288,7 +288,7 @@ class Table:
         held = self._value(key, {})
         if not isinstance(held, Mapping):
             raise self.place.wrong(f"has the {key} {held!r} in {self.name!r}, and not a table of numbers")
-        inner = Table(self.place, f"{self.name}.{key}", held, self._parameters)
+        inner = RecipeTable(self.place, f"{self.name}.{key}", held, self._parameters)
         return {name: inner.number(name) for name in held}
 
     def choice(self, key: str, default: str, known: Collection[str]) -> str:
@@ -302,7 +302,7 @@ class Table:
         for one in known:
             if one == value:
                 return one
-        raise DataError(f"the recipe {self.place} has no {key} {refused(str(value), known)}")
+        raise DataError(f"the recipe {self.place} has no {key} {choices_hint(str(value), known)}")
 
     def text(self, key: str, default: Any = MISSING) -> str | None:
         """Text that is not empty; `default` where it is left out.
@@ -334,7 +334,7 @@ class Table:
         """
         known = {*self._read, *beside}
         for key in sorted(self._values.keys() - known):
-            raise self.place.wrong(f"has the unknown key {key!r}{meant(key, known)} in {self.name!r}")
+            raise self.place.wrong(f"has the unknown key {key!r}{suggestion(key, known)} in {self.name!r}")
 
 
 _PARAMETER = "parameter"
@@ -353,7 +353,7 @@ class Parameter:
         default_of: the parameter whose value is the default
     """
 
-    read: Callable[[Table, str, Any], Any]
+    read: Callable[[RecipeTable, str, Any], Any]
     meaning: str = ""
     key: str = ""
     when: Callable[[Mapping[str, Any]], bool] | None = None
@@ -362,19 +362,19 @@ class Parameter:
 
 
 def parameter(
-    read: Callable[[Table, str, Any], Any], meaning: str = "", default: Any = MISSING, **further: Any
+    read: Callable[[RecipeTable, str, Any], Any], meaning: str = "", default: Any = MISSING, **further: Any
 ) -> Any:
     """Declare a field of a dataclass that is read from a table, see `Parameter`."""
     return field(default=default, metadata={_PARAMETER: Parameter(read, meaning, **further)})
 
 
-whole = partial(parameter, Table.whole)
-number = partial(parameter, Table.number)
-text = partial(parameter, Table.text)
-template = partial(parameter, Table.query, key="template")
+whole = partial(parameter, RecipeTable.whole)
+number = partial(parameter, RecipeTable.number)
+text = partial(parameter, RecipeTable.text)
+template = partial(parameter, RecipeTable.query, key="template")
 window = partial(
     parameter,
-    Table.window,
+    RecipeTable.window,
     "how many documents the signal ranks at least, whatever the depth of the run",
     default=0,
 )
@@ -382,12 +382,12 @@ window = partial(
 
 def boosts() -> Any:
     """Declare a field with what fields of a topic weigh beside its text."""
-    return field(default_factory=dict, metadata={_PARAMETER: Parameter(Table.weights)})
+    return field(default_factory=dict, metadata={_PARAMETER: Parameter(RecipeTable.weights)})
 
 
 def choice(known: Collection[str], meaning: str, default: str, key: str = "") -> Any:
     """Declare a field that is one of some words."""
-    return parameter(partial(Table.choice, known=known), meaning, default, key=key)
+    return parameter(partial(RecipeTable.choice, known=known), meaning, default, key=key)
 
 
 def meanings(described: type) -> dict[str, str]:
@@ -417,7 +417,7 @@ def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -
     if not isinstance(name, str):
         raise DataError(f"{book.file}: a template must be named by text in quotes, not by {name!r}")
     body = book.template(name)
-    problems = Gathering()
+    problems = ErrorCollector()
     of_task = f"{book.task}/{name}"
     template = None
     with problems.at():

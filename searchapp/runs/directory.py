@@ -28,13 +28,13 @@ from typing import Any, BinaryIO
 from searchapp import files, resources
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import (
+    atomic_file,
+    atomic_folder,
     digest_file,
     digest_json,
-    locked_by,
+    lock_on,
     parse_json,
     read_bytes,
-    whole_file,
-    whole_folder,
 )
 from searchapp.formats import encoding, trec
 from searchapp.model import Example, Run
@@ -141,7 +141,7 @@ def write(
     there never is.
     """
     require_writable(path, overwrite=overwrite)
-    with whole_folder(path, replace=overwrite) as folder:
+    with atomic_folder(path, replace=overwrite) as folder:
         # The official file of an own task has the same name, and distinct scores; here they are the engine's.
         writers: dict[str, Callable[[BinaryIO], object]] = {**official}
         writers[RANKINGS] = lambda file: trec.write_run(file, run)
@@ -372,7 +372,7 @@ def change_tags(path: Path, add: Iterable[str] = (), remove: Iterable[str] = ())
                 f"{one!r} can't be a tag: it takes letters, digits and . : + - _, 64 of them at most, and begins with "
                 "a letter or digit"
             )
-    with locked_by(path / MANIFEST):  # another process may be tagging it too
+    with lock_on(path / MANIFEST):  # another process may be tagging it too
         held = tags_of(path)
         for one in remove:
             if one not in held:
@@ -381,7 +381,7 @@ def change_tags(path: Path, add: Iterable[str] = (), remove: Iterable[str] = ())
         if len(tags) > MOST_TAGS:
             raise UsageError(f"{path} would have {len(tags)} tags: {MOST_TAGS} are enough for a run")
         if tags != held:
-            with whole_file(path / TAGS) as file:
+            with atomic_file(path / TAGS) as file:
                 file.write(
                     json.dumps({"format": TAGS_FORMAT, "tags": tags}, ensure_ascii=False).encode() + b"\n"
                 )

@@ -16,7 +16,7 @@ from searchapp.tasks.catalogue import MODULES as MODULES
 from searchapp.tasks.catalogue import SAMPLE as SAMPLE
 from searchapp.tasks.catalogue import names as names
 from searchapp.tasks.catalogue import sample_names as sample_names
-from searchapp.text import refused
+from searchapp.text import choices_hint
 
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
@@ -40,7 +40,7 @@ def load(name: str) -> Task:
             path = Path(name)
             return variant.load(path, load) if variant.is_variant(path) else task.load(path)
         raise UsageError(
-            f"there is no task {refused(name, names())}, or name the TOML file of a task of your own (its name is "
+            f"there is no task {choices_hint(name, names())}, or name the TOML file of a task of your own (its name is "
             "enough once it is indexed)"
         )
     module, _, attribute = MODULES[name].partition(":")

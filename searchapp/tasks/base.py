@@ -27,7 +27,7 @@ from searchapp.evaluation.base import BreakdownScorer, GoldFiles, Scorer, Scorer
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Markup, Run, Topic
 from searchapp.resources import RecipeBook
-from searchapp.text import refused
+from searchapp.text import choices_hint
 
 T = TypeVar("T")
 
@@ -182,7 +182,7 @@ class TaskInfo:
         """
         if split in self.splits:
             return split
-        choice = refused(split, self.splits) if self.splits else f"{split!r}: its file names no topics"
+        choice = choices_hint(split, self.splits) if self.splits else f"{split!r}: its file names no topics"
         raise UsageError(f"{self.name} has no split {choice}{or_else}")
 
 
@@ -257,7 +257,7 @@ class Collection(ABC):
         every = dict.fromkeys(one for split in self.info.splits for one in self.all_solved_splits(split))
         for one in splits:
             if one not in every:
-                choice = refused(one, every) if every else f"{one!r}: it has none at all"
+                choice = choices_hint(one, every) if every else f"{one!r}: it has none at all"
                 raise UsageError(f"{self.info.reference} has no solved topics in the split {choice}")
         other = copy(self)
         other.chosen = frozenset(splits)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import DataError, UsageError
-from searchapp.files import locked, parse_json, read_text, whole_file
+from searchapp.files import atomic_file, file_lock, parse_json, read_text
 from searchapp.tasks.base import Task
 
 FOLDERS_FILE = "folders.json"
@@ -60,7 +60,7 @@ def remember_folder(home: Path, task: str, folder: Path | None) -> bool:
         DataError: the file is a newer searchapp's.
         SearchappError: it can't be written.
     """
-    with locked(home / FOLDERS_FILE):
+    with file_lock(home / FOLDERS_FILE):
         known = _known(home)
         after = {name: place for name, place in known.items() if name != task}
         if folder is not None:
@@ -71,7 +71,7 @@ def remember_folder(home: Path, task: str, folder: Path | None) -> bool:
             "format": FOLDERS_FORMAT,
             "folders": {name: str(place) for name, place in sorted(after.items())},
         }
-        with whole_file(home / FOLDERS_FILE) as file:
+        with atomic_file(home / FOLDERS_FILE) as file:
             file.write(f"{json.dumps(described, indent=2)}\n".encode())
     return True
 

@@ -11,7 +11,7 @@ from searchapp import tasks
 from searchapp.app.index import index_task
 from searchapp.app.search import Searcher
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 
@@ -26,7 +26,7 @@ def make_searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeSear
 
         def made(name: str, data: Path | None = None) -> Searcher:
             task = tasks.load(name)
-            index_task(task, engine, task.collection(SAMPLES / name), Silent())
-            return Searcher.open(task, engine, Silent(), home, data or SAMPLES / name)
+            index_task(task, engine, task.collection(SAMPLES / name), SilentProgress())
+            return Searcher.open(task, engine, SilentProgress(), home, data or SAMPLES / name)
 
         yield made

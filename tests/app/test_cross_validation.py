@@ -17,7 +17,7 @@ from searchapp.engines import open_on_disk
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.ranking import recipes
 from searchapp.tasks import splits as folds
 from tests.app.conftest import SAMPLES
@@ -42,10 +42,10 @@ def validate(home: Path) -> Iterator[Validate]:
         task, settings = tasks.load(name), Settings(home=home)
         collection = task.collection(folder or SAMPLES / name)
         engine = open_on_disk(settings)
-        index_task(task, engine, collection, Silent())
+        index_task(task, engine, collection, SilentProgress())
         engine.close()
         request = CrossValidationRequest(task, collection, splits or ("train",), options=OPTIONS, **asked)  # type: ignore[arg-type]
-        opened.append(CrossValidation(request, settings, Silent()))
+        opened.append(CrossValidation(request, settings, SilentProgress()))
         return opened[-1]
 
     yield made

@@ -21,9 +21,9 @@ from searchapp.app.saved_searches import (
     last_position,
 )
 from searchapp.errors import SearchappError, UsageError
-from searchapp.ranking.query_language import Filter
+from searchapp.ranking.query_language import FieldFilter
 
-WHOLE = KeptSearch("a\n\x1b[2J\u202e b", "words", (Filter("speaker", "CASTELL"),), "d:1", literal=True)
+WHOLE = KeptSearch("a\n\x1b[2J\u202e b", "words", (FieldFilter("speaker", "CASTELL"),), "d:1", literal=True)
 
 DAMAGED = [
     b"",

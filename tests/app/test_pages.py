@@ -15,7 +15,7 @@ from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.errors import Replaced
 from searchapp.model import Topic
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.resources import SAMPLES
 from searchapp.tasks import load
 
@@ -36,7 +36,7 @@ def test_pages_never_mix_an_index_with_the_one_built_after_it(
     task = load("nlps")
     data = shutil.copytree(SAMPLE, tmp_path / "data")
     collection = task.collection(data)
-    index_task(task, server, collection, Silent())
+    index_task(task, server, collection, SilentProgress())
     index = open_index(task, server)
     topic = Topic("t", "every group")
     pages = Pages(
@@ -50,7 +50,7 @@ def test_pages_never_mix_an_index_with_the_one_built_after_it(
     )[:2]
     before = pages.page("t", first)
     assert not before.is_missing
-    index_task(task, server, collection, Silent(), rebuild=True)
+    index_task(task, server, collection, SilentProgress(), rebuild=True)
     if not follows:
         with pytest.raises(Replaced, match=index.info.version):
             pages.page("t", second)

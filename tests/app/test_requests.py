@@ -13,8 +13,8 @@ from searchapp.app.index import index_task
 from searchapp.app.search import Searcher, SearchRequest
 from searchapp.config.settings import ON_DISK, SERVER, Settings
 from searchapp.engines import open_engine
-from searchapp.progress import Silent
-from searchapp.ranking.query_language import Filter
+from searchapp.progress import SilentProgress
+from searchapp.ranking.query_language import FieldFilter
 from searchapp.resources import SAMPLES
 from searchapp.tasks import load
 from tests.server.faults import FaultProxy
@@ -32,7 +32,7 @@ class Far:
         self.data = SAMPLES / name
         for settings in (direct, here):
             with closing(open_engine(settings)) as engine:
-                index_task(self.task, engine, self.task.collection(self.data), Silent(), rebuild=True)
+                index_task(self.task, engine, self.task.collection(self.data), SilentProgress(), rebuild=True)
         proxy.requests.clear()
         self.searcher = self._searcher(far)
         self.opening = len(proxy.requests)
@@ -40,7 +40,7 @@ class Far:
 
     def _searcher(self, settings: Settings) -> Searcher:
         engine = self._opened.enter_context(closing(open_engine(settings)))
-        return Searcher.open(self.task, engine, Silent(), settings.home, self.data)
+        return Searcher.open(self.task, engine, SilentProgress(), settings.home, self.data)
 
     def requests(self, request: SearchRequest) -> int:
         """How many requests a search takes, whose hits and marks are those of the embedded engine."""
@@ -85,7 +85,7 @@ def test_an_index_is_opened_by_asking_who_answers_which_version_serves_and_wheth
         SearchRequest('"the economy" -jobs', size=20),
         SearchRequest("+jobs econ* speaker:TRUMP", size=20),
         SearchRequest("(jobs taxes) +text:(we people)", size=20),
-        SearchRequest("jobs", filters=(Filter("speaker", "TRUMP"),), size=20),
+        SearchRequest("jobs", filters=(FieldFilter("speaker", "TRUMP"),), size=20),
         SearchRequest("nobodysaysthis", size=20),
     ],
     ids=lambda one: one.text or "nothing",

@@ -12,7 +12,7 @@ import pytest
 from searchapp.app.analyze import fields_of, side_by_side
 from searchapp.app.inspection.explanation import Why, compare, why
 from searchapp.app.search import Searcher, SearchRequest
-from searchapp.ranking.highlighting import Analyzed
+from searchapp.ranking.highlighting import TextAnalyzer
 from tests.profile import FULL, SEED
 from tests.search import typed
 from tests.search.comparing import unordered
@@ -95,7 +95,7 @@ def test_analysis_is_the_same(both: Both, task: str) -> None:
                 side_by_side(one.task, one.index, field, text, "Groups of a ring") for one in (here, there)
             ]
             assert found[0] == found[1]
-    analyzed = Analyzed(there.index, mapping)
+    analyzed = TextAnalyzer(there.index, mapping)
     for analyzer in mapping["settings"]["analysis"]["analyzer"]:
         for text in texts:
             assert list(analyzed.tokens(analyzer, text)) == list(

@@ -21,7 +21,7 @@ from searchapp.ranking.query_language import (
     LONGEST_WORD,
     MOST_SIGNS,
     BrokenQuery,
-    Filter,
+    FieldFilter,
 )
 from tests.app.conftest import MakeSearcher
 
@@ -154,7 +154,7 @@ def test_filters_leave_the_order_and_the_scores_as_they_are(checkthat: Searcher)
     request = SearchRequest("the people", size=1_000)
     every = checkthat.search(request)
     speaker = every[0].source["speaker"]
-    left = checkthat.search(replace(request, filters=(Filter("speaker", speaker),)))
+    left = checkthat.search(replace(request, filters=(FieldFilter("speaker", speaker),)))
     assert [one.hit for one in left] == [one.hit for one in every if one.source["speaker"] == speaker]
     assert 0 < len(left) < len(every)
 
@@ -173,7 +173,7 @@ def test_counts_are_those_of_all_hits(checkthat: Searcher, text: str) -> None:
 
 def test_a_number_is_searched_and_filtered_by(checkthat: Searcher) -> None:
     assert set(values(checkthat, SearchRequest("line:5"), "line")) == {5}
-    by_filter = SearchRequest("", filters=(Filter("line", "5"),))
+    by_filter = SearchRequest("", filters=(FieldFilter("line", "5"),))
     assert values(checkthat, by_filter, "line") == values(checkthat, SearchRequest("+line:5"), "line")
 
 
@@ -203,7 +203,7 @@ def test_a_learned_recipe_takes_filters(make_searcher: MakeSearcher) -> None:
     types = make_searcher("smart-types-dbpedia")
     request = SearchRequest("how many people live in which city", recipe="neighbours", size=100)
     every = types.search(request)
-    left = types.search(replace(request, filters=(Filter("category", "resource"),)))
+    left = types.search(replace(request, filters=(FieldFilter("category", "resource"),)))
     assert [one.hit for one in left] == [one.hit for one in every if one.source["category"] == "resource"]
     assert 0 < len(left) < len(every)
     assert types.counts(request).values["category"]

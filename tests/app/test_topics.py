@@ -24,7 +24,7 @@ from searchapp.engines import open_engine
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.evaluation.measures import measure
 from searchapp.model import Hits, Ranking, Run, Topic, float32
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.ranking import paging, recipes
 from searchapp.ranking.ranker import RankedTopic, Ranker
 from searchapp.runs import directory
@@ -46,11 +46,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, split in SPLITS.items():
             task = tasks.load(name)
             collection = task.collection(SAMPLES / name)
-            index_task(task, engine, collection, Silent())
+            index_task(task, engine, collection, SilentProgress())
             recipe = recipes.load(task.recipe_book(), "bm25")
             for depth, folder in ((task.info.default_depth, name), (SHALLOW, f"{name}-shallow")):
                 request = RunRequest(collection, split, recipe, depth, "test")
-                make_run(task, engine, request, home / folder, Silent())
+                make_run(task, engine, request, home / folder, SilentProgress())
     return home
 
 
@@ -61,7 +61,7 @@ def topics(home: Path) -> Iterator[MakeTopics]:
         def made(name: str, run: str | None = None, **further: Any) -> RunTopics:
             request = TopicsRequest(run=None if run is None else home / run, data=SAMPLES / name, **further)
             return open_topics(
-                opened, tasks.load(name), request, Settings(home=home), Silent(), lambda _words: None
+                opened, tasks.load(name), request, Settings(home=home), SilentProgress(), lambda _words: None
             )
 
         yield made
@@ -212,7 +212,7 @@ def test_a_line_is_explained_by_the_model_and_by_its_neighbours(topics: MakeTopi
         request = RunRequest(
             task.collection(SAMPLES / "checkthat"), "training", recipe, 9999, "test", home=home
         )
-        make_run(task, engine, request, home / "checkthat-best", Silent())
+        make_run(task, engine, request, home / "checkthat-best", SilentProgress())
     debates = topics("checkthat", "checkthat-best")
     document, score = ranked_with_scores(home / "checkthat-best")[debates.topics[0]][0]
     explanation = debates.why(debates.topics[0], document).why.explanation
@@ -304,7 +304,7 @@ def test_the_screen_and_the_command_say_the_same_and_ask_the_signals_once_a_dept
                 topic, document, "dev", depth,
             )  # fmt: skip
             depths.clear()
-            told = explain(asked, engine, Silent()).explained
+            told = explain(asked, engine, SilentProgress()).explained
             assert depths == expected
             assert told.deeper == (None if len(expected) == 1 else expected[-1])
             monkeypatch.setattr(now.pages, "depth", depth)
@@ -330,7 +330,7 @@ def test_what_a_recipe_ranks_now_is_what_its_run_has(topics: MakeTopics, home: P
         collection = task.collection(SAMPLES / "nlps")
         request = RunRequest(collection, "dev", recipes.load(task.recipe_book(), recipe), 500, "test")
         out = home / f"now-{recipe}"
-        make_run(task, engine, request, out, Silent())
+        make_run(task, engine, request, out, SilentProgress())
     expected = ranked(out)
     backwards = list(reversed(now.topics))
     assert {topic: list(now.ranking(topic).documents) for topic in backwards} == expected

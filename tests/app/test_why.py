@@ -7,7 +7,7 @@ import pytest
 from searchapp.app import search
 from searchapp.app.inspection.explanation import Standing, Why, compare, why
 from searchapp.app.search import Searcher, SearchRequest
-from searchapp.ranking.query_language import Filter
+from searchapp.ranking.query_language import FieldFilter
 from tests.app.conftest import MakeSearcher
 
 LEARNED = SearchRequest("every ring is a group", recipe="neighbours")
@@ -59,7 +59,7 @@ def test_a_document_that_is_no_hit_has_a_reason(
 def test_a_filter_is_a_reason(make_searcher: MakeSearcher) -> None:
     checkthat = make_searcher("checkthat")
     first, *_ = checkthat.search(SearchRequest("the people"))
-    filtered = SearchRequest("the people", filters=(Filter("speaker", "NOBODY"),))
+    filtered = SearchRequest("the people", filters=(FieldFilter("speaker", "NOBODY"),))
     document = first.hit.document_id
     assert why(checkthat, filtered, document).standing is Standing.filtered
     assert why(checkthat, replace(filtered, text="people -people"), document).standing is Standing.left_out

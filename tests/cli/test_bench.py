@@ -22,7 +22,7 @@ from searchapp.app.rank import make_run
 from searchapp.cli import experiment_tables
 from searchapp.console import HarmlessConsole
 from searchapp.errors import DataError, UsageError
-from searchapp.files import alone_in
+from searchapp.files import exclusive_folder
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
@@ -263,7 +263,7 @@ def test_two_at_once_on_a_folder_are_refused(benched: Cli, monkeypatch: pytest.M
     from searchapp import files
 
     monkeypatch.setattr(files, "LEAVING_SECONDS", 0.2)
-    with alone_in(Path("plan"), BUSY % "plan"):
+    with exclusive_folder(Path("plan"), BUSY % "plan"):
         refused = benched("bench", "plan.toml")
         assert refused.code == 1
         assert f"process {os.getpid()} is at this bench in " in refused.stderr

@@ -15,7 +15,7 @@ from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.errors import EngineRefused
 from searchapp.model import Example
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 from tests.cli.conftest import SAMPLE, Cli
 from tests.profile import FULL
@@ -89,23 +89,27 @@ def test_an_index_of_other_solved_topics_is_never_taken_for_ones_own(
             others -= 1
             with closing(ElasticsearchEngine.connect(settings)) as other:
                 monkeypatch.setattr(ElasticsearchEngine, "open", really)
-                index_examples(task, other, task.collection(SAMPLE), "dev", Silent(), judged[2])
+                index_examples(task, other, task.collection(SAMPLE), "dev", SilentProgress(), judged[2])
                 monkeypatch.setattr(ElasticsearchEngine, "open", meanwhile)
         return really(engine, name)
 
     monkeypatch.setattr(ElasticsearchEngine, "open", meanwhile)
     with closing(ElasticsearchEngine.connect(settings)) as engine:
         others = solved_index.EXAMPLES_ATTEMPTS - 1
-        index, examples = index_examples(task, engine, task.collection(SAMPLE), "dev", Silent(), judged[1])
+        index, examples = index_examples(
+            task, engine, task.collection(SAMPLE), "dev", SilentProgress(), judged[1]
+        )
         assert index.info.documents == len(examples)
         others = 100
         with pytest.raises(
             EngineRefused, match="another process ranks with other solved topics in the same index"
         ):
-            index_examples(task, engine, task.collection(SAMPLE), "dev", Silent(), judged[1])
+            index_examples(task, engine, task.collection(SAMPLE), "dev", SilentProgress(), judged[1])
 
 
 def index_examples_of(settings: Settings) -> list[Example]:
     """The solved topics of the sample."""
     with closing(ElasticsearchEngine.connect(settings)) as engine:
-        return index_examples(load("nlps"), engine, load("nlps").collection(SAMPLE), "dev", Silent())[1]
+        return index_examples(load("nlps"), engine, load("nlps").collection(SAMPLE), "dev", SilentProgress())[
+            1
+        ]

@@ -229,14 +229,14 @@ def test_the_lines_of_every_debate_can_be_judged(offline: Cli, tmp_path: Path) -
 
     from searchapp.app.inspection.pages import LocalFirst, RunPages
     from searchapp.config.settings import Settings
-    from searchapp.progress import Silent
+    from searchapp.progress import SilentProgress
     from searchapp.tasks import load
 
     assert offline("index", "checkthat", "--data", SAMPLE).code == 0
     for split, document in (("test_annotated", "island_debate:7"), ("training", "harbour_mayor:3")):
         run = rank(offline, tmp_path / split, split)
         settings = Settings(home=tmp_path / "home")
-        with closing(LocalFirst(settings, Silent(), pytest.fail, copy=False)) as indexes:
+        with closing(LocalFirst(settings, SilentProgress(), pytest.fail, copy=False)) as indexes:
             run_pages = RunPages.open(load("checkthat"), indexes, run)
             assert not run_pages.notes
             assert document in run_pages.ranking(document.partition(":")[0])

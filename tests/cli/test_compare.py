@@ -90,12 +90,14 @@ def test_large_runs_are_scored_by_other_processes_with_the_same_figures(
     pids: list[int] = []
 
     def told(work: Any, numbers: Any, **options: Any) -> Any:
-        for pid, found in processes.spread(lambda number: (os.getpid(), work(number)), numbers, 2, **options):
+        for pid, found in processes.map_in_processes(
+            lambda number: (os.getpid(), work(number)), numbers, 2, **options
+        ):
             pids.append(pid)
             yield found
 
     monkeypatch.setattr(comparison, "LARGE", 1)
-    monkeypatch.setattr(comparison, "spread", told)
+    monkeypatch.setattr(comparison, "map_in_processes", told)
     assert ranked("compare", "A", "B", *NEAREST, "--by", "all", "--json").stdout == here
     assert os.getpid() not in pids or sys.platform != "linux"
     refused = ranked("compare", "A", "B", "--json")  # an error of another process is the same one

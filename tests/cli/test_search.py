@@ -9,7 +9,7 @@ import pytest
 
 from searchapp.app.saved_searches import KeptSearch, Saved
 from searchapp.config.resolution import resolve
-from searchapp.ranking.query_language import Filter
+from searchapp.ranking.query_language import FieldFilter
 from tests.cli.conftest import SAMPLE, Cli, Result, run_command
 
 pytestmark = pytest.mark.shared_indexes
@@ -233,7 +233,7 @@ def test_a_saved_search_is_printed_and_listed(checkthat: Cli, tmp_path: Path) ->
     assert checkthat("--list-saved", "--json").json == {"task": "checkthat", "saved": []}
     settings = resolve({}, os.environ)
     saved = Saved(settings.home, "checkthat")
-    filters = (Filter("speaker", "CASTELL"),)
+    filters = (FieldFilter("speaker", "CASTELL"),)
     saved.save("jobs", KeptSearch("jobs", None, filters))
     saved.save("alike\x1b[2J", KeptSearch("-signs (are words", None, (), "a:1", literal=True))
     found = ids(checkthat("--saved", "jobs", "--json"))

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from searchapp.app.experiments.tuning import TRIALS_FILE
-from searchapp.files import alone_in
+from searchapp.files import exclusive_folder
 from tests import profile
 from tests.cli.conftest import SAMPLES, Cli, Result
 
@@ -109,7 +109,7 @@ def test_a_tuning_that_was_killed_goes_on(tune: Tune, tmp_path: Path, name: str)
 
 
 def test_two_at_once_are_refused_and_another_tuning_is_told_from_it(tune: Tune, tmp_path: Path) -> None:
-    with alone_in(tmp_path / "log", ""):
+    with exclusive_folder(tmp_path / "log", ""):
         refused = tune(*SPACE, "--trials", 2, "--log", "log")
     assert refused.code == 1 and f"process {os.getpid()} is at this tuning in log" in refused.stderr
     assert tune(*SPACE, "--trials", 2, "--log", "log").code == 0

@@ -24,7 +24,7 @@ from searchapp.engines import open_engine
 from searchapp.engines.elasticsearch import indexing, searching, shards
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.log import JudgmentLog
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.ranking import recipes
 from searchapp.tasks import load
 from tests.cli.conftest import Cli
@@ -115,7 +115,7 @@ class Ranking(threading.Thread):
             request = RunRequest(self._task.collection(self._data), "dev", recipe, 50, "searchapp-bm25")
             began = time.monotonic()
             with closing(open_engine(self._settings)) as engine:
-                make_run(self._task, engine, request, out, Silent())
+                make_run(self._task, engine, request, out, SilentProgress())
             self.runs.append((began, time.monotonic(), (out / "run.trec").read_bytes()))
             self._enough.wait(PAUSE_SECONDS)
 

@@ -16,7 +16,7 @@ import pytest
 
 from searchapp.app.index import stored_versions
 from searchapp.config.settings import Settings
-from searchapp.engines.base import State
+from searchapp.engines.base import VersionState
 from searchapp.engines.elasticsearch import ElasticsearchEngine, locks
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.locks import Builder, Locks, Overtaken
@@ -161,7 +161,7 @@ def test_an_index_that_is_being_built_is_listed_as_such_and_not_removed(
     engine.build("groups", spec_of(GROUPS), GROUPS)
 
     def meanwhile() -> Iterator[Document]:
-        assert [one.state for one in stored_versions(engine)] == [State.serves, State.building]
+        assert [one.state for one in stored_versions(engine)] == [VersionState.serves, VersionState.building]
         with (
             closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url))) as other,
             pytest.raises(EngineRefused, match=r"process \d+ on .* is building .*: wait until it is done"),
@@ -170,7 +170,9 @@ def test_an_index_that_is_being_built_is_listed_as_such_and_not_removed(
         yield from GROUPS[:2]
 
     new = engine.build("groups", spec_of(GROUPS[:2]), meanwhile())
-    assert [(one.version, one.state) for one in stored_versions(engine)] == [(new.version, State.serves)]
+    assert [(one.version, one.state) for one in stored_versions(engine)] == [
+        (new.version, VersionState.serves)
+    ]
 
 
 @pytest.fixture
@@ -445,7 +447,7 @@ def test_a_repair_leaves_the_indexes_of_a_longer_prefix_alone(
 
         def meanwhile() -> Iterator[Document]:
             assert stored_versions(engine) == []
-            assert [one.state for one in stored_versions(other)] == [State.building]
+            assert [one.state for one in stored_versions(other)] == [VersionState.building]
             yield from GROUPS
 
         assert other.build("groups", spec_of(GROUPS), meanwhile()).documents == 4

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from searchapp.engines.base import Waiting, who_waits
+from searchapp.engines.base import Patience, current_patience
 from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, indexing
 from searchapp.engines.elasticsearch.indexing import Senders
 from searchapp.errors import EngineRefused
@@ -68,9 +68,9 @@ def test_after_one_failure_nothing_more_is_begun() -> None:
 
 
 def test_who_waits_is_known_to_each_thread() -> None:
-    seen: list[Waiting | None] = []
-    senders: Senders[int] = Senders(lambda _: seen.append(who_waits()), 2)
-    waiting = Waiting(request_seconds=1, patience=1)
+    seen: list[Patience | None] = []
+    senders: Senders[int] = Senders(lambda _: seen.append(current_patience()), 2)
+    waiting = Patience(request_seconds=1, patience=1)
     with waiting:
         list(senders.sent(range(4)))
     assert seen == [waiting] * 4

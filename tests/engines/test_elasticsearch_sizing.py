@@ -15,7 +15,7 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch import shards as sizing
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused, UsageError
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.resources import SAMPLES
 from searchapp.tasks import load
 from tests.engines.conftest import GROUPS, match, spec_of
@@ -81,14 +81,14 @@ def test_an_index_keeps_its_shards_unless_others_are_asked_for(
 ) -> None:
     task = load("nlps")
     collection = task.collection(SAMPLES / "nlps")
-    first = index_task(task, engine, collection, Silent(), shards=3)
+    first = index_task(task, engine, collection, SilentProgress(), shards=3)
     assert first.info.shards == 3
-    again = index_task(task, engine, collection, Silent(), replicas=0)
+    again = index_task(task, engine, collection, SilentProgress(), replicas=0)
     assert (again.built, again.info) == (False, first.info)
     assert replicas_of(elasticsearch_url, first.info.version) == ("0", "false")
-    other = index_task(task, engine, collection, Silent(), shards=1)
+    other = index_task(task, engine, collection, SilentProgress(), shards=1)
     assert (other.built, other.info.shards) == (True, 1)
-    assert index_task(task, engine, collection, Silent(), rebuild=True).info.shards == 1
+    assert index_task(task, engine, collection, SilentProgress(), rebuild=True).info.shards == 1
 
 
 @pytest.mark.parametrize(("given", "named"), [({"shards": 2}, "shards"), ({"replicas": 1}, "replicas")])
@@ -98,6 +98,6 @@ def test_the_embedded_engine_has_neither(
     task = load("nlps")
     with closing(EmbeddedEngine.at(settings_for("http://localhost"))) as engine:
         with pytest.raises(UsageError, match=f"the embedded engine has no {named}: leave out --{named}"):
-            index_task(task, engine, task.collection(SAMPLES / "nlps"), Silent(), **given)
+            index_task(task, engine, task.collection(SAMPLES / "nlps"), SilentProgress(), **given)
         with pytest.raises(EngineRefused, match="without replicas"):
             engine.replicate("nlps", 1)

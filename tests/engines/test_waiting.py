@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from searchapp.config.settings import Settings
-from searchapp.engines.base import Index, NoLongerWanted, Waiting, at_leisure, require_wanted, who_waits
+from searchapp.engines.base import (
+    Index,
+    Patience,
+    RequestCancelled,
+    current_patience,
+    require_not_cancelled,
+    without_cancellation,
+)
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineBusy, EngineUnreachable, Replaced
@@ -21,22 +28,22 @@ from tests.server.faults import FaultProxy
 
 def test_whoever_waits_is_known_in_the_thread_that_asks_and_nowhere_else() -> None:
     seen: list[object] = []
-    with Waiting(1, 1) as waiting:
-        assert who_waits() is waiting
-        thread = threading.Thread(target=lambda: seen.append(who_waits()))
+    with Patience(1, 1) as waiting:
+        assert current_patience() is waiting
+        thread = threading.Thread(target=lambda: seen.append(current_patience()))
         thread.start()
         thread.join()
-        require_wanted()
+        require_not_cancelled()
         waiting.leave()
-        with pytest.raises(NoLongerWanted):
-            require_wanted()
-        with at_leisure(30):
-            require_wanted()  # others will want it
-            assert who_waits() is not waiting
-        assert who_waits() is waiting
-    assert who_waits() is None and seen == [None]
-    with at_leisure():
-        assert who_waits() is None
+        with pytest.raises(RequestCancelled):
+            require_not_cancelled()
+        with without_cancellation(30):
+            require_not_cancelled()  # others will want it
+            assert current_patience() is not waiting
+        assert current_patience() is waiting
+    assert current_patience() is None and seen == [None]
+    with without_cancellation():
+        assert current_patience() is None
 
 
 @pytest.fixture
@@ -55,7 +62,7 @@ def test_the_embedded_engine_stops_for_those_who_have_left(embedded: EmbeddedEng
     ]
     for ask in asked:
         ask()
-        with Waiting(1, 1) as waiting, pytest.raises(NoLongerWanted):
+        with Patience(1, 1) as waiting, pytest.raises(RequestCancelled):
             waiting.leave()
             ask()
 
@@ -78,13 +85,13 @@ def test_a_server_is_given_no_more_time_than_whoever_waits_has(
     index = behind_proxy.open("groups")
     fault_proxy.delay(30, times=None)
     begin = time.monotonic()
-    with Waiting(0.6, 0.1), pytest.raises(EngineUnreachable, match="did not answer in 1 s"):
+    with Patience(0.6, 0.1), pytest.raises(EngineUnreachable, match="did not answer in 1 s"):
         index.find(match("group"))
     assert time.monotonic() - begin < 10
     fault_proxy.heal()
     fault_proxy.reject(None)
     begin = time.monotonic()
-    with Waiting(10, 0.5), pytest.raises(EngineBusy, match="too busy"):
+    with Patience(10, 0.5), pytest.raises(EngineBusy, match="too busy"):
         index.find(match("group"))
     assert time.monotonic() - begin < 10
     fault_proxy.heal()
@@ -98,7 +105,7 @@ def test_what_is_repeated_ends_when_whoever_waits_leaves(
     index = behind_proxy.open("groups")
     fault_proxy.reject(None)
     begin = time.monotonic()
-    with Waiting(10, 60) as waiting, pytest.raises(NoLongerWanted):
+    with Patience(10, 60) as waiting, pytest.raises(RequestCancelled):
         timer = threading.Timer(1.0, waiting.leave)
         timer.start()
         index.find(match("group"))

@@ -19,7 +19,7 @@ from searchapp.fetching import fetch as get
 from searchapp.fetching.download import Downloader
 from searchapp.fetching.fetch import STAGING, Fetched, fetch, kept_bytes, locked, make_plan
 from searchapp.fetching.sources import RECEIPT, Source, check, has_data, look, parse, strangers
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from tests.fetching.server import Fault, FileServer
 from tests.programs import Program
 
@@ -91,7 +91,7 @@ def run(source: Source, folder: Path) -> Callable[..., Fetched]:
     def run(**options: Any) -> Fetched:
         plan = make_plan(source, folder, **options)
         with closing(Downloader()) as downloader:
-            return fetch(plan, downloader, downloader.sizes(plan.downloads), Silent(), **options)
+            return fetch(plan, downloader, downloader.sizes(plan.downloads), SilentProgress(), **options)
 
     return run
 

@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 
 from searchapp.model import Hit, Hits
-from searchapp.ranking.fusion import KINDS, CombMnz, Fusion, ReciprocalRanks, Sum, Weighted, added, as_shares
+from searchapp.ranking.fusion import (
+    KINDS,
+    CombMnzFusion,
+    Fusion,
+    ReciprocalRankFusion,
+    SumFusion,
+    Weighted,
+    added,
+    as_shares,
+)
 from searchapp.ranking.signals.base import Scale, ranked
 
 
@@ -25,34 +34,39 @@ def test_shares_are_of_the_first_score() -> None:
 
 
 def test_ranks_are_fused_as_they_are_defined_and_no_two_documents_share_one() -> None:
-    scores = ReciprocalRanks().fused(
+    scores = ReciprocalRankFusion().fused(
         [(1.0, {"a": 3.0, "b": 2.0, "c": 1.0}), (1.0, {"b": 0.0, "a": 0.0, "c": 5.0})]
     )
     assert scores == pytest.approx({"a": 1 / 61 + 1 / 62, "b": 1 / 62 + 1 / 63, "c": 1 / 63 + 1 / 61})
     hits = Hits.of(Hit("10", 2.0), Hit("9", 2.0))
-    assert ReciprocalRanks().fused([(1.0, hits)]) == {"10": 1 / 61, "9": 1 / 62}
+    assert ReciprocalRankFusion().fused([(1.0, hits)]) == {"10": 1 / 61, "9": 1 / 62}
 
 
 def test_a_weight_multiplies_what_a_rank_gives() -> None:
-    assert ReciprocalRanks(1.0).fused([(3.0, {"a": 1.0}), (1.0, {"a": 9.0})]) == {"a": 3 / 2 + 1 / 2}
+    assert ReciprocalRankFusion(1.0).fused([(3.0, {"a": 1.0}), (1.0, {"a": 9.0})]) == {"a": 3 / 2 + 1 / 2}
 
 
 def test_a_sum_takes_hits_on_its_scale_and_scores_as_they_are() -> None:
     hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0))
-    assert Sum(Scale.shares).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 2.0, "b": 1.5}
-    assert Sum(Scale.scores).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 16.0, "b": 5.0}
+    assert SumFusion(Scale.shares).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 2.0, "b": 1.5}
+    assert SumFusion(Scale.scores).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 16.0, "b": 5.0}
 
 
 def test_a_document_that_more_signals_speak_for_counts_more_often() -> None:
     hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0))
-    mnz = CombMnz(Scale.shares)
+    mnz = CombMnzFusion(Scale.shares)
     # b: 2 signals, 2 * (2 * 1/4 + 1 * 0.5); c has a score of 0 from one of them
     assert mnz.fused([(2.0, hits), (1.0, {"b": 0.5, "c": 0.0})]) == {"a": 2.0, "b": 2.0, "c": 0.0}
     assert mnz.fused([(0.0, hits), (1.0, {"b": 0.5})]) == {"a": 0.0, "b": 0.5}, "a weight of 0 does not count"
     assert mnz.manifest() == {"by": "mnz", "scale": "shares"}
 
 
-FUSIONS: tuple[Fusion, ...] = (Sum(), Sum(Scale.scores), CombMnz(), ReciprocalRanks(60.0))
+FUSIONS: tuple[Fusion, ...] = (
+    SumFusion(),
+    SumFusion(Scale.scores),
+    CombMnzFusion(),
+    ReciprocalRankFusion(60.0),
+)
 
 
 def test_every_fusion_without_a_model_is_tried() -> None:

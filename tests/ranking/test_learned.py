@@ -11,13 +11,13 @@ import pytest
 from searchapp.errors import DataError, UsageError
 from searchapp.model import Example, Hit, Hits, Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.fusion import FUSION, Learned, Weighted
-from searchapp.ranking.learning import Stored
+from searchapp.ranking.fusion import FUSION, LearnedFusion, Weighted
+from searchapp.ranking.learning import StoredModel
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Answer, Scale
 from searchapp.resources import RecipeBook, recipe_book
 
-LEARNED = Learned(candidates=3, topics=100, parts=2, trees=4, leaves=3, fewest=2, rate=0.5, seed=1)
+LEARNED = LearnedFusion(candidates=3, topics=100, parts=2, trees=4, leaves=3, fewest=2, rate=0.5, seed=1)
 SIGNALS = [("direct", 1.0), ("votes", 0.5)]
 EXAMPLES = [Example(Topic(f"t{number}", "x"), {"right": 1.0}) for number in range(20)]
 
@@ -41,12 +41,12 @@ def asking(withheld: list[frozenset[str]]) -> Any:
     return asked
 
 
-def model(learned: Learned = LEARNED) -> Stored:
+def model(learned: LearnedFusion = LEARNED) -> StoredModel:
     header, arrays = learned.train(SIGNALS, EXAMPLES, asking([]))
-    return Stored.of({"topics": [one.topic.id for one in EXAMPLES], **header}, arrays)
+    return StoredModel.of({"topics": [one.topic.id for one in EXAMPLES], **header}, arrays)
 
 
-def ready(learned: Learned = LEARNED) -> Any:
+def ready(learned: LearnedFusion = LEARNED) -> Any:
     return learned.ready([name for name, _ in SIGNALS], lambda: model(learned))
 
 
@@ -59,7 +59,7 @@ EACH_SCALE = pytest.mark.parametrize("learned", [LEARNED, replace(LEARNED, added
 
 
 @EACH_SCALE
-def test_candidates_are_ranked_by_the_trees_and_others_behind_them_by_the_sum(learned: Learned) -> None:
+def test_candidates_are_ranked_by_the_trees_and_others_behind_them_by_the_sum(learned: LearnedFusion) -> None:
     added = learned.fused(weighted())
     assert best_first(added) == ["wrong", "right", "other", "last"]
     assert added["right"] == (1.0 if learned.added is Scale.shares else 5.5)
@@ -69,8 +69,8 @@ def test_candidates_are_ranked_by_the_trees_and_others_behind_them_by_the_sum(le
 
 
 @EACH_SCALE
-def test_without_its_model_it_is_the_weighted_sum(learned: Learned) -> None:
-    def no_model() -> Stored:
+def test_without_its_model_it_is_the_weighted_sum(learned: LearnedFusion) -> None:
+    def no_model() -> StoredModel:
         raise AssertionError("nobody asks for it")
 
     plain = learned.unlearned.ready([name for name, _ in SIGNALS], no_model)
@@ -78,7 +78,7 @@ def test_without_its_model_it_is_the_weighted_sum(learned: Learned) -> None:
 
 
 @EACH_SCALE
-def test_what_the_signals_gave_and_the_rest_come_to_the_score(learned: Learned) -> None:
+def test_what_the_signals_gave_and_the_rest_come_to_the_score(learned: LearnedFusion) -> None:
     fusion = ready(learned)
     for document, score in fusion.fused(weighted()).items():
         signals, rest = fusion.given(weighted(), document)

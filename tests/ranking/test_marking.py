@@ -22,7 +22,7 @@ from searchapp.errors import EngineRefused
 from searchapp.formats.problems import Problems
 from searchapp.model import Document
 from searchapp.ranking import highlighting, recipes
-from searchapp.ranking.highlighting import Analyzed, Marker
+from searchapp.ranking.highlighting import Marker, TextAnalyzer
 from searchapp.ranking.search_results import page, seen_by
 from searchapp.tasks import load
 from tests.real import RealRuns
@@ -105,7 +105,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
 
 
 def marker(index: Index) -> Marker:
-    return Marker(index, Analyzed(index, MAPPING), MAPPING)
+    return Marker(index, TextAnalyzer(index, MAPPING), MAPPING)
 
 
 def marked(index: Index, document: str, query: Mapping[str, Any]) -> list[str]:
@@ -233,7 +233,7 @@ def test_marks_are_the_same_whether_the_terms_were_known_before_or_not(opened: O
 def test_what_only_the_server_can_analyze_is_asked_of_it(opened: Open) -> None:
     index = opened()
     strange = {**MAPPING, "settings": {"analysis": {"analyzer": {"words": {"tokenizer": "thai"}}}}}
-    known, asked = Analyzed(index, MAPPING), Analyzed(index, strange)
+    known, asked = TextAnalyzer(index, MAPPING), TextAnalyzer(index, strange)
     assert list(known.tokens("words", "Odd numbers")) == list(asked.tokens("words", "Odd numbers"))
 
 

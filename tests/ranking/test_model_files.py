@@ -11,7 +11,7 @@ import pytest
 
 from searchapp.errors import DataError
 from searchapp.ranking import learning
-from searchapp.ranking.learning import Linear, Stored, sparse
+from searchapp.ranking.learning import Linear, StoredModel, sparse
 
 HEADER = {"features": ["words: a", "words: é"], "labels": ["x"], "solved": 3}
 ARRAYS = {
@@ -28,8 +28,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "model.npz"
 
 
-def stored(**changed: object) -> Stored:
-    return Stored.of(HEADER, {**ARRAYS, **changed})
+def stored(**changed: object) -> StoredModel:
+    return StoredModel.of(HEADER, {**ARRAYS, **changed})
 
 
 def test_a_model_is_read_as_it_was_written(path: Path) -> None:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.base import Found
+from searchapp.engines.base import SearchHit
 from searchapp.errors import DataError
 from searchapp.model import Document, Explanation, Hit, Hits, Topic, float32
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking import recipes
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.signals.base import Inputs, Labels, Solved
+from searchapp.ranking.signals.base import GradedDocuments, Inputs, SolvedTopics
 from searchapp.resources import RecipeBook, recipe_book
 
 TOPICS = [Topic("1", "one"), Topic("2", "two")]
@@ -34,10 +34,10 @@ class Index:
             yield self.hits
             advance(1)
 
-    def find(self, body: Any) -> list[Found]:
+    def find(self, body: Any) -> list[SearchHit]:
         (document,) = body["query"]["bool"]["filter"][0]["ids"]["values"]
         found = [hit for hit in self.hits if hit.document_id == document]
-        return [Found(hit, {}, {}, Explanation(hit.score, "weight")) for hit in found]
+        return [SearchHit(hit, {}, {}, Explanation(hit.score, "weight")) for hit in found]
 
 
 DOCUMENTS = Index(Hit("a", 8.0), Hit("b", 4.0), Hit("1", 2.0))
@@ -50,8 +50,8 @@ def inputs(index: Index = DOCUMENTS, *, topics_are_documents: bool = False) -> I
     return Inputs(
         index,  # type: ignore[arg-type]
         topics_are_documents,
-        examples=lambda: Solved(NEAREST, GOLD),  # type: ignore[arg-type]
-        labels=lambda: Labels(known, {"s": {"s": 1.0}}),
+        examples=lambda: SolvedTopics(NEAREST, GOLD),  # type: ignore[arg-type]
+        labels=lambda: GradedDocuments(known, {"s": {"s": 1.0}}),
         documents=lambda: list(known.values()),
     )
 
@@ -89,7 +89,7 @@ def test_a_topic_that_is_a_document_is_not_ranked_for_itself_by_one_signal_of_sc
     given = Inputs(
         DOCUMENTS,  # type: ignore[arg-type]
         topics_are_documents=True,
-        examples=lambda: Solved(NEAREST, {"s": {"2": 1.0, "c": 1.0}}),  # type: ignore[arg-type]
+        examples=lambda: SolvedTopics(NEAREST, {"s": {"2": 1.0, "c": 1.0}}),  # type: ignore[arg-type]
     )
     (ranking,) = Ranker(recipe(template="bm25", signals=[VOTES]), given).rank(TOPICS[1:], 10, "tag")
     assert ranking.hits == Hits.of(Hit("c", 1.0))
@@ -130,7 +130,7 @@ def test_candidates_are_those_of_the_first_signal_which_is_asked_once() -> None:
         fusion={"by": "rrf", "k": 1},
     )
     known = {name: Document(name, name) for name in ("a", "s")}
-    given = Inputs(index, labels=lambda: Labels(known, {"t": {"s": 1.0}}))  # type: ignore[arg-type]
+    given = Inputs(index, labels=lambda: GradedDocuments(known, {"t": {"s": 1.0}}))  # type: ignore[arg-type]
     done: list[int] = []
     run = Ranker(asked, given).rank(TOPICS, 10, "tag", done.append)
     assert index.asked == len(TOPICS) * (1 + 2)
@@ -187,7 +187,7 @@ def test_signals_that_ask_for_the_same_ask_once() -> None:
     nearest = Index(Hit("s", 3.0), Hit("1", 1.0))
     given = Inputs(
         DOCUMENTS,  # type: ignore[arg-type]
-        examples=cache(lambda: Solved(nearest, GOLD)),  # type: ignore[arg-type]
+        examples=cache(lambda: SolvedTopics(nearest, GOLD)),  # type: ignore[arg-type]
     )
     beside = VOTES | {"name": "count", "power": 0.0}
     other = VOTES | {"name": "fewer", "k": 1}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.model import Token
-from searchapp.ranking.highlighting import Weighty, snippet, squeezed, unmarked
+from searchapp.ranking.highlighting import MarkedTerms, snippet, squeezed, unmarked
 from searchapp.ranking.search_results import text_fields, union
 
 WORDS = st.text(alphabet="ab \n\t$", max_size=80)
@@ -124,7 +124,7 @@ def tokens(_field: str, text: str) -> list[Token]:
     ],
 )
 def test_marks_of_terms_that_are_not_chosen_are_taken_away(given: str, expected: str) -> None:
-    weighty = Weighty({"text": ["normal"], "other": ["every"]}, {}, tokens)
+    weighty = MarkedTerms({"text": ["normal"], "other": ["every"]}, {}, tokens)
     left = weighty.narrowed({"text": [marked_by_braces(given)]})
     assert left == ({"text": [marked_by_braces(expected)]} if expected else {})
 
@@ -133,11 +133,11 @@ def test_marks_of_terms_that_are_not_chosen_are_taken_away(given: str, expected:
     "given", ["[semi-normal] one", "semi-[normal] one", "[every normal]", "[sub]group", "𝔸 [every] one"]
 )
 def test_marks_are_left_to_the_engine_where_tokens_overlap(given: str) -> None:
-    assert Weighty({"text": ["normal"]}, {}, tokens).narrowed({"text": [marked_by_braces(given)]}) is None
+    assert MarkedTerms({"text": ["normal"]}, {}, tokens).narrowed({"text": [marked_by_braces(given)]}) is None
 
 
 def test_words_of_a_phrase_keep_their_marks_where_it_stands() -> None:
-    weighty = Weighty({"text": ["ring"]}, {"text": [tokens("text", "every ideal")]}, tokens)
+    weighty = MarkedTerms({"text": ["ring"]}, {"text": [tokens("text", "every ideal")]}, tokens)
     marked = marked_by_braces("[Every] [ideal] of [every] [ring] is an [ideal]: [ideal] [every]")
     left = {"text": [marked_by_braces("[Every] [ideal] of every [ring] is an ideal: ideal every")]}
     assert weighty.narrowed({"text": [marked]}) == left

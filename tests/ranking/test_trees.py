@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from searchapp.errors import DataError
-from searchapp.ranking.learning import Stored, Trees, grown, joined
+from searchapp.ranking.learning import StoredModel, Trees, grown, joined
 from tests.profile import FULL
 
 # The first asks whether a is at most 1, then whether b is at most 2; the second says 0.5 of everything.
@@ -68,7 +68,7 @@ def test_grown_trees_say_what_the_learner_says() -> None:
 
 def digest() -> str:
     trees = grown(["a", "b", "c"], *rows(), **GROWTH)
-    return Stored.of(trees.header(), trees.arrays()).digest
+    return StoredModel.of(trees.header(), trees.arrays()).digest
 
 
 SCRIPT = "from tests.ranking.test_trees import digest; print(digest())"
@@ -87,7 +87,10 @@ def test_other_processes_with_other_numbers_of_threads_grow_the_same_trees() -> 
 
 def test_trees_are_read_from_what_is_kept_of_them() -> None:
     read = Trees.read(TREES.header(), TREES.arrays())
-    assert Stored.of(read.header(), read.arrays()).digest == Stored.of(TREES.header(), TREES.arrays()).digest
+    assert (
+        StoredModel.of(read.header(), read.arrays()).digest
+        == StoredModel.of(TREES.header(), TREES.arrays()).digest
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from searchapp.engines.base import Found
+from searchapp.engines.base import SearchHit
 from searchapp.engines.elasticsearch.searching import found_of
 from searchapp.engines.embedded import EmbeddedIndex
 from searchapp.errors import EngineRefused, SearchappError
@@ -77,7 +77,7 @@ def there(response: Json) -> Outcome:
         return f"{REFUSED}{response['status']} no_number: {error}"
 
 
-def comparable(found: Found) -> Json:
+def comparable(found: SearchHit) -> Json:
     """A hit with all that comes with it, as JSON."""
     return {
         "id": found.hit.document_id,

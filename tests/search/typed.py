@@ -15,8 +15,8 @@ from searchapp.app.search import Searcher, SearchRequest
 from searchapp.engines.base import Engine
 from searchapp.errors import SearchappError
 from searchapp.formats.problems import Problems
-from searchapp.progress import Silent
-from searchapp.ranking.query_language import BrokenQuery, Fields, Filter, Kind
+from searchapp.progress import SilentProgress
+from searchapp.ranking.query_language import BrokenQuery, FieldFilter, FieldKind, SearchFields
 from searchapp.ranking.search_results import SearchResult
 from searchapp.resources import SAMPLES
 from searchapp.tasks.base import Collection, Task
@@ -57,14 +57,14 @@ class Vocabulary:
     words: Sequence[str]
     neighbours: Sequence[str]
     fields: dict[str, Sequence[str]]
-    kinds: dict[str, Kind]
+    kinds: dict[str, FieldKind]
 
     @classmethod
     def of(cls, task: Task, collection: Collection) -> Vocabulary:
         """The vocabulary of the documents of a collection, in an order of its own."""
         documents = list(collection.documents.read(Problems()))
         texts = [document.text.split() for document in documents]
-        kinds = dict(Fields.of(task.index_mapping(), {}).kinds)
+        kinds = dict(SearchFields.of(task.index_mapping(), {}).kinds)
         values = {
             name: sorted(
                 {str(source[name]) for source in (one.source() for one in documents) if name in source}
@@ -145,7 +145,7 @@ class Typist:
 
     def _value(self, name: str) -> str:
         draw, kind = self._draw, self._vocabulary.kinds[name]
-        if kind is Kind.text or name not in self._vocabulary.fields:
+        if kind is FieldKind.text or name not in self._vocabulary.fields:
             return draw.one(
                 [
                     self._word(),
@@ -154,15 +154,15 @@ class Typist:
                     self._word()[:3] + "*",
                 ]
             )
-        if kind is not Kind.value and draw.chance(0.4):
+        if kind is not FieldKind.value and draw.chance(0.4):
             return draw.one(NUMBERS)
         value = draw.one(self._vocabulary.fields[name])
         return draw.one([value, f'"{value}"', value[:2] + "*", f"(+{value})"])
 
-    def _filter(self, name: str) -> Filter:
+    def _filter(self, name: str) -> FieldFilter:
         known = self._vocabulary.fields.get(name, ("x",))
-        odd = NUMBERS if self._vocabulary.kinds[name] is not Kind.value else ["", "x", "\ud800"]
-        return Filter(name, self._draw.one(known) if self._draw.chance(0.8) else self._draw.one(odd))
+        odd = NUMBERS if self._vocabulary.kinds[name] is not FieldKind.value else ["", "x", "\ud800"]
+        return FieldFilter(name, self._draw.one(known) if self._draw.chance(0.8) else self._draw.one(odd))
 
 
 @cache
@@ -188,9 +188,9 @@ class Both(EnginePair):
 
     def _searcher(self, name: str, engine: Engine) -> Searcher:
         task, _ = _sample(name)
-        index_task(task, engine, task.collection(SAMPLES / name), Silent())
+        index_task(task, engine, task.collection(SAMPLES / name), SilentProgress())
         return Searcher(
-            task, engine, open_index(task, engine), Silent(), lambda: task.collection(SAMPLES / name)
+            task, engine, open_index(task, engine), SilentProgress(), lambda: task.collection(SAMPLES / name)
         )
 
     def requests(self, name: str, seed: int, count: int) -> Iterator[SearchRequest]:

@@ -17,7 +17,7 @@ from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.formats.problems import Problems
 from searchapp.model import Document
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.ranking import recipes
 from searchapp.resources import SAMPLES
 from searchapp.tasks.base import DocumentSource, Once
@@ -105,17 +105,17 @@ def test_a_command_reads_the_documents_of_a_shared_task_once(
 ) -> None:
     task = tasks.load(name)
     with closing(open_engine(Settings(home=tmp_path))) as engine:
-        index_task(task, engine, task.collection(SAMPLES / name), Silent())
+        index_task(task, engine, task.collection(SAMPLES / name), SilentProgress())
         assert readings[file] == 1
         recipe = recipes.load(task.recipe_book(), "neighbours")
         request = RunRequest(task.collection(SAMPLES / name), "dev", recipe, 10, "t")
-        make_run(task, engine, request, tmp_path / "run", Silent())
+        make_run(task, engine, request, tmp_path / "run", SilentProgress())
         assert readings[file] == 2
 
 
 def test_the_documents_of_an_own_task_are_never_all_in_memory(readings: Counter[str], tmp_path: Path) -> None:
     task = tasks.load(str(SAMPLES / "own" / "cooking.toml"))
     with closing(open_engine(Settings(home=tmp_path))) as engine:
-        index_task(task, engine, task.collection(SAMPLES / "own"), Silent())
+        index_task(task, engine, task.collection(SAMPLES / "own"), SilentProgress())
     # For their problems, once for their ids although two splits have gold, and for the engine.
     assert readings["recipes.jsonl"] == 3

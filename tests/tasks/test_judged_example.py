@@ -10,7 +10,7 @@ from searchapp.app.demo import Sample, samples
 from searchapp.app.index import read_examples
 from searchapp.formats.problems import Problems
 from searchapp.model import Example
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.tasks.base import Task
 
 SAMPLES = {sample.task.name: sample for sample in samples()}
@@ -54,5 +54,5 @@ def test_what_people_say_of_a_solved_topic_goes_before_its_gold_and_nothing_foun
         sample.collection.judged_example(first.topic, dict.fromkeys(first.gold, 0)),
         sample.collection.judged_example(second.topic, {"7": 1}),
     ]
-    found = read_examples(sample.task, sample.collection, sample.split, Silent(), judged)
+    found = read_examples(sample.task, sample.collection, sample.split, SilentProgress(), judged)
     assert found == [Example(second.topic, {"7": 1.0}), *others]

@@ -25,7 +25,7 @@ from searchapp.config.settings import Settings
 from searchapp.judging.events import Action, Author, Event, Kind
 from searchapp.judging.log import JudgmentLog, Presence
 from searchapp.judging.session import Adjudication, JudgingSession, SeenDocument, Session
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 from searchapp.tui.adjudicate.screen import AdjudicateApp
 from searchapp.tui.judge.screen import JudgeApp
@@ -147,7 +147,7 @@ class Judging:
     ) -> JudgeApp:
         path = self._prepared.run(task)
         loaded = load(task)
-        on_disk = LocalFirst(Settings(home=self._prepared.home), Silent(), pytest.fail, copy=False)
+        on_disk = LocalFirst(Settings(home=self._prepared.home), SilentProgress(), pytest.fail, copy=False)
         run_pages = RunPages.open(loaded, self._opened.enter_context(closing(on_disk)), path)
         self.run_pages = run_pages
         session = self.session("ann", task)

@@ -13,7 +13,7 @@ from searchapp.config.settings import SERVER, Settings
 from searchapp.engines import open_engine
 from searchapp.judging.events import Event
 from searchapp.judging.log import JudgmentLog
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 from tests.terminal import Terminal
 from tests.tui.conftest import SAMPLES
@@ -31,7 +31,7 @@ def settings(elasticsearch_url: str, index_prefix: str, tmp_path: Path) -> Setti
     settings = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix, engine=SERVER)
     task = load("nlps")
     with closing(open_engine(settings)) as engine:
-        index_task(task, engine, task.collection(DATA), Silent())
+        index_task(task, engine, task.collection(DATA), SilentProgress())
     return settings
 
 

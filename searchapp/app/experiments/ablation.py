@@ -33,7 +33,7 @@ from searchapp.evaluation.significance import PERMUTATIONS, SEED
 from searchapp.model import Ranking, Run
 from searchapp.progress import Progress
 from searchapp.ranking.fusion import Fusion
-from searchapp.ranking.ranker import Apart, Seconds, told_by
+from searchapp.ranking.ranker import SignalAnswers, WorkTime, dependencies
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Signal, Trained
 
@@ -225,10 +225,10 @@ class _Ablating:
         self._validation = validation
         recipe = request.recipe
         self._task = validation.request.task
-        self._apart: list[Apart] = []
+        self._apart: list[SignalAnswers] = []
         with progress.stage("ranking", len(validation.topics)) as advance:
             for fold in validation.folds:
-                self._apart.append(Apart(recipe, fold.inputs, fold.topics, validation.depth, advance))
+                self._apart.append(SignalAnswers(recipe, fold.inputs, fold.topics, validation.depth, advance))
         self._scoring = {
             split: Scoring(validation.source(split, request.measures)) for split in validation.request.splits
         }
@@ -247,7 +247,7 @@ class _Ablating:
             names = names[:1]
         testing = Testing(request.permutations, request.seed, jointly=False)
         signals = [
-            (signal, sum((apart.seconds[place] for apart in self._apart), Seconds()))
+            (signal, sum((apart.seconds[place] for apart in self._apart), WorkTime()))
             for place, signal in enumerate(request.recipe.signals)
         ]
         return Ablation(
@@ -260,7 +260,7 @@ class _Ablating:
             told=tuple(
                 signal.name
                 for place, signal in enumerate(request.recipe.signals)
-                if told_by(request.recipe.signals, place)
+                if dependencies(request.recipe.signals, place)
             ),
             learned=request.recipe.is_learned,
             signals=tuple(
@@ -322,7 +322,7 @@ class _Ablating:
         """What fuses a variant, None for the fusion of the recipe; a learned one is a sum without its model."""
         return self._request.recipe.fusion if part.kind is Kind.summed else None
 
-    def _without_feature(self, part: _Part) -> list[Apart]:
+    def _without_feature(self, part: _Part) -> list[SignalAnswers]:
         """The same answers but for those of a signal whose model is trained without a kind of features."""
         recipe = self._request.recipe
         place = [signal.name for signal in recipe.signals].index(part.signal)
@@ -332,17 +332,19 @@ class _Ablating:
         signals[place] = replace(signal, without=(*signal.without, part.feature))
         changed = replace(recipe, signals=tuple(signals))
         return [
-            Apart(changed, fold.inputs, fold.topics, self._validation.depth, before=apart, again=[place])
+            SignalAnswers(
+                changed, fold.inputs, fold.topics, self._validation.depth, before=apart, again=[place]
+            )
             for fold, apart in zip(self._validation.folds, self._apart, strict=True)
         ]
 
-    def _taken(self, every: Sequence[Apart], only: Sequence[int] = ()) -> Seconds:
+    def _taken(self, every: Sequence[SignalAnswers], only: Sequence[int] = ()) -> WorkTime:
         """What the signals of a variant take, with those that they are told of."""
         signals = self._request.recipe.signals
         counted = set(only or range(len(signals)))
         for place in sorted(counted, reverse=True):
-            counted.update(told_by(signals, place))
-        return sum((apart.seconds[place] for apart in every for place in sorted(counted)), Seconds())
+            counted.update(dependencies(signals, place))
+        return sum((apart.seconds[place] for apart in every for place in sorted(counted)), WorkTime())
 
 
 def features_of(signal: Signal) -> Sequence[str]:

@@ -52,12 +52,12 @@ from searchapp.engines import open_engine
 from searchapp.engines.base import EngineInfo
 from searchapp.errors import DataError, SearchappError, is_lack_of_memory
 from searchapp.evaluation.significance import mean
-from searchapp.files import alone_in, digest_file, digest_json, reason
+from searchapp.files import digest_file, digest_json, exclusive_folder, reason
 from searchapp.formats.problems import Problems
 from searchapp.judging.judgments import Unjudged
 from searchapp.model import Hits, IndexInfo, Ranking, Run
-from searchapp.processes import one_each
-from searchapp.progress import Progress, Silent
+from searchapp.processes import process_each
+from searchapp.progress import Progress, SilentProgress
 from searchapp.ranking import recipes
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest, StoredRun
@@ -294,7 +294,7 @@ def run_bench(request: BenchRequest, progress: Progress) -> BenchResult:
     Raises:
         SearchappError: another process is at it, or the folder can't be written to.
     """
-    with alone_in(request.plan.out, BUSY % request.plan.out):
+    with exclusive_folder(request.plan.out, BUSY % request.plan.out):
         found = _Bench(request).result(progress)
         bench_result.write_bench(found)
     return found
@@ -375,7 +375,7 @@ class _Bench:
             import_tests()
             with (
                 progress.stage("ranking and scoring", left) as advance,
-                closing(one_each(self._work, waiting, self._request.jobs)) as outcomes,
+                closing(process_each(self._work, waiting, self._request.jobs)) as outcomes,
             ):
                 for job, outcome in outcomes:
                     advance(self._settle(job, outcome, waiting))
@@ -500,7 +500,7 @@ class _Bench:
         split, settings = self._splits[number], self._settings[self._systems[system].engine]
         task = split.task
         with closing(open_engine(settings)) as engine:
-            index_task(task.task, engine, split.collection, Silent(), lenient=task.lenient)
+            index_task(task.task, engine, split.collection, SilentProgress(), lenient=task.lenient)
         folders.remember(task.task, settings.home, task.data)
 
     def _rank(self, number: int, system: int) -> Cell:
@@ -510,7 +510,7 @@ class _Bench:
             if index is not None and (manifest := self._kept(number, system, engine.info(), index)):
                 return self._cell(number, system, manifest)  # its index alone was gone
             request = self._run_request(number, system)
-            made = make_run(split.task.task, engine, request, path, Silent(), overwrite=True)
+            made = make_run(split.task.task, engine, request, path, SilentProgress(), overwrite=True)
         warnings = list(made.warnings)
         for problems in (made.problems.skipped, made.solved_problems.skipped):
             warnings += [] if problems is None else [f"left out: {problems.lines[0]}"]

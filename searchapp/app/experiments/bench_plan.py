@@ -23,7 +23,7 @@ from searchapp.ranking import recipes
 from searchapp.tasks import catalogue, load
 from searchapp.tasks.base import Task
 from searchapp.tasks.folders import data_folder
-from searchapp.text import refused
+from searchapp.text import choices_hint
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 """Of a recipe, a task or a group: it names a folder too, and becomes part of a run's tag."""
@@ -159,7 +159,7 @@ def _plan(path: Path, settings: Settings, root: TomlTable) -> BenchPlan:
     engines = root.texts("engines", single=True) or ()
     for engine in engines:
         if engine not in ENGINES:
-            root.wrong("unknown engine", f"engines names {refused(engine, ENGINES)}", "engines")
+            root.wrong("unknown engine", f"engines names {choices_hint(engine, ENGINES)}", "engines")
     named = [table.name for table in root.tables("tasks")]
     # An own task may be indexed on one of several engines only.
     stores = [replace(settings, engine=one) for one in engines if one in ENGINES] or [settings]
@@ -172,7 +172,7 @@ def _plan(path: Path, settings: Settings, root: TomlTable) -> BenchPlan:
     every = [recipe.name for recipe in ranked_by]
     baseline = root.text("baseline") or next(iter(every), "")
     if every and baseline not in every:
-        root.wrong("unknown recipe", f"baseline names {refused(baseline, every)}", "baseline")
+        root.wrong("unknown recipe", f"baseline names {choices_hint(baseline, every)}", "baseline")
     plan = BenchPlan(
         path=path,
         out=folder / path.stem if out is None else folder / out,
@@ -212,7 +212,7 @@ def _recipe(table: TomlTable, named: list[str], tasks: tuple[BenchTask, ...]) ->
     only = table.texts("tasks", single=True)
     for name in only or ():
         if name not in named:
-            table.wrong("unknown task", f"tasks names {refused(name, named)}", "tasks")
+            table.wrong("unknown task", f"tasks names {choices_hint(name, named)}", "tasks")
     found = BenchRecipe(table.name, table.text("recipe", table.name) or "", parameters, only)
     table.finish()
     for task in tasks:
@@ -295,7 +295,7 @@ def _judged(table: TomlTable, folder: Path) -> JudgedGold | None:
         ("unjudged", unjudged, [Unjudged.nonrelevant, Unjudged.condensed]),
     ):
         if named is not None and named not in known:
-            table.wrong("unknown value", f"{key} names {refused(named, known)}", key)
+            table.wrong("unknown value", f"{key} names {choices_hint(named, known)}", key)
             return None
         if named is not None and not value:
             table.wrong("missing key", f"{key} says how judgments count: write judgments = true too", key)

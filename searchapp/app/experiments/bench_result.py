@@ -20,7 +20,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from searchapp import resources
 from searchapp.app.comparison import Difference, Measured
 from searchapp.errors import DataError, UsageError
-from searchapp.files import whole_file, without_nan
+from searchapp.files import atomic_file, replace_nonfinite
 
 FILE = "bench.json"
 FORMAT = 1
@@ -156,8 +156,8 @@ def write_json(path: Path, described: Any, indent: int | None = None) -> None:
     Raises:
         SearchappError: it can't be written.
     """
-    text = json.dumps(without_nan(described, None), indent=indent, ensure_ascii=False, allow_nan=False)
-    with whole_file(path) as file:
+    text = json.dumps(replace_nonfinite(described, None), indent=indent, ensure_ascii=False, allow_nan=False)
+    with atomic_file(path) as file:
         file.write(text.encode("utf-8", "backslashreplace") + b"\n")
 
 

@@ -41,10 +41,10 @@ from searchapp.files import digest_json, reason
 from searchapp.formats.problems import Problems
 from searchapp.lucene.index.index_settings import Similarities, with_similarities
 from searchapp.model import Example, Ranking, Run, Topic
-from searchapp.progress import Progress, Silent
+from searchapp.progress import Progress, SilentProgress
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.signals.base import Inputs, Need, Solved
+from searchapp.ranking.signals.base import Inputs, Need, SolvedTopics
 from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
 from searchapp.tasks.splits import FOLD_COUNT, FOLD_SEED, fold_number
 
@@ -84,12 +84,12 @@ class OtherSimilarities:
         self.models = models
         self._fold = fold
         self._like = like
-        self._solved: Solved | None = None
+        self._solved: SolvedTopics | None = None
 
-    def solved(self) -> Solved:
+    def solved(self) -> SolvedTopics:
         if self._solved is None:
             known = self._fold.inputs.examples()
-            self._solved = Solved(self._like(known.index), known.gold)
+            self._solved = SolvedTopics(self._like(known.index), known.gold)
         return self._solved
 
     def close(self) -> None:
@@ -328,7 +328,7 @@ class CrossValidation:
                 self.request.task,
                 fold.view,
                 self.request.splits[0],
-                Silent(),
+                SilentProgress(),
                 problems=Problems(lenient=self.request.lenient),
             )
             fold.others[key] = OtherSimilarities(
@@ -471,7 +471,7 @@ class CrossValidation:
             engine,
             self._index,
             lambda: (view, request.splits[0]),
-            Silent(),
+            SilentProgress(),
             Problems(lenient=request.lenient),
             home=request.models,
         )

@@ -22,7 +22,7 @@ from searchapp.evaluation.significance import PairTests, mean, pair_tests, paire
 from searchapp.formats.problems import Problems
 from searchapp.model import Example, Run, Topic
 from searchapp.progress import Advance, Progress
-from searchapp.ranking.ranker import Apart, Ranker, depending, learning
+from searchapp.ranking.ranker import Ranker, SignalAnswers, dependent_signals, learned_signals
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Signal
 from searchapp.tasks.base import Grades
@@ -145,7 +145,7 @@ class _Learning:
         self._solved: Sequence[Example] = [] if request.alone else others
         self._pool, self._scored = self._divided()
         self._grades = self._gold if request.judged is None else request.judged
-        self._before: Apart | None = None
+        self._before: SignalAnswers | None = None
         self._measure = ""
         self._is_official = False
 
@@ -258,7 +258,7 @@ class _Learning:
     def _fixed(self) -> list[Signal]:
         """The signals that rank without anything being solved."""
         signals = self._request.recipe.signals
-        changing = depending(signals, learning(signals))
+        changing = dependent_signals(signals, learned_signals(signals))
         return [signal for place, signal in enumerate(signals) if place not in changing]
 
     def _ranked(self, sample: Sequence[Topic]) -> Run:
@@ -276,9 +276,9 @@ class _Learning:
                 )
             plain = replace(recipe, signals=tuple(fixed), fusion=recipe.fusion.unlearned)
             return Ranker(plain, fold.inputs).rank(self._scored, depth, TAG)
-        again = learning(recipe.signals)
+        again = learned_signals(recipe.signals)
         try:
-            apart = Apart(recipe, fold.inputs, self._scored, depth, before=self._before, again=again)
+            apart = SignalAnswers(recipe, fold.inputs, self._scored, depth, before=self._before, again=again)
         except DataError as error:
             raise DataError(f"with {counted(len(sample), 'judged topic')}, {error}") from error
         self._before = apart

@@ -48,25 +48,25 @@ from searchapp.evaluation.significance import (
 )
 from searchapp.files import (
     STDOUT,
-    alone_in,
+    atomic_file,
     data_digests,
     digest_json,
+    exclusive_folder,
     parse_json,
     reason,
     require_folder,
     require_place,
     sync_folder,
-    whole_file,
 )
 from searchapp.formats.toml_files import assignments, inline
 from searchapp.lucene.index.index_settings import NUMBERS, Similarities, similarities, with_similarities
-from searchapp.processes import spread
+from searchapp.processes import map_in_processes
 from searchapp.progress import Progress
 from searchapp.ranking import recipes
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.templates import WHOLE
 from searchapp.tasks.base import Task, TaskInfo
-from searchapp.text import counted, meant, visible_line
+from searchapp.text import counted, suggestion, visible_line
 
 MAPPING, EXAMPLES = "mapping", "examples"
 
@@ -145,8 +145,8 @@ class TunableNames:
             return part, middle or list(known), key
         there = [*self._settable, *self._listed()]
         raise UsageError(
-            f"{self._task.reference} with the recipe {self.recipe.name} has no parameter {name!r}{meant(name, there)} "
-            f"to tune: it has {', '.join(there)}"
+            f"{self._task.reference} with the recipe {self.recipe.name} has no parameter "
+            f"{name!r}{suggestion(name, there)} to tune: it has {', '.join(there)}"
         )
 
     def _listed(self) -> list[str]:
@@ -393,7 +393,7 @@ class TuneLog:
 @contextmanager
 def open_log(folder: Path, about: Mapping[str, Any], *, restart: bool = False) -> Iterator[TuneLog]:
     """The log in a folder, for this process alone; with `restart` what is there is forgotten."""
-    with alone_in(folder, BUSY % folder):
+    with exclusive_folder(folder, BUSY % folder):
         if restart:
             try:
                 (folder / TRIALS_FILE).unlink(missing_ok=True)
@@ -529,7 +529,7 @@ class _Tuning:
                 only = None if len(self._rungs) == 1 else frozenset(new)
                 work = partial(self.tried, rung=place, only=only)
                 # In their order, whoever is done first: the log is the same for any number of processes.
-                for done in spread(work, waiting, self._request.workers, worth_it=2):
+                for done in map_in_processes(work, waiting, self._request.workers, worth_it=2):
                     log.append(done)
                     advance(1)
                 before = topics
@@ -670,10 +670,10 @@ def write_recipe(result: TuneResult, out: Path, *, overwrite: bool) -> list[Path
     for part, mapping in mappings.items():
         path = out.with_name(f"{out.stem}.{part}.json")
         names["mapping" if part == "mapping" else "examples_mapping"] = path.name
-        with whole_file(path, replace=True) as file:
+        with atomic_file(path, replace=True) as file:
             file.write((json.dumps(mapping, indent=2, ensure_ascii=False) + "\n").encode())
         written.append(path)
-    with whole_file(out, replace=overwrite) as file:
+    with atomic_file(out, replace=overwrite) as file:
         file.write(recipe_text(result, out, names).encode("utf-8", "backslashreplace"))
     return [out, *written]
 

@@ -23,9 +23,9 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Explanation, Hit, Hits, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import search_results
-from searchapp.ranking.ranker import RankedTopic, Share
+from searchapp.ranking.ranker import RankedTopic, SignalShare
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.search_results import Line
+from searchapp.ranking.search_results import ExplanationLine
 from searchapp.ranking.signals.base import Vote
 from searchapp.tasks.base import Collection, Task
 from searchapp.text import counted
@@ -66,7 +66,7 @@ class Why:
     rank: int | None = None
     score: float | None = None
     explanation: Explanation | None = None
-    shares: tuple[Share, ...] = ()
+    shares: tuple[SignalShare, ...] = ()
     """What each signal gave, for a recipe of several."""
 
     @property
@@ -197,10 +197,10 @@ def _terms(upper: Why, lower: Why) -> tuple[Difference, ...]:
     return tuple(sorted(found, key=lambda each: -abs(each.gain)))
 
 
-def _by_term(explanation: Explanation | None) -> dict[str, Line]:
+def _by_term(explanation: Explanation | None) -> dict[str, ExplanationLine]:
     """The parts of a score that have no parts themselves, by what they are; equal ones are added."""
     lines = [] if explanation is None else search_results.shortened(explanation)
-    found: dict[str, Line] = {}
+    found: dict[str, ExplanationLine] = {}
     for line, following in zip_longest(lines, lines[1:]):
         if following is not None and following.depth > line.depth:
             continue

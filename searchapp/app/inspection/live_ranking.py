@@ -17,7 +17,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Explanation, Hits, Ranking, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import paging
-from searchapp.ranking.ranker import RankedTopic, Ranker, Share
+from searchapp.ranking.ranker import RankedTopic, Ranker, SignalShare
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import one_document
 from searchapp.tasks.base import Collection, Task
@@ -139,7 +139,7 @@ class Ranks:
         with self.lock:
             return self._ranker.explain(found, document_id)
 
-    def shares(self, found: RankedTopic, document_id: str) -> tuple[Share, ...]:
+    def shares(self, found: RankedTopic, document_id: str) -> tuple[SignalShare, ...]:
         """What each signal gives to that score; nothing for a recipe of one query."""
         with self.lock:
             return () if self.recipe.is_one_query else tuple(self._ranker.shares(found, document_id))

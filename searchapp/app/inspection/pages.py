@@ -26,7 +26,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Topic
 from searchapp.progress import Progress
 from searchapp.ranking import recipes, search_results
-from searchapp.ranking.highlighting import Analyzed, Marker, Span
+from searchapp.ranking.highlighting import Marker, Span, TextAnalyzer
 from searchapp.ranking.recipes import Recipe
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest, read_digests, read_manifest
@@ -308,7 +308,7 @@ class Pages:
 
     def _marker(self, index: Index) -> Marker:
         if self._marked is None or self._marked[0] is not index:
-            self._marked = index, Marker(index, Analyzed(index, self._mapping), self._mapping)
+            self._marked = index, Marker(index, TextAnalyzer(index, self._mapping), self._mapping)
         return self._marked[1]
 
     def _page(self, document: str, source: Mapping[str, Any], matches: tuple[Span, ...]) -> Page:

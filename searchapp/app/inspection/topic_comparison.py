@@ -28,7 +28,7 @@ from searchapp.app.inspection.topics import RunTopics, TopicsRequest, open_topic
 from searchapp.config.settings import Settings
 from searchapp.judging.judgments import Unjudged
 from searchapp.model import Hits, Ranking, Run
-from searchapp.progress import Progress, Silent
+from searchapp.progress import Progress, SilentProgress
 from searchapp.runs.directory import StoredRun
 from searchapp.tasks.base import Grades
 
@@ -128,7 +128,7 @@ class Comparing:
         # Of big runs only the rankings that have grades, which are all that counts here.
         stored = [
             replace(one, run=Run(one.run.tag, tuple(each for each in one.run if grades.get(each.topic_id))))
-            for one in self._read(Silent())
+            for one in self._read(SilentProgress())
         ]
         if not all(len(one.run) for one in stored):
             return None

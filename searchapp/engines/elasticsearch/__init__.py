@@ -28,7 +28,7 @@ from searchapp.engines.elasticsearch.locks import Locks
 from searchapp.engines.elasticsearch.rights import ROLES, Role
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
 from searchapp.engines.elasticsearch.shards import replicate, shards_for, survey
-from searchapp.engines.elasticsearch.versions import Versions, all_stored, flaw, repair, require_sound
+from searchapp.engines.elasticsearch.versions import IndexVersions, all_stored, flaw, repair, require_sound
 from searchapp.errors import EngineRefused
 from searchapp.model import Document, IndexInfo
 from searchapp.progress import Advance, Notify, no_notice, no_progress
@@ -178,5 +178,5 @@ class ElasticsearchEngine:
     def close(self) -> None:
         self._connection.close()
 
-    def _versions(self, name: str) -> Versions:
-        return Versions(self._connection, name, f"{self._prefix}-{name}")
+    def _versions(self, name: str) -> IndexVersions:
+        return IndexVersions(self._connection, name, f"{self._prefix}-{name}")

@@ -52,7 +52,7 @@ from searchapp.config.settings import (
     holds_credentials,
     without_credentials,
 )
-from searchapp.engines.base import who_waits
+from searchapp.engines.base import current_patience
 from searchapp.errors import EngineRefused, UsageError
 from searchapp.files import open_file
 
@@ -339,7 +339,7 @@ class Node(Urllib3HttpNode):
         headers: HttpHeaders | None = None,
         request_timeout: Any = DEFAULT,
     ) -> Any:
-        if who_waits() is not None:
+        if current_patience() is not None:
             given = self.config.request_timeout if request_timeout is DEFAULT else request_timeout
             request_timeout = shortened(REQUEST_TIMEOUT_SECONDS if given is None else given)
         answer = self._perform(method, target, body, headers, request_timeout)
@@ -455,7 +455,7 @@ class _ThroughProxy:
 
 def shortened(seconds: float) -> float:
     """What a server is given for a request: no more than whoever waits for it gives it."""
-    waiting = who_waits()
+    waiting = current_patience()
     return seconds if waiting is None else min(seconds, waiting.request_seconds)
 
 

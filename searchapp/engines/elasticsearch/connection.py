@@ -18,7 +18,7 @@ from elasticsearch import (
 )
 
 from searchapp.config.settings import Settings
-from searchapp.engines.base import require_wanted, who_waits
+from searchapp.engines.base import current_patience, require_not_cancelled
 from searchapp.engines.elasticsearch.client import (
     NOT_PINNED,
     REQUEST_TIMEOUT_SECONDS,
@@ -316,7 +316,7 @@ class Connection:
     @property
     def patience(self) -> float:
         """For how many seconds a request is repeated."""
-        waiting = who_waits()
+        waiting = current_patience()
         return self.own_patience if waiting is None else min(self.own_patience, waiting.patience)
 
     @property
@@ -331,9 +331,9 @@ class Connection:
 
         Raises:
             EngineError: no answer that is of use came.
-            NoLongerWanted: whoever waited for it has left.
+            RequestCancelled: whoever waited for it has left.
         """
-        waiting = who_waits()
+        waiting = current_patience()
         stop: tenacity.stop.stop_base = tenacity.stop_after_delay(self.patience)
         if limit := attempts or self.attempts:
             stop = tenacity.stop_any(stop, tenacity.stop_after_attempt(limit))
@@ -347,7 +347,7 @@ class Connection:
         )
 
         def wanted() -> T:
-            require_wanted()
+            require_not_cancelled()
             return request()
 
         try:

@@ -37,8 +37,8 @@ from searchapp.engines.elasticsearch.connection import (
 from searchapp.engines.elasticsearch.locks import Lock, Locks
 from searchapp.engines.elasticsearch.shards import (
     LOST_SECONDS,
-    Spoilt,
-    Watch,
+    ShardMonitor,
+    UnusableVersion,
     await_copies,
     await_replicas,
     copies,
@@ -47,7 +47,7 @@ from searchapp.engines.elasticsearch.shards import (
     replicas_settings,
     require_all_shards,
 )
-from searchapp.engines.elasticsearch.versions import Version, Versions, building_alias, flaw
+from searchapp.engines.elasticsearch.versions import IndexVersion, IndexVersions, building_alias, flaw
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
 from searchapp.lucene.index.index_settings import canonical
 from searchapp.model import Document, IndexInfo
@@ -139,7 +139,7 @@ TOO_LARGE = 413
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BulkItem:
     """A document as a bulk request has it: its id, and the two lines of JSON."""
 
     id: str
@@ -147,14 +147,14 @@ class Line:
     source: bytes
 
 
-Batch = list[Line]
+Batch = list[BulkItem]
 
 
 def send(
     connection: Connection,
     alias: str,
     documents: Iterable[Document],
-    watch: Watch,
+    watch: ShardMonitor,
     advance: Advance,
     *,
     resumed: bool = False,
@@ -175,7 +175,7 @@ def send(
         advance(len(batch))
 
 
-def compare(connection: Connection, alias: str, documents: Iterable[Document], watch: Watch) -> None:
+def compare(connection: Connection, alias: str, documents: Iterable[Document], watch: ShardMonitor) -> None:
     """Make sure that each document is there with exactly this content.
 
     Raises:
@@ -186,7 +186,7 @@ def compare(connection: Connection, alias: str, documents: Iterable[Document], w
 
     def require_all(batch: Batch) -> None:
         if missing := _missing(connection, alias, batch, watch):
-            raise Spoilt(f"{alias} lacks the document {missing[0].id}: index again")
+            raise UnusableVersion(f"{alias} lacks the document {missing[0].id}: index again")
 
     for _ in Senders(require_all, THREADS).sent(_batches(connection, documents)):
         pass
@@ -208,10 +208,10 @@ def _batches(connection: Connection, documents: Iterable[Document]) -> Iterator[
         yield batch
 
 
-def _line(connection: Connection, document: Document) -> Line:
+def _line(connection: Connection, document: Document) -> BulkItem:
     serializer = connection.client.transport.serializers.get_serializer("application/json")
     action = serializer.dumps({"create": {"_id": document.id}})
-    return Line(document.id, action, serializer.dumps(document.source()))
+    return BulkItem(document.id, action, serializer.dumps(document.source()))
 
 
 class _NoLongerSent(Exception):
@@ -221,7 +221,7 @@ class _NoLongerSent(Exception):
 class _Sending:
     """Sends one batch after the other, each until all of its documents are there."""
 
-    def __init__(self, connection: Connection, alias: str, watch: Watch, *, resumed: bool) -> None:
+    def __init__(self, connection: Connection, alias: str, watch: ShardMonitor, *, resumed: bool) -> None:
         self._connection = connection
         self._alias = alias
         self._watch = watch
@@ -272,7 +272,7 @@ class _Sending:
         return [item["create"] for item in answer["items"]]
 
 
-def _missing(connection: Connection, alias: str, batch: Batch, watch: Watch) -> Batch:
+def _missing(connection: Connection, alias: str, batch: Batch, watch: ShardMonitor) -> Batch:
     """The documents of a batch that are not there.
 
     Raises:
@@ -291,7 +291,7 @@ def _missing(connection: Connection, alias: str, batch: Batch, watch: Watch) -> 
     answered = watch.call(f"look for documents in {alias}", look_up)
     for line, one in zip(batch, answered, strict=True):
         if one["found"] and one.get("_source") != serializer.loads(line.source):
-            raise Spoilt(f"{alias} holds the document {line.id} with another content: index again")
+            raise UnusableVersion(f"{alias} holds the document {line.id} with another content: index again")
     return [line for line, one in zip(batch, answered, strict=True) if not one["found"]]
 
 
@@ -309,7 +309,7 @@ def _refused(connection: Connection, document: str, result: Mapping[str, Any]) -
     return EngineRefused(f"{connection.url} refused the document {document}: {detail}; nothing was changed")
 
 
-def _too_large(connection: Connection, line: Line) -> EngineError:
+def _too_large(connection: Connection, line: BulkItem) -> EngineError:
     return EngineRefused(
         f"{connection.url}, or a proxy before it, does not take the document {line.id} of {len(line.source):,} bytes: "
         "raise the limit (`http.max_content_length` of the server) or shorten the document; nothing was changed"
@@ -342,7 +342,7 @@ SHARDS_SECONDS = 90.0
 
 def build(
     connection: Connection,
-    versions: Versions,
+    versions: IndexVersions,
     locks: Locks,
     spec: IndexSpec,
     documents: Iterable[Document],
@@ -376,7 +376,9 @@ def build(
         return builder.serve(index)
 
 
-def _made_meanwhile(connection: Connection, serving: Version, known: Version | None, spec: IndexSpec) -> bool:
+def _made_meanwhile(
+    connection: Connection, serving: IndexVersion, known: IndexVersion | None, spec: IndexSpec
+) -> bool:
     """Whether another builder has made what is asked for while this one waited."""
     made = serving.info
     return (
@@ -386,7 +388,7 @@ def _made_meanwhile(connection: Connection, serving: Version, known: Version | N
     )
 
 
-def _begun(versions: Versions, spec: IndexSpec) -> Version | None:
+def _begun(versions: IndexVersions, spec: IndexSpec) -> IndexVersion | None:
     """A version of what is asked for here that another builder has begun and left; the lock must be held."""
     for version in reversed(versions.all()):
         made = version.info
@@ -401,12 +403,12 @@ class _Builder:
     """Who makes a version of an index: with which connection, under which lock, and of what."""
 
     connection: Connection
-    versions: Versions
+    versions: IndexVersions
     lock: Lock
     spec: IndexSpec
 
     def completed(
-        self, documents: Iterable[Document], advance: Advance, starts: int, begun: Version | None = None
+        self, documents: Iterable[Document], advance: Advance, starts: int, begun: IndexVersion | None = None
     ) -> str:
         """A version that holds the documents; begun again, `starts` times at most, when what it holds can't be used.
 
@@ -423,7 +425,7 @@ class _Builder:
         index = resumed.info.version if resumed is not None else self._create()
         try:
             self._complete(index, documents, completed, resumed)
-        except Spoilt as error:
+        except UnusableVersion as error:
             self._discard(index)
             if starts == 1:
                 raise
@@ -468,12 +470,12 @@ class _Builder:
 
         A builder that has taken the lock over has taken the version over too, or removed it.
         """
-        versions = Versions(self.connection.tidying(), self.versions.name, self.versions.alias)
+        versions = IndexVersions(self.connection.tidying(), self.versions.name, self.versions.alias)
         with suppress(EngineError):
             self.lock.require_ours()
             versions.remove_unserved(index, self.lock.token)
 
-    def _resumed(self, begun: Version) -> Version | None:
+    def _resumed(self, begun: IndexVersion) -> IndexVersion | None:
         """Take over a version that another builder has begun, as it is then; None, and no version, if it is unsound."""
         connection, spec, versions = self.connection, self.spec, self.versions
         index = begun.info.version
@@ -483,7 +485,7 @@ class _Builder:
         if lost or copies(connection, index, spec.shards).deleted:
             self._discard(index)
             return None
-        self._refresh(index, Watch(connection, index, spec.shards))
+        self._refresh(index, ShardMonitor(connection, index, spec.shards))
         held = connection.call(f"count the documents of {index}", lambda: held_documents(connection, index))
         connection.notify(
             f"going on with {index}, which holds {held:,} of {counted(spec.documents, 'document')} already"
@@ -551,7 +553,7 @@ class _Builder:
         return index
 
     def _complete(
-        self, index: str, documents: Iterable[Document], advance: Advance, resumed: Version | None
+        self, index: str, documents: Iterable[Document], advance: Advance, resumed: IndexVersion | None
     ) -> None:
         """Fill a version, make sure that it holds every document once, and give its shards their replicas.
 
@@ -565,7 +567,7 @@ class _Builder:
                 f"{named(waiting)} of {index} found no node within {SHARDS_SECONDS:.0f} s: look at the cluster's "
                 "health and disks, and index again"
             )
-        watch = Watch(connection, index, shards)
+        watch = ShardMonitor(connection, index, shards)
         if resumed is None or not resumed.is_closed:
             send(connection, alias, documents, watch, advance, resumed=resumed is not None)
         else:
@@ -589,7 +591,7 @@ class _Builder:
         if resumed is not None:
             compare(connection, alias, documents, watch)
 
-    def _refresh(self, index: str, watch: Watch) -> None:
+    def _refresh(self, index: str, watch: ShardMonitor) -> None:
         """Make what was sent searchable, and written to disk, on every shard."""
         indices, alias = self.connection.client.indices, building_alias(index, self.lock.token)
         acts = [("refresh", indices.refresh)]
@@ -603,16 +605,18 @@ class _Builder:
                 ),
             )
 
-    def _check(self, index: str, watch: Watch, resumed: Version | None) -> None:
+    def _check(self, index: str, watch: ShardMonitor, resumed: IndexVersion | None) -> None:
         """Make sure that a version holds every document, once, on every copy of its shards."""
         held = watch.call(f"count the documents of {index}", lambda: held_documents(self.connection, index))
         if held != self.spec.documents:
             problem = f"{index} holds {counted(held, 'document')} instead of {self.spec.documents:,}"
             if resumed is not None:
-                raise Spoilt(f"{problem}: index again")
+                raise UnusableVersion(f"{problem}: index again")
             raise EngineRefused(f"{problem}: something else writes to it; index again")
         now = copies(self.connection, index, self.spec.shards)
         if now.deleted:
             # A shard also writes such a copy in place of an operation that it lost with a node. That one counts in no
             # score, but nothing shows the difference.
-            raise Spoilt(f"{index} holds {now.deleted_copies}, which would count in its scores: index again")
+            raise UnusableVersion(
+                f"{index} holds {now.deleted_copies}, which would count in its scores: index again"
+            )

@@ -76,12 +76,12 @@ WAIT_SECONDS = 600.0
 FORMAT = 1
 LOCKS_AT_MOST = 1000
 
-_held: set[str] = set()
+_held_tokens: set[str] = set()
 """The tokens of the locks that this process holds."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class LockState:
     """The document of one lock, and the place in its shard's history that the next change must name."""
 
     seq_no: int
@@ -91,7 +91,7 @@ class State:
     since: str
 
     @classmethod
-    def from_answer(cls, answer: Mapping[str, Any]) -> State:
+    def from_answer(cls, answer: Mapping[str, Any]) -> LockState:
         source = answer["_source"]
         holder = Builder(**source["holder"]) if source["holder"] else None
         return cls(
@@ -110,7 +110,7 @@ class Overtaken(EngineRefused):
 class Lock:
     """A lock that is held."""
 
-    def __init__(self, locks: Locks, name: str, state: State) -> None:
+    def __init__(self, locks: Locks, name: str, state: LockState) -> None:
         self._locks = locks
         self._name = name
         self._state = state
@@ -164,7 +164,7 @@ class Lock:
         """Let others build; a lock that can't be given back is taken over in time."""
         self._stop.set()
         self._thread.join(LOOK_SECONDS)  # a beat that is still on its way finds the lock changed
-        _held.discard(self.token)
+        _held_tokens.discard(self.token)
         if not self._overtaken:
             with suppress(EngineError, _Conflict):
                 self._state = self._locks.write(self._name, self._state, holder=None, brief=True)
@@ -210,11 +210,11 @@ class Locks:
             EngineError: the server does not answer.
         """
         token = secrets.token_hex(8)
-        _held.add(token)
+        _held_tokens.add(token)
         try:
             lock = Lock(self, name, self._acquire(name, token, WAIT_SECONDS if wait is None else wait))
         except BaseException:
-            _held.discard(token)
+            _held_tokens.discard(token)
             raise
         try:
             yield lock
@@ -238,7 +238,7 @@ class Locks:
             index = self._index
             self._connection.call(f"delete {index}", lambda: client.indices.delete(index=index))
 
-    def write(self, name: str, state: State, *, holder: Builder | None, brief: bool) -> State:
+    def write(self, name: str, state: LockState, *, holder: Builder | None, brief: bool) -> LockState:
         """Change a lock that is `state`, or make it when it is not there; returns what it is then.
 
         Raises:
@@ -306,7 +306,7 @@ class Locks:
         if now is None or now.token != token:
             raise Overtaken(f"another builder took over {name}: index again when it is done")
 
-    def _acquire(self, name: str, token: str, wait: float) -> State:
+    def _acquire(self, name: str, token: str, wait: float) -> LockState:
         """Take the lock when it is free, its holder is dead, or its beat has stopped."""
         seen: tuple[int, int] | None = None
         changed = began = time.monotonic()
@@ -323,7 +323,7 @@ class Locks:
             else:
                 abandoned = time.monotonic() - changed > ABANDONED_SECONDS
             if abandoned:
-                wanted = State(
+                wanted = LockState(
                     now.seq_no if now else -1,
                     now.primary_term if now else 0,
                     token,
@@ -343,7 +343,7 @@ class Locks:
                 self._connection.notify(f"{at_work}: waiting until it is done, or does not answer any more")
             time.sleep(LOOK_SECONDS)
 
-    def _read(self, name: str) -> State | None:
+    def _read(self, name: str) -> LockState | None:
         client = self._connection.client.options(ignore_status=404)
         answer = self._connection.call(
             f"look up the lock of {name}", lambda: client.get(index=self._alias, id=name, realtime=True)
@@ -351,14 +351,14 @@ class Locks:
         if answer.meta.status == 404:
             return None
         try:
-            return State.from_answer(answer.body)
+            return LockState.from_answer(answer.body)
         except (KeyError, TypeError) as error:
             raise EngineRefused(
                 f"{self._connection.url} has a lock of {name} in {self._alias} that searchapp did not write: "
                 "remove the document, or choose another prefix with SEARCHAPP_INDEX_PREFIX"
             ) from error
 
-    def _read_or_make(self, name: str) -> State | None:
+    def _read_or_make(self, name: str) -> LockState | None:
         found = self._read(name)
         if found is None:
             self._make()
@@ -386,11 +386,11 @@ class Locks:
                 raise
 
 
-def _is_dead(state: State) -> bool:
+def _is_dead(state: LockState) -> bool:
     """Whether the holder is known not to be at work: its process is gone, or has lost sight of the lock."""
     assert state.holder is not None
     if not state.holder.is_here():
         return False
     if state.holder.is_this_process():
-        return state.token not in _held
+        return state.token not in _held_tokens
     return not state.holder.is_alive()

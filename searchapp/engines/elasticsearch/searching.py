@@ -20,7 +20,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from searchapp.engines.base import BEST_FIRST, NO_TERMS, Found, Index, Terms, one_by_one
+from searchapp.engines.base import BEST_FIRST, NO_TERMS, Index, SearchHit, Terms, search_one_by_one
 from searchapp.engines.elasticsearch.analysis import analysis_steps
 from searchapp.engines.elasticsearch.connection import (
     Connection,
@@ -112,10 +112,10 @@ def _score(hit: Mapping[str, Any], place: int) -> float:
     return float32(score)
 
 
-def found_of(hit: Mapping[str, Any]) -> Found:
+def found_of(hit: Mapping[str, Any]) -> SearchHit:
     """One hit of a search that asked for more than ids and scores."""
     explanation = hit.get("_explanation")
-    return Found(
+    return SearchHit(
         hit=Hit(hit["_id"], _score(hit, 0)),
         source=hit.get("_source", {}),
         highlights=hit.get("highlight", {}),
@@ -318,7 +318,7 @@ class ElasticsearchIndex:
             if isinstance(index, ElasticsearchIndex) and index._connection is self._connection
         ]
         if len(asks) < len(asked) or self._is_asked_alone:
-            return one_by_one(asked)
+            return search_one_by_one(asked)
         try:
             return [hits_of(response, place) for place, response in enumerate(self._multi_search(asks))]
         except EngineBusy:
@@ -326,17 +326,17 @@ class ElasticsearchIndex:
         except (
             EngineRefused
         ):  # by one of them, which then says so itself; or the server takes no such requests
-            alone = one_by_one(asked)
+            alone = search_one_by_one(asked)
             self._is_asked_alone = True
             return alone
 
-    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:
+    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:
         return [
             found_of(hit)
             for hit in self._learning(self._asked(body), _pairs(terms)[:TERMS_AT_ONCE])["hits"]["hits"]
         ]
 
-    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
+    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
         asked = {**self._asked(body), "track_total_hits": True}
         hits = self._learning(asked, _pairs(terms)[:TERMS_AT_ONCE])["hits"]
         return [found_of(hit) for hit in hits["hits"]], hits["total"]["value"]

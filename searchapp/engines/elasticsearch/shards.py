@@ -142,15 +142,15 @@ def require_all_shards(connection: Connection, what: str, answer: dict[str, dict
         )
 
 
-class Spoilt(EngineUnreachable):
+class UnusableVersion(EngineUnreachable):
     """What a version under construction holds can't be used: it must be built again from the start."""
 
 
-class LostShard(Spoilt):
+class LostShard(UnusableVersion):
     """A shard that was being filled is on a node that is gone: what it held is out of reach."""
 
 
-class Watch:
+class ShardMonitor:
     """Looks after the primary shards of an index that is being built."""
 
     def __init__(self, connection: Connection, index: str, shards: int) -> None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from searchapp.engines.base import IndexSpec, Repair, State, StoredVersion
+from searchapp.engines.base import IndexSpec, Repair, StoredVersion, VersionState
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.locks import Locks
 from searchapp.engines.elasticsearch.searching import number_fields, sorts_by_id
@@ -44,7 +44,7 @@ def building_alias(index: str, token: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class IndexVersion:
     """One index that searchapp has made: it serves, is being built, or is left over.
 
     `building` is its building alias, empty when it has none. `is_closed` is whether it takes no more writes,
@@ -76,7 +76,7 @@ class Split(EngineRefused):
         )
 
 
-class Versions:
+class IndexVersions:
     """The versions of the index `name`, whose alias is `alias`."""
 
     def __init__(self, connection: Connection, name: str, alias: str) -> None:
@@ -85,7 +85,7 @@ class Versions:
         self.name = name
         self.alias = alias
 
-    def serving(self) -> Version | None:
+    def serving(self) -> IndexVersion | None:
         """The version behind the alias, None when there is no alias.
 
         Raises:
@@ -98,7 +98,7 @@ class Versions:
             raise Split(self._connection.url, self.alias, names, self.name)
         return versions[0] if versions else None
 
-    def behind(self) -> list[Version]:
+    def behind(self) -> list[IndexVersion]:
         """The versions that have the alias, oldest first: one at most, unless something is wrong.
 
         Raises:
@@ -116,7 +116,7 @@ class Versions:
             )
         return versions
 
-    def all(self) -> list[Version]:
+    def all(self) -> list[IndexVersion]:
         """Every version that searchapp has made, serving or not, oldest first."""
         indexes = self._get(f"{self.alias}-*")
         found = (self.version(index, described) for index, described in sorted(indexes.items()))
@@ -127,7 +127,7 @@ class Versions:
         numbers = [int(match[1]) for index in self._get(f"{self.alias}-*") if (match := self._suffix(index))]
         return f"{self.alias}-{max(numbers, default=0) + 1:06d}-{secrets.token_hex(4)}"
 
-    def take_over(self, version: Version, token: str) -> bool:
+    def take_over(self, version: IndexVersion, token: str) -> bool:
         """Replace the building alias of a version by that of the lock with a token; False when it is no longer there.
 
         From then on no request of the builder before reaches the version.
@@ -239,7 +239,7 @@ class Versions:
         match = VERSION_SUFFIX.search(index)
         return match if match and index[: match.start()] == self.alias else None
 
-    def version(self, index: str, described: Mapping[str, Any]) -> Version | None:
+    def version(self, index: str, described: Mapping[str, Any]) -> IndexVersion | None:
         """The record of an index, None when searchapp has not made it for this alias."""
         meta = meta_of(described)
         if self._suffix(index) is None or meta.get("alias") != self.alias:
@@ -260,7 +260,7 @@ class Versions:
             return None  # somebody has edited it: then it is not ours any more
         settings = described["settings"]["index"]
         properties = described["mappings"].get("properties", {})
-        return Version(
+        return IndexVersion(
             info,
             serves=self.alias in described["aliases"],
             building=_building(index, described),
@@ -271,7 +271,7 @@ class Versions:
         )
 
 
-def flaw(connection: Connection, version: Version) -> str:
+def flaw(connection: Connection, version: IndexVersion) -> str:
     """Why a version must not serve, as the beginning of a sentence; empty when nothing is wrong with it."""
     index, documents = version.info.version, version.info.documents
     now = copies(connection, index, version.info.shards)
@@ -290,7 +290,7 @@ def flaw(connection: Connection, version: Version) -> str:
     return ""
 
 
-def require_sound(connection: Connection, version: Version) -> None:
+def require_sound(connection: Connection, version: IndexVersion) -> None:
     """Make sure that nothing is wrong with what a version holds.
 
     Raises:
@@ -334,7 +334,7 @@ def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[Stored
     found = []
     for index, described in sorted(indexes.items()):
         alias = VERSION_SUFFIX.sub("", index)
-        versions = Versions(connection, alias.removeprefix(f"{prefix}-"), alias)
+        versions = IndexVersions(connection, alias.removeprefix(f"{prefix}-"), alias)
         version = versions.version(index, described)
         name = meta_of(described).get("name")
         if version is None or name not in (None, versions.name):
@@ -347,12 +347,12 @@ def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[Stored
     return found
 
 
-def _state(version: Version, alias: str, locks: Locks) -> State:
+def _state(version: IndexVersion, alias: str, locks: Locks) -> VersionState:
     if version.serves:
-        return State.serves
+        return VersionState.serves
     if version.building and locks.is_held(alias, version.lock):
-        return State.building
-    return State.leftover
+        return VersionState.building
+    return VersionState.leftover
 
 
 def _sizes(connection: Connection, pattern: str) -> dict[str, int]:
@@ -372,7 +372,7 @@ def _sizes(connection: Connection, pattern: str) -> dict[str, int]:
         return {}
 
 
-def repair(connection: Connection, locks: Locks, versions: Versions) -> Repair:
+def repair(connection: Connection, locks: Locks, versions: IndexVersions) -> Repair:
     """Let one version of an index serve alone, and delete what builders have left.
 
     Of several versions that serve at once the newest one stays that holds what it was built from. What an index
@@ -394,7 +394,7 @@ def repair(connection: Connection, locks: Locks, versions: Versions) -> Repair:
     return Repair(versions.name, kept.info.version, tuple(removed), flaws)
 
 
-def _best(connection: Connection, behind: list[Version]) -> tuple[Version | None, str]:
+def _best(connection: Connection, behind: list[IndexVersion]) -> tuple[IndexVersion | None, str]:
     """The newest of several versions that is whole and has no flaw, else the newest, and its flaw."""
     newest, problem = None, ""
     for version in reversed(behind):

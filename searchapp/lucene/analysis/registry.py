@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from searchapp.errors import Gathering
+from searchapp.errors import ErrorCollector
 from searchapp.lucene.analysis import char_filters, token_filters, tokenizers
 from searchapp.lucene.analysis.analyzer import (
     DEFAULT_POSITION_GAP,
@@ -177,7 +177,7 @@ class AnalysisRegistry:
     """
 
     def __init__(self, settings_analysis: Mapping[str, Any]) -> None:
-        problems = Gathering()
+        problems = ErrorCollector()
         for section in sorted(settings_analysis.keys() - set(_SECTIONS)):
             with problems.at(f"settings.analysis.{section}"):
                 raise NotSupported(f"the section `{section}` of the analysis settings")
@@ -209,7 +209,7 @@ class AnalysisRegistry:
             self._analyzers[name] = _built_in(name, "standard" if name == DEFAULT else name, {})
         return self._analyzers[name]
 
-    def _defined(self, name: str, settings: Mapping[str, Any], problems: Gathering) -> Analyzer:
+    def _defined(self, name: str, settings: Mapping[str, Any], problems: ErrorCollector) -> Analyzer:
         type_ = settings.get("type", "custom")
         if type_ != "custom":
             return _built_in(name, type_, settings)
@@ -264,7 +264,9 @@ class _Broken(Exception):
     """An analyzer names a piece that is wrong itself, which is reported there."""
 
 
-def _section(settings: Mapping[str, Any], name: str, problems: Gathering) -> Mapping[str, Mapping[str, Any]]:
+def _section(
+    settings: Mapping[str, Any], name: str, problems: ErrorCollector
+) -> Mapping[str, Mapping[str, Any]]:
     section = settings.get(name, {})
     with problems.at(f"settings.analysis.{name}"):
         if not isinstance(section, Mapping) or not all(
@@ -281,7 +283,7 @@ def _section(settings: Mapping[str, Any], name: str, problems: Gathering) -> Map
 
 
 def _each(
-    kind: str, section: Mapping[str, Mapping[str, Any]], makers: Makers[Piece], problems: Gathering
+    kind: str, section: Mapping[str, Mapping[str, Any]], makers: Makers[Piece], problems: ErrorCollector
 ) -> dict[str, Piece | None]:
     """The pieces that the settings describe, None in the place of each that is wrong."""
     made: dict[str, Piece | None] = dict.fromkeys(section)

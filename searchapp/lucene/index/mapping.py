@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from searchapp.errors import DataError, Gathering
+from searchapp.errors import DataError, ErrorCollector
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE
 from searchapp.lucene.errors import invalid, known_only, unsupported
@@ -157,9 +157,9 @@ class Schema:
         return schema
 
     @classmethod
-    def read(cls, mapping: Mapping[str, Any]) -> tuple[Schema, Gathering]:
+    def read(cls, mapping: Mapping[str, Any]) -> tuple[Schema, ErrorCollector]:
         """Return what could be read of a create-index body, and what is wrong with the rest, by JSON paths."""
-        problems = Gathering()
+        problems = ErrorCollector()
         settings: Mapping[str, Any] = {}
         analysis: Mapping[str, Any] = {}
         properties: Mapping[str, Any] = {}
@@ -206,7 +206,7 @@ def _object(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 class _Reader:
     def __init__(
-        self, analysis: Mapping[str, Any], similarities: Mapping[str, BM25], problems: Gathering
+        self, analysis: Mapping[str, Any], similarities: Mapping[str, BM25], problems: ErrorCollector
     ) -> None:
         analyzers = analysis.get("analyzer")
         self._analyzers = analyzers if isinstance(analyzers, Mapping) else {}

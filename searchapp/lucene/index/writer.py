@@ -351,7 +351,7 @@ class IndexWriter:
                 yield batch
 
         worth_it = FEW_BATCHES if self._plan else processes.WORTH_IT
-        for packed in processes.spread(self._packed, batches(), worth_it=worth_it):
+        for packed in processes.map_in_processes(self._packed, batches(), worth_it=worth_it):
             some, batch = drawn.popleft()
             first = self._added
             for document_id, source in batch:

@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from searchapp.errors import EngineRefused, Gathering
+from searchapp.errors import EngineRefused, ErrorCollector
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.errors import Reported, invalid, known_only, unsupported
@@ -47,7 +47,7 @@ class Parser:
     analyzers: AnalysisRegistry
     readers: Mapping[str, Reader]
     _noted: list[Noted] | None = None
-    _problems: Gathering | None = None
+    _problems: ErrorCollector | None = None
     _path: list[str] = field(default_factory=list)
     _depth: int = 0
     _read: dict[tuple[Any, ...], Any] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Parser:
         Raises:
             EngineRefused: as `query`; has all problems of the query, with their JSON paths.
         """
-        self._problems = problems = Gathering()
+        self._problems = problems = ErrorCollector()
         self._path = [place]
         query: Query | None = None
         try:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from searchapp.errors import Gathering
+from searchapp.errors import ErrorCollector
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.analysis.characters import has_halves, joined_units, whole
@@ -143,7 +143,7 @@ def read_marks(given: Any) -> dict[str, Marks]:
         EngineRefused: `highlight` asks for another highlighter, for fragments, or for something else; has all
             problems, with their JSON paths.
     """
-    problems = Gathering()
+    problems = ErrorCollector()
     marks: dict[str, Marks] = {}
     with problems.at("highlight"):
         described = parameters.mapping(given, "`highlight`")
@@ -171,7 +171,7 @@ def read_marks(given: Any) -> dict[str, Marks]:
     return marks
 
 
-def _fields(described: Mapping[str, Any], problems: Gathering) -> list[tuple[str, str, Any]]:
+def _fields(described: Mapping[str, Any], problems: ErrorCollector) -> list[tuple[str, str, Any]]:
     """JSON path, name and options of each field."""
     fields = described.get("fields", {})
     if isinstance(fields, Mapping):
@@ -185,7 +185,7 @@ def _fields(described: Mapping[str, Any], problems: Gathering) -> list[tuple[str
     return found
 
 
-def _marks(options: Mapping[str, Any], place: str, problems: Gathering) -> Marks:
+def _marks(options: Mapping[str, Any], place: str, problems: ErrorCollector) -> Marks:
     """The marks of a field; what is wrong with its options goes to `problems`."""
     before, after = "", ""
     with problems.at(place):

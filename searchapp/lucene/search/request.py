@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from searchapp.errors import EngineRefused, Gathering
+from searchapp.errors import EngineRefused, ErrorCollector
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import objects
@@ -44,7 +44,7 @@ class SourceFilter:
         """
         if isinstance(given, bool):
             return cls(None if given else ())
-        problems = Gathering()
+        problems = ErrorCollector()
         if isinstance(given, Mapping):
             with problems.at("_source"):
                 known_only(given, {"includes", "excludes"}, "`_source`")
@@ -71,7 +71,7 @@ def _names_it(names: tuple[str, ...], property_name: str) -> bool:
     return property_name in names or any(above in names for above in objects(property_name))
 
 
-def _names(given: Any, place: str, problems: Gathering, *, only_text: bool = False) -> tuple[str, ...]:
+def _names(given: Any, place: str, problems: ErrorCollector, *, only_text: bool = False) -> tuple[str, ...]:
     """One name or several; what is wrong with them goes to `problems`."""
     names: list[str] = []
     several: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
@@ -306,7 +306,7 @@ class Frame:
         Raises:
             EngineRefused: has all problems, with their JSON paths.
         """
-        problems = Gathering()
+        problems = ErrorCollector()
         first, size, explain = 0, 0, False
         after: tuple[float, str] | None = None
         source = SourceFilter(None)
@@ -387,7 +387,7 @@ class BodyReader:
             raise
 
     def _parsed(self, body: Body) -> tuple[Request, list[Noted]]:
-        problems = Gathering()
+        problems = ErrorCollector()
         query: Query | None = None
         marked: Query | None = None
         frame: Frame | None = None

@@ -36,7 +36,7 @@ from searchapp.ranking.signals.multiclass import MultiClass
 from searchapp.ranking.signals.multilabel import MultiLabel
 from searchapp.ranking.signals.neighbours import Neighbours
 from searchapp.ranking.signals.popular import Popular
-from searchapp.ranking.signals.power import Power
+from searchapp.ranking.signals.power import ExplanatoryPower
 from searchapp.ranking.signals.prior import Prior
 from searchapp.ranking.signals.profiles import Profiles
 from searchapp.ranking.signals.tfidf import TfIdf
@@ -51,7 +51,7 @@ KINDS: Mapping[str, type[Signal]] = {
         Popular,
         Prior,
         Cosine,
-        Power,
+        ExplanatoryPower,
         Expansion,
         Profiles,
         Latent,

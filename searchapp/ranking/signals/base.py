@@ -26,7 +26,7 @@ from searchapp.ranking.learning import kind_of
 from searchapp.ranking.templates import (
     WEIGHT,
     WINDOW,
-    Table,
+    RecipeTable,
     TopicQuery,
     number,
     template,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.model import Body
     from searchapp.progress import Advance
-    from searchapp.ranking.learning import Linear, Stored
+    from searchapp.ranking.learning import Linear, StoredModel
     from searchapp.ranking.signals.terms import TermSpace
 
 
@@ -89,7 +89,7 @@ class Scale(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class SolvedTopics:
     """Solved topics: an index of them, whose documents have the topics' ids, and the graded answers of each.
 
     Those that are `withheld` are in the index all the same: they have no gold, and must not be among the nearest.
@@ -99,10 +99,10 @@ class Solved:
     gold: Mapping[str, Mapping[str, float]]
     withheld: frozenset[str] = frozenset()
 
-    def without(self, topics: frozenset[str]) -> Solved:
+    def without(self, topics: frozenset[str]) -> SolvedTopics:
         """The same, some topics withheld."""
         gold = {topic: answers for topic, answers in self.gold.items() if topic not in topics}
-        return Solved(self.index, gold, self.withheld | topics)
+        return SolvedTopics(self.index, gold, self.withheld | topics)
 
     def nearest(self, body: Body) -> Body:
         """A search body that finds solved topics, for those that are not withheld."""
@@ -113,7 +113,7 @@ class Solved:
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class GradedDocuments:
     """What is known of documents: the documents by their ids, and the graded answers of each solved topic."""
 
     documents: Mapping[str, Document]
@@ -142,20 +142,20 @@ class Inputs:
 
     index: Index
     topics_are_documents: bool = False
-    examples: Callable[[], Solved] = _not_given
-    labels: Callable[[], Labels] = _not_given
+    examples: Callable[[], SolvedTopics] = _not_given
+    labels: Callable[[], GradedDocuments] = _not_given
     documents: Callable[[], Iterable[Document]] = _not_given
     terms: Callable[[], TermSpace] = _not_given
     model: Callable[..., Any] = _not_given
-    """Gives a signal of `searchapp.ranking.signals.base` the `Stored` model that it was trained to; one that leaves
+    """Gives a signal of `searchapp.ranking.signals.base` the `StoredModel` that it was trained to; one that leaves
     topics out also names the topic that it is going to rank."""
 
     fusion: Callable[[Any], Any] = _not_given
-    """Gives a recipe whose fusion is learned, see `searchapp.ranking.fusion`, the `Stored` model of that."""
+    """Gives a recipe whose fusion is learned, see `searchapp.ranking.fusion`, the `StoredModel` model of that."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SignalRequest:
     """What signals are asked: `depth` documents for each topic, scores on a scale.
 
     A signal with a greater `window` ranks more. `candidates` are what the first signal ranks, one for each topic; empty
@@ -185,11 +185,11 @@ class Vote:
     value: float
 
 
-class Scorer(ABC):
+class SignalScorer(ABC):
     """A signal that is ready to answer topics."""
 
     @abstractmethod
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         """What the signal says of each topic, in the order of the topics.
 
         Hits come with scores of any kind, and are put on the scale by whoever asked; `Scores` must be on `asked.scale`
@@ -201,10 +201,10 @@ class Scorer(ABC):
         """
 
     @abstractmethod
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         """Why the only topic that is asked gives a document its score; None where the signal does not speak for it."""
 
-    def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:  # noqa: ARG002  # for those that let vote
+    def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:  # noqa: ARG002  # for those that let vote
         """Who voted for a document, for the only topic that is asked, the greatest first; nobody for most signals."""
         return ()
 
@@ -213,20 +213,20 @@ class Scorer(ABC):
         return {}
 
 
-class TopicScorer(Scorer):
+class TopicScorer(SignalScorer):
     """A signal that answers one topic after the other, whatever other signals say."""
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic in asked.topics:
             yield self.scores(topic, asked)
             advance(1)
 
     @abstractmethod
-    def scores(self, topic: Topic, asked: Asked) -> Answer:
+    def scores(self, topic: Topic, asked: SignalRequest) -> Answer:
         """Return what the signal says of a topic."""
 
 
-class Retriever(Scorer):
+class Retriever(SignalScorer):
     """A signal that answers each topic from the hits of one query, whatever other signals say."""
 
     @property
@@ -235,18 +235,18 @@ class Retriever(Scorer):
         """The index that it asks."""
 
     @abstractmethod
-    def body(self, topic: Topic, asked: Asked) -> Body:
+    def body(self, topic: Topic, asked: SignalRequest) -> Body:
         """The search body for a topic."""
 
     @abstractmethod
-    def answer(self, topic: Topic, hits: Hits, asked: Asked) -> Answer:
+    def answer(self, topic: Topic, hits: Hits, asked: SignalRequest) -> Answer:
         """What the signal says of a topic by the hits of its body."""
 
     def asks_as(self, other: Retriever) -> bool:  # noqa: ARG002  # most have a query of their own
         """Whether another one asks the same, so that it is enough to ask once."""
         return False
 
-    def retrieved(self, asked: Asked, advance: Advance) -> Iterator[Hits]:
+    def retrieved(self, asked: SignalRequest, advance: Advance) -> Iterator[Hits]:
         """The hits of each topic's body.
 
         Raises:
@@ -254,7 +254,7 @@ class Retriever(Scorer):
         """
         return searched(self.searched, asked.topics, lambda topic: self.body(topic, asked), advance)
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic, hits in zip(asked.topics, self.retrieved(asked, advance), strict=True):
             yield self.answer(topic, hits, asked)
 
@@ -278,7 +278,7 @@ class Signal(ABC):
     that is alone, or has no end of its own."""
 
     @classmethod
-    def read(cls, table: Table) -> Self:
+    def read(cls, table: RecipeTable) -> Self:
         """The signal that a table of a recipe describes.
 
         Raises:
@@ -303,7 +303,7 @@ class Signal(ABC):
         }
 
     @abstractmethod
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Make ready to answer topics, with what the signal needs."""
 
     def manifest(self) -> dict[str, Any]:
@@ -341,7 +341,7 @@ def _is_deep(body: Body) -> bool:
     return isinstance(size, int) and size > paging.WINDOW
 
 
-def retrieved_together(retrievers: Sequence[Retriever], asked: Asked) -> list[Answer]:
+def retrieve_in_one_request(retrievers: Sequence[Retriever], asked: SignalRequest) -> list[Answer]:
     """What some signals say of the only topic that is asked: one request to a server, instead of one for each.
 
     Raises:
@@ -487,28 +487,28 @@ class Trained(Signal):
         """
 
     @abstractmethod
-    def scorer(self, stored: Stored) -> TrainedScorer:
+    def scorer(self, stored: StoredModel) -> TrainedScorer:
         """What ranks by a model.
 
         Raises:
             DataError: it is not what it should be.
         """
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read the model or, where there is none yet, train it."""
         return self.scorer(inputs.model(self))
 
 
-class TrainedScorer(Scorer):
+class TrainedScorer(SignalScorer):
     """Ranks by a model, and no topic that the model was trained on: it would know the answers by heart."""
 
-    def __init__(self, stored: Stored) -> None:
+    def __init__(self, stored: StoredModel) -> None:
         self._stored = stored
 
     def model(self) -> dict[str, Any]:
-        return recorded(self._stored)
+        return model_record(self._stored)
 
-    def require_unseen(self, asked: Asked) -> None:
+    def require_unseen(self, asked: SignalRequest) -> None:
         """Make sure that no topic is ranked by its own answers.
 
         Raises:
@@ -517,14 +517,14 @@ class TrainedScorer(Scorer):
         require_unseen(self._stored, asked.topics)
 
 
-def recorded(stored: Stored) -> dict[str, Any]:
+def model_record(stored: StoredModel) -> dict[str, Any]:
     """What a run records of a model."""
     found = {key: stored.header[key] for key in RECORDED if key in stored.header}
     counted = {key: len(value) if isinstance(value, list) else value for key, value in found.items()}
     return {"digest": stored.digest, **counted}
 
 
-def require_unseen(stored: Stored, topics: Sequence[Topic]) -> None:
+def require_unseen(stored: StoredModel, topics: Sequence[Topic]) -> None:
     """Make sure that none of the topics is among the solved ones of a model, which knows their answers.
 
     Raises:
@@ -539,7 +539,7 @@ def require_unseen(stored: Stored, topics: Sequence[Topic]) -> None:
             )
 
 
-def enough(examples: Sequence[Example], labels: Sequence[str], what: str) -> None:
+def require_labels(examples: Sequence[Example], labels: Sequence[str], what: str) -> None:
     """Make sure that there is something to train for.
 
     Raises:

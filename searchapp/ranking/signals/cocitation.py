@@ -20,7 +20,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from searchapp.model import Explanation, Hits
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, Vote, shares_of
+from searchapp.ranking.signals.base import (
+    Answer,
+    Inputs,
+    Need,
+    Scale,
+    Signal,
+    SignalRequest,
+    SignalScorer,
+    Vote,
+    shares_of,
+)
 from searchapp.ranking.templates import number, whole
 
 if TYPE_CHECKING:
@@ -41,7 +51,7 @@ class Cocitation(Signal):
     top: int = whole("beside how many of the first candidates documents count")
     damping: float = number("how much less candidates count that few solved topics have")
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read which solved topics have which documents."""
         return _Companions(self, inputs.examples().gold)
 
@@ -55,7 +65,7 @@ class _Companion(NamedTuple):
     value: float
 
 
-class _Companions(Scorer):
+class _Companions(SignalScorer):
     def __init__(self, signal: Cocitation, gold: Gold) -> None:
         self._signal = signal
         self._gold = gold
@@ -68,7 +78,7 @@ class _Companions(Scorer):
             for document in documents:
                 self._citing[document].append(solved)
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic, candidates in zip(asked.topics, asked.candidates, strict=True):
             yield self._scores(topic, candidates, asked.scale)
             advance(1)
@@ -93,7 +103,7 @@ class _Companions(Scorer):
             for solved in citing:
                 yield _Companion(candidate, solved, share, value)
 
-    def _beside(self, asked: Asked, document_id: str) -> list[_Companion]:
+    def _beside(self, asked: SignalRequest, document_id: str) -> list[_Companion]:
         """Who has a document beside a candidate, for the only topic that is asked."""
         (topic,), (candidates,) = asked.topics, asked.candidates
         return [
@@ -102,7 +112,7 @@ class _Companions(Scorer):
             if one.candidate != document_id and self._gold[one.solved].get(document_id, 0.0) > 0
         ]
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         (topic,), (candidates,) = asked.topics, asked.candidates
         value = self._scores(topic, candidates, asked.scale).get(document_id)
         if value is None:
@@ -124,7 +134,7 @@ class _Companions(Scorer):
         )
         return Explanation(value, said, details)
 
-    def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:
+    def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:
         found = [
             Vote(one.solved, document_id, self._gold[one.solved][document_id], one.share, one.value)
             for one in self._beside(asked, document_id)

@@ -24,7 +24,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Explanation, Hits
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal, TopicScorer
+from searchapp.ranking.signals.base import (
+    Answer,
+    Inputs,
+    Need,
+    Signal,
+    SignalRequest,
+    SignalScorer,
+    TopicScorer,
+)
 from searchapp.ranking.templates import boosts, number, text, window
 
 if TYPE_CHECKING:
@@ -59,7 +67,7 @@ class Cosine(Signal):
         default=0.0,
     )
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read all documents and solved topics; without a kind of documents no solved topic is needed."""
         space = inputs.terms() if self.kind_field is None else inputs.terms().require_solved(self.name)
         return _Matching(self, space, topics_are_documents=inputs.topics_are_documents)
@@ -75,7 +83,7 @@ class _Matching(TopicScorer):
         self._norms: Floats = space.lengths**signal.length * mean ** (1 - signal.length)
         self._kinds = None if signal.kind_field is None else Kinds(space, signal.kind_field, signal.lean)
 
-    def scores(self, topic: Topic, asked: Asked) -> Answer:
+    def scores(self, topic: Topic, asked: SignalRequest) -> Answer:
         """The first documents, those without a common term last."""
         import numpy as np
 
@@ -86,7 +94,7 @@ class _Matching(TopicScorer):
         best = best[scores[best] >= 0]
         return Hits([self._space.documents[place] for place in best], scores[best].tolist())
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         """The product of each common term's weights."""
         (topic,) = asked.topics
         place = self._space.places.get(document_id)

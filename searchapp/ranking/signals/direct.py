@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from searchapp.ranking.signals.base import Asked, Inputs, Retriever, Scorer, Signal, one_document
+from searchapp.ranking.signals.base import (
+    Inputs,
+    Retriever,
+    Signal,
+    SignalRequest,
+    SignalScorer,
+    one_document,
+)
 from searchapp.ranking.templates import TopicQuery, template, window
 
 if TYPE_CHECKING:
@@ -22,7 +29,7 @@ class Direct(Signal):
     window: int = window()
     query: TopicQuery = template()
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Nothing but the index is needed."""
         return _Searching(self.query, inputs.index, self.window)
 
@@ -37,13 +44,13 @@ class _Searching(Retriever):
     def searched(self) -> Index:
         return self.index
 
-    def body(self, topic: Topic, asked: Asked) -> Body:
+    def body(self, topic: Topic, asked: SignalRequest) -> Body:
         return self.query.body(topic, max(self.window, asked.depth))
 
-    def answer(self, topic: Topic, hits: Hits, asked: Asked) -> Hits:  # noqa: ARG002  # the engine's as they are
+    def answer(self, topic: Topic, hits: Hits, asked: SignalRequest) -> Hits:  # noqa: ARG002  # the engine's as they are
         return hits
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
         query = self.query.body(topic, 1).get("query")
         found = self.index.find(one_document(document_id, query) | {"explain": True})

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Explanation, Hits, Topic
-from searchapp.ranking.signals.base import LEADERS, Answer, Asked, Inputs, Need, Scorer, Signal
-from searchapp.ranking.templates import Table, boosts, choice, number, whole
+from searchapp.ranking.signals.base import LEADERS, Answer, Inputs, Need, Signal, SignalRequest, SignalScorer
+from searchapp.ranking.templates import RecipeTable, boosts, choice, number, whole
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Expansion(Signal):
     boosts: Mapping[str, float] = boosts()
 
     @classmethod
-    def read(cls, table: Table) -> Expansion:
+    def read(cls, table: RecipeTable) -> Expansion:
         """The signal of a table; it grows by no more documents than signals are told of."""
         values = table.parameters(cls)
         documents = values["documents"]
@@ -65,22 +65,22 @@ class Expansion(Signal):
             raise table.place.wrong(f"grows by {documents} documents in {table.name!r}: {LEADERS} can be had")
         return cls(name=table.name, **values)
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read all documents and solved topics."""
         return _Growing(self, inputs.terms())
 
 
-class _Growing(Scorer):
+class _Growing(SignalScorer):
     def __init__(self, signal: Expansion, space: TermSpace) -> None:
         self._signal = signal
         self._space = space
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic, leaders in zip(asked.topics, asked.leaders, strict=True):
             yield self._space.positive(self._space.documents, self._space.unit @ self._grown(topic, leaders))
             advance(1)
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         """What each term gives, and the first of the documents that it is from."""
         (topic,) = asked.topics
         (leaders,) = asked.leaders

@@ -21,11 +21,11 @@ from searchapp.errors import QueryRefused
 from searchapp.model import Document, Explanation, Hits, Topic
 from searchapp.ranking.signals.base import (
     Answer,
-    Asked,
+    GradedDocuments,
     Inputs,
-    Labels,
     Need,
-    Scorer,
+    SignalRequest,
+    SignalScorer,
     Vote,
     Voting,
     number_in,
@@ -68,7 +68,7 @@ class Labelled(Voting):
         of_position = () if self.position else ("position", "within", "place")
         return {key: value for key, value in described.items() if key not in of_position}
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read the documents and their grades."""
         labels = inputs.labels()
         return _Asking(self, inputs.index, labels, self._positions(labels.documents.values()))
@@ -91,13 +91,13 @@ class Labelled(Voting):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking(Scorer):
+class _Asking(SignalScorer):
     signal: Labelled
     index: Index
-    labels: Labels
+    labels: GradedDocuments
     positions: Mapping[str, float]
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         """All candidates of all topics ask in one batch."""
         asking = [
             (topic, self.labels.documents[document])
@@ -117,7 +117,7 @@ class _Asking(Scorer):
         """Those that ask."""
         return candidates.document_ids[: self.signal.candidates]
 
-    def _asks(self, asked: Asked, document_id: str) -> bool:
+    def _asks(self, asked: SignalRequest, document_id: str) -> bool:
         """Whether a document asks for the only topic that is asked."""
         is_candidate = all(document_id in self._asking(candidates) for candidates in asked.candidates)
         return is_candidate and document_id in self.labels.documents
@@ -145,7 +145,7 @@ class _Asking(Scorer):
             what = f"topic {topic.id}, document {document.id}: "
             raise QueryRefused.of(error, error.place, what) from error
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
         if not self._asks(asked, document_id):
             return None
@@ -163,7 +163,7 @@ class _Asking(Scorer):
             details,
         )
 
-    def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:
+    def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:
         (topic,) = asked.topics
         if not self._asks(asked, document_id):
             return ()

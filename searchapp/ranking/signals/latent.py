@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.ranking.learning import require_learn
-from searchapp.ranking.signals.base import SEED, Inputs, Scorer, ranked
-from searchapp.ranking.signals.power import Alike, Power
+from searchapp.ranking.signals.base import SEED, Inputs, SignalScorer, ranked
+from searchapp.ranking.signals.power import ExplanatoryPower, SimilarTopics
 from searchapp.ranking.templates import whole
 
 if TYPE_CHECKING:
@@ -27,20 +27,20 @@ DECIMALS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Latent(Power):
+class Latent(ExplanatoryPower):
     """The votes of the `k` solved topics that are nearest in a space of so many `dimensions`."""
 
     kind: ClassVar[str] = "latent"
     dimensions: int = whole("how many dimensions the latent space has")
     seed: int = whole("where the search for the space begins", default=SEED)
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read all documents and solved topics, and make the space."""
         require_learn()
         return _Voting(self, inputs.terms().require_solved(self.name))
 
 
-class _Voting(Alike):
+class _Voting(SimilarTopics):
     def __init__(self, signal: Latent, space: TermSpace) -> None:
         from scipy.sparse import vstack
         from sklearn.decomposition import TruncatedSVD

@@ -41,18 +41,18 @@ from searchapp.errors import DataError
 from searchapp.files import digest_json
 from searchapp.model import Document, Example, Explanation, Topic
 from searchapp.ranking import learning
-from searchapp.ranking.learning import Arrays, Part, broken, numbers, texts
+from searchapp.ranking.learning import Arrays, FeatureContribution, broken, numbers, texts
 from searchapp.ranking.signals.base import (
     SHOWN,
     Answer,
-    Asked,
     Inputs,
     Need,
-    Scorer,
+    SignalRequest,
+    SignalScorer,
     Trained,
     TrainedScorer,
+    model_record,
     number_in,
-    recorded,
     require_unseen,
 )
 from searchapp.ranking.signals.multilabel import logistic
@@ -64,11 +64,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from searchapp.progress import Advance
-    from searchapp.ranking.learning import Stored
+    from searchapp.ranking.learning import StoredModel
 
 
 if TYPE_CHECKING:
-    LineFeatures = NDArray[np.float64]
+    LineArray = NDArray[np.float64]
 
 MEASURES: Mapping[str, str] = {
     "length": "ln(1 + words)",
@@ -113,24 +113,24 @@ _FIRST = re.compile("i|me|my|mine|we|us|our")
 _SECOND = re.compile("yours?|you")
 
 
-class Spoken(NamedTuple):
+class TranscriptLine(NamedTuple):
     """A line of a transcript: who speaks, and what."""
 
     speaker: str
     text: str
 
 
-class Seen(NamedTuple):
+class LineFeatures(NamedTuple):
     """What a model sees of a line: how often it has which words, and its `MEASURES`, in their order."""
 
     words: Mapping[str, int]
     measures: tuple[float, ...]
 
 
-def seen_of(lines: Sequence[Spoken]) -> list[Seen]:
+def line_features(lines: Sequence[TranscriptLine]) -> list[LineFeatures]:
     """What a model sees of the lines of a transcript, which are given whole and in their order.
 
-    >>> (line,) = seen_of([Spoken("ANN", "We spent $1,200.")])
+    >>> (line,) = line_features([TranscriptLine("ANN", "We spent $1,200.")])
     >>> sorted(line.words)
     ['0', 'spent', 'spent 0', 'we', 'we spent']
     >>> line.measures[list(MEASURES).index("money")]
@@ -142,7 +142,7 @@ def seen_of(lines: Sequence[Spoken]) -> list[Seen]:
         words = [_NUMBER if any(map(str.isdigit, token)) else token.lower() for token in tokens]
         changes = place == 0 or lines[place - 1].speaker != line.speaker
         measures = _measures(line.text, tokens, words, (place + 1) / len(lines), changes=changes)
-        found.append(Seen(Counter(_in_a_row(words)), measures))
+        found.append(LineFeatures(Counter(_in_a_row(words)), measures))
     return found
 
 
@@ -189,16 +189,16 @@ class LineModel:
     (measures,), all float64, the latter of measures as they come, and the `intercept`."""
 
     words: tuple[str, ...]
-    idf: LineFeatures
-    weights: LineFeatures
-    means: LineFeatures
-    weights_of_measures: LineFeatures
+    idf: LineArray
+    weights: LineArray
+    means: LineArray
+    weights_of_measures: LineArray
     intercept: float
 
     @classmethod
     def fitted(
         cls,
-        lines: Sequence[Seen],
+        lines: Sequence[LineFeatures],
         wanted: Sequence[bool],
         counts: Sequence[float],
         *,
@@ -251,7 +251,7 @@ class LineModel:
             float(solver.intercept_[0]) - math.log(odds),
         )
 
-    def margins(self, lines: Sequence[Seen]) -> LineFeatures:
+    def margins(self, lines: Sequence[LineFeatures]) -> LineArray:
         """How far each line is on the side of the relevant ones, the logarithm of the corrected odds: (lines,)."""
         import numpy as np
 
@@ -267,15 +267,17 @@ class LineModel:
             found.append(math.fsum(amounts))
         return np.array(found)
 
-    def parts(self, line: Seen) -> list[Part]:
+    def parts(self, line: LineFeatures) -> list[FeatureContribution]:
         """What the features of a line add to its margin, the greatest amounts first; the intercept apart."""
         weights = self.weights.tolist()
         parts = [
-            Part(f"{WORDS} “{self.words[place]}”", value * weights[place])
+            FeatureContribution(f"{WORDS} “{self.words[place]}”", value * weights[place])
             for place, value in _weighed(line, self._places, self._idf)
         ]
         parts += [
-            Part(f"{MEASURE} “{name}” {value:.3g}, {mean:.3g} in the mean", (value - mean) * weight)
+            FeatureContribution(
+                f"{MEASURE} “{name}” {value:.3g}, {mean:.3g} in the mean", (value - mean) * weight
+            )
             for name, value, (mean, weight) in zip(MEASURES, line.measures, self._of_measures, strict=True)
         ]
         return sorted(parts, key=lambda part: (-abs(part.value), part.feature))
@@ -332,7 +334,7 @@ class LineModel:
         )
 
 
-def _weighed(line: Seen, places: Mapping[str, int], idf: Sequence[float]) -> list[tuple[int, float]]:
+def _weighed(line: LineFeatures, places: Mapping[str, int], idf: Sequence[float]) -> list[tuple[int, float]]:
     """The words of a line that a model knows, by their places, and what each weighs: of length 1 together."""
     found = sorted((places[word], count) for word, count in line.words.items() if word in places)
     weighed = [(place, (1.0 + math.log(count)) * idf[place]) for place, count in found]
@@ -391,7 +393,7 @@ class Lines(Trained):
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         learning.require_learn()
         transcripts = Transcripts(self, documents)
-        lines: list[Seen] = []
+        lines: list[LineFeatures] = []
         wanted: list[bool] = []
         counts: list[float] = []
         for example in examples:
@@ -401,7 +403,7 @@ class Lines(Trained):
                     f"the solved topic {example.topic.id} has no documents with its {self.within}: correct the "
                     "recipe, or choose another one"
                 )
-            lines += seen_of([spoken for _document, spoken in found])
+            lines += line_features([spoken for _document, spoken in found])
             own = [example.gold.get(document, 0.0) > 0 for document, _spoken in found]
             wanted += own
             counts += [max(1, sum(own)) ** -self.even] * len(own)
@@ -422,10 +424,10 @@ class Lines(Trained):
         )
         return {"labels": [LABEL], **model.header()}, model.arrays()
 
-    def scorer(self, stored: Stored) -> TrainedScorer:  # noqa: ARG002  # see `prepare`
+    def scorer(self, stored: StoredModel) -> TrainedScorer:  # noqa: ARG002  # see `prepare`
         raise AssertionError("there is a model for each topic that is left out")
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read the documents; models are read, or trained, for the topics that are asked for."""
         return _Reading(self, Transcripts(self, inputs.documents()), inputs.model)
 
@@ -435,7 +437,7 @@ class Transcripts:
 
     def __init__(self, signal: Lines, documents: Iterable[Document]) -> None:
         self._within = signal.within
-        found: defaultdict[str, list[tuple[float, str, Spoken]]] = defaultdict(list)
+        found: defaultdict[str, list[tuple[float, str, TranscriptLine]]] = defaultdict(list)
         self._reactions: defaultdict[str, list[str]] = defaultdict(list)
         for document in documents:
             fields = document.fields
@@ -451,13 +453,13 @@ class Transcripts:
             if speaker is not None and speaker == signal.reactions:
                 self._reactions[of].append(document.id)
             else:
-                found[of].append((place, document.id, Spoken(speaker or "", document.text)))
+                found[of].append((place, document.id, TranscriptLine(speaker or "", document.text)))
         self._found = {
             of: [(document, spoken) for _place, document, spoken in sorted(lines, key=lambda line: line[:2])]
             for of, lines in found.items()
         }
 
-    def of(self, topic: Topic) -> Sequence[tuple[str, Spoken]]:
+    def of(self, topic: Topic) -> Sequence[tuple[str, TranscriptLine]]:
         """The documents of a topic's transcript and what is said there, in their order; none if it has none."""
         return self._found.get(str(topic.fields.get(self._within, "")), ())
 
@@ -466,11 +468,11 @@ class Transcripts:
         return self._reactions.get(str(topic.fields.get(self._within, "")), ())
 
 
-class _Reading(Scorer):
+class _Reading(SignalScorer):
     """Ranks the lines of each topic by the model that has not seen the topic."""
 
     def __init__(
-        self, signal: Lines, transcripts: Transcripts, model: Callable[[Lines, str], Stored]
+        self, signal: Lines, transcripts: Transcripts, model: Callable[[Lines, str], StoredModel]
     ) -> None:
         self._signal = signal
         self._transcripts = transcripts
@@ -478,10 +480,10 @@ class _Reading(Scorer):
         self._used: dict[str, dict[str, Any]] = {}
         """The models that topics were ranked by, by their digests, as a run records them."""
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic in asked.topics:
             lines = self._transcripts.of(topic)
-            margins = self._model_for(topic).margins(seen_of([spoken for _document, spoken in lines]))
+            margins = self._model_for(topic).margins(line_features([spoken for _document, spoken in lines]))
             scores = logistic(self._with_those_around(margins)).tolist()
             said = {document: score for (document, _spoken), score in zip(lines, scores, strict=True)}
             yield said | dict.fromkeys(self._transcripts.reactions(topic), 0.0)
@@ -495,10 +497,10 @@ class _Reading(Scorer):
         """
         stored = self._model(self._signal, topic.id)
         require_unseen(stored, [topic])
-        self._used.setdefault(stored.digest, recorded(stored))
+        self._used.setdefault(stored.digest, model_record(stored))
         return LineModel.read(stored.header, stored.arrays)
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
         lines = self._transcripts.of(topic)
         ids = [document for document, _spoken in lines]
@@ -507,7 +509,7 @@ class _Reading(Scorer):
         if document_id not in ids:
             return None
         place = ids.index(document_id)
-        seen = seen_of([spoken for _document, spoken in lines])
+        seen = line_features([spoken for _document, spoken in lines])
         model = self._model_for(topic)
         margins = model.margins(seen)
         smoothed = float(self._with_those_around(margins)[place])

@@ -30,11 +30,11 @@ from searchapp.ranking import learning
 from searchapp.ranking.learning import KINDS, Linear, Vocabulary, broken, numbers, sparse, texts
 from searchapp.ranking.signals.base import (
     Answer,
-    Asked,
+    SignalRequest,
     Trained,
     TrainedScorer,
     by_features,
-    enough,
+    require_labels,
 )
 from searchapp.ranking.templates import number, text, whole
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from searchapp.progress import Advance
-    from searchapp.ranking.learning import Stored
+    from searchapp.ranking.learning import StoredModel
 
     Floats = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ class MultiClass(Trained):
         values = [str(value_of(_best(one.gold)[0])) for one in solved]
         classes = _classes([_best(one.gold) for one in solved], values, self.fewest)
         labels = sorted({name for name in classes if name is not None})
-        enough(examples, labels, "an answer among the documents")
+        require_labels(examples, labels, "an answer among the documents")
         known = sorted(set(values))
         among = {value: [row for row, one in enumerate(values) if one == value] for value in known}
         rows = {label: [row for row, one in enumerate(classes) if one == label] for label in labels}
@@ -133,7 +133,7 @@ class MultiClass(Trained):
                 summed[document] += gain / ideal
         return {document: total / len(golds) for document, total in summed.items()}
 
-    def scorer(self, stored: Stored) -> TrainedScorer:
+    def scorer(self, stored: StoredModel) -> TrainedScorer:
         return _Expecting(self, stored)
 
 
@@ -204,7 +204,7 @@ def _whole(name: str, values: Sequence[int]) -> dict[str, Any]:
 
 
 class _Expecting(TrainedScorer):
-    def __init__(self, signal: MultiClass, stored: Stored) -> None:
+    def __init__(self, signal: MultiClass, stored: StoredModel) -> None:
         super().__init__(stored)
         self._signal = signal
         header, arrays = stored.header, stored.arrays
@@ -238,7 +238,7 @@ class _Expecting(TrainedScorer):
             scores += expected
         return scores
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         self.require_unseen(asked)
         for at in range(0, len(asked.topics), AT_ONCE):
             topics = asked.topics[at : at + AT_ONCE]
@@ -248,7 +248,7 @@ class _Expecting(TrainedScorer):
                 yield {self._documents[place]: score for place, score in found}
                 advance(1)
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
         if document_id not in self._documents:
             return None

@@ -17,17 +17,17 @@ from searchapp.ranking import learning
 from searchapp.ranking.learning import KINDS, Linear, Vocabulary
 from searchapp.ranking.signals.base import (
     Answer,
-    Asked,
+    SignalRequest,
     Trained,
     TrainedScorer,
     by_features,
-    enough,
+    require_labels,
 )
 from searchapp.ranking.templates import number
 
 if TYPE_CHECKING:
     from searchapp.progress import Advance
-    from searchapp.ranking.learning import Stored
+    from searchapp.ranking.learning import StoredModel
 
 AT_ONCE = 256
 """How many topics are ranked together."""
@@ -55,24 +55,24 @@ class MultiLabel(Trained):
                 if grade > 0:
                     rows[document].append(row)
         labels = sorted(document for document, found in rows.items() if len(found) >= self.fewest)
-        enough(examples, labels, "a document in its gold")
+        require_labels(examples, labels, "a document in its gold")
         texts = [example.topic.text for example in examples]
         vocabulary, vectors = Vocabulary.of(texts, self.without)
-        work = [learning.Job({place: rows[label]}, self.cost) for place, label in enumerate(labels)]
+        work = [learning.TrainingJob({place: rows[label]}, self.cost) for place, label in enumerate(labels)]
         linear = learning.fitted(vocabulary, vectors, labels, work, self.seed, workers)
         return linear.header(), linear.arrays()
 
-    def scorer(self, stored: Stored) -> TrainedScorer:
+    def scorer(self, stored: StoredModel) -> TrainedScorer:
         return _Labelling(self, stored)
 
 
 class _Labelling(TrainedScorer):
-    def __init__(self, signal: MultiLabel, stored: Stored) -> None:
+    def __init__(self, signal: MultiLabel, stored: StoredModel) -> None:
         super().__init__(stored)
         self._steepness = signal.steepness
         self._linear = Linear.read(stored.header, stored.arrays)
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         self.require_unseen(asked)
         for at in range(0, len(asked.topics), AT_ONCE):
             topics = asked.topics[at : at + AT_ONCE]
@@ -81,7 +81,7 @@ class _Labelling(TrainedScorer):
                 yield dict(zip(self._linear.labels, scores.tolist(), strict=True))
                 advance(1)
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
         if document_id not in self._linear.labels:
             return None

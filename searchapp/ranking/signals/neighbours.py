@@ -10,13 +10,13 @@ from searchapp.model import Explanation, Hits
 from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (
     Answer,
-    Asked,
     Inputs,
     Need,
     Retriever,
     Scale,
-    Scorer,
-    Solved,
+    SignalRequest,
+    SignalScorer,
+    SolvedTopics,
     Vote,
     Voting,
 )
@@ -34,7 +34,7 @@ class Neighbours(Voting):
     kind: ClassVar[str] = "neighbours"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples})
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Index the solved topics, where that has not been done."""
         return _Voting(self, inputs.examples())
 
@@ -42,13 +42,13 @@ class Neighbours(Voting):
 @dataclass(frozen=True, slots=True)
 class _Voting(Retriever):
     signal: Neighbours
-    solved: Solved
+    solved: SolvedTopics
 
     @property
     def searched(self) -> Index:
         return self.solved.index
 
-    def body(self, topic: Topic, asked: Asked) -> Body:  # noqa: ARG002  # the nearest vote for any depth
+    def body(self, topic: Topic, asked: SignalRequest) -> Body:  # noqa: ARG002  # the nearest vote for any depth
         return self.solved.nearest(self.signal.query.body(topic, self.signal.k))
 
     def asks_as(self, other: Retriever) -> bool:
@@ -61,10 +61,10 @@ class _Voting(Retriever):
             theirs.k,
         )
 
-    def answer(self, topic: Topic, hits: Hits, asked: Asked) -> Answer:
+    def answer(self, topic: Topic, hits: Hits, asked: SignalRequest) -> Answer:
         return votes(hits, self.solved.gold, self.signal.power, without=topic.id, scale=asked.scale)
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
         (nearest,) = self.retrieved(asked, no_progress)
         gold = self.solved.gold
@@ -80,7 +80,7 @@ class _Voting(Retriever):
         said = f"votes of {len(given)} of the {counted(len(voting), 'nearest solved topic')}, {scale}"
         return Explanation(total, said, explained(given, voting[0][1], power))
 
-    def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:
+    def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:
         (topic,) = asked.topics
         (nearest,) = self.retrieved(asked, no_progress)
         voting = weighing(nearest, self.signal.power, without=topic.id)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.model import Explanation
 from searchapp.ranking.signals.base import (
-    Asked,
     Inputs,
     Need,
     Scale,
-    Scorer,
     Signal,
+    SignalRequest,
+    SignalScorer,
     TopicScorer,
     shares_of,
 )
@@ -33,7 +33,7 @@ class Popular(Signal):
     kind: ClassVar[str] = "popular"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples})
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Count the answers of solved topics."""
         return _Counted(inputs.examples().gold)
 
@@ -47,7 +47,7 @@ class _Counted(TopicScorer):
         self._counts = {document: float(count) for document, count in counts.items()}
         self._shares = _shares(self._counts)
 
-    def scores(self, topic: Topic, asked: Asked) -> dict[str, float]:
+    def scores(self, topic: Topic, asked: SignalRequest) -> dict[str, float]:
         if topic.id not in self._gold:
             return self._shares if asked.scale is Scale.shares else self._counts
         counts = self._without(topic)
@@ -59,7 +59,7 @@ class _Counted(TopicScorer):
         counts = {document: count - (own.get(document, 0.0) > 0) for document, count in self._counts.items()}
         return {document: count for document, count in counts.items() if count > 0}
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
         counts = self._without(topic)
         if document_id not in counts:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.model import Explanation
 from searchapp.ranking.signals.base import (
-    Asked,
     Inputs,
     Need,
     Scale,
-    Scorer,
     Signal,
+    SignalRequest,
+    SignalScorer,
     TopicScorer,
     Vote,
     ranked,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Power(Signal):
+class ExplanatoryPower(Signal):
     """The votes of the nearest `k` solved topics."""
 
     kind: ClassVar[str] = "power"
@@ -48,20 +48,20 @@ class Power(Signal):
     )
     boosts: Mapping[str, float] = boosts()
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read all documents and solved topics."""
-        return Alike(self, inputs.terms().require_solved(self.name))
+        return SimilarTopics(self, inputs.terms().require_solved(self.name))
 
 
-class Alike(TopicScorer):
+class SimilarTopics(TopicScorer):
     """Lets the solved topics vote that are most alike."""
 
-    def __init__(self, signal: Power, space: TermSpace) -> None:
+    def __init__(self, signal: ExplanatoryPower, space: TermSpace) -> None:
         self._signal = signal
         self._space = space
         self._solved = space.asked_by_solved(signal.boosts)
 
-    def scores(self, topic: Topic, asked: Asked) -> dict[str, float]:
+    def scores(self, topic: Topic, asked: SignalRequest) -> dict[str, float]:
         nearest, power = self.nearest(topic), self._signal.power
         return votes(nearest, self._space.gold, power, without=topic.id, scale=asked.scale)
 
@@ -70,7 +70,7 @@ class Alike(TopicScorer):
         cosines = self._solved @ self._space.asked(topic, self._signal.boosts)
         return ranked(self._space.positive(self._space.solved, cosines), self._signal.k, topic.id)
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
         total = self.scores(topic, asked).get(document_id)
         if total is None:
@@ -82,7 +82,7 @@ class Alike(TopicScorer):
         said = f"used by {len(given)} of the {counted(len(nearest), 'most similar solved topic')}, {scale}"
         return Explanation(total, said, explained(given, nearest.scores[0], self._signal.power))
 
-    def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:
+    def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:
         (topic,) = asked.topics
         voting = weighing(self.nearest(topic), self._signal.power, without=topic.id)
         given = votes_for(document_id, voting, self._space.gold)

@@ -13,11 +13,11 @@ from searchapp.errors import DataError
 from searchapp.model import Explanation, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (
-    Asked,
     Inputs,
     Scale,
-    Scorer,
     Signal,
+    SignalRequest,
+    SignalScorer,
     TopicScorer,
     one_document,
     searched,
@@ -48,7 +48,7 @@ class Prior(Signal):
                 "topics: use the signal direct, or another template"
             )
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Nothing but the index is needed."""
         return _Prior(self.query, inputs.index)
 
@@ -73,10 +73,10 @@ class _Prior(TopicScorer):
     def _shares(self) -> dict[str, float]:
         return shares_of(self._scores.items(), max(self._scores.values(), default=0.0))
 
-    def scores(self, topic: Topic, asked: Asked) -> dict[str, float]:  # noqa: ARG002  # the same for all
+    def scores(self, topic: Topic, asked: SignalRequest) -> dict[str, float]:  # noqa: ARG002  # the same for all
         return self._shares if asked.scale is Scale.shares else self._scores
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         query = self._query.body(NO_TOPIC, 1).get("query")
         found = self._index.find(one_document(document_id, query) | {"explain": True})
         if not found or found[0].explanation is None:

@@ -16,7 +16,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.model import Explanation
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal, TopicScorer
+from searchapp.ranking.signals.base import (
+    Answer,
+    Inputs,
+    Need,
+    Signal,
+    SignalRequest,
+    SignalScorer,
+    TopicScorer,
+)
 from searchapp.ranking.templates import boosts, number
 from searchapp.text import counted
 
@@ -34,7 +42,7 @@ class Profiles(Signal):
     growth: float = number("how much the words of topics count that a document answered", default=1.0)
     boosts: Mapping[str, float] = boosts()
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read all documents and solved topics, and make the profiles."""
         return _Profiled(
             self, inputs.terms().require_solved(self.name), topics_are_documents=inputs.topics_are_documents
@@ -67,7 +75,7 @@ class _Profiled(TopicScorer):
         self._lengths: Floats = np.sqrt(np.where(squares > 0, squares, 1.0))
         self._numbers = {solved: column for column, solved in enumerate(space.solved)}
 
-    def scores(self, topic: Topic, asked: Asked) -> Answer:  # noqa: ARG002  # a cosine is on both scales
+    def scores(self, topic: Topic, asked: SignalRequest) -> Answer:  # noqa: ARG002  # a cosine is on both scales
         vector = self._space.asked(topic, self._signal.boosts)
         scores = (self._profiles @ vector) / self._lengths
         for place, row in self._without(topic).items():
@@ -76,7 +84,7 @@ class _Profiled(TopicScorer):
             scores[self._space.places[topic.id]] = 0.0
         return self._space.positive(self._space.documents, scores)
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         """What each term gives, and how many solved topics the profile is made of."""
         import numpy as np
 

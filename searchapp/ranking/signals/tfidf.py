@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.model import Document, Explanation, Hits, Topic
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal, TopicScorer
+from searchapp.ranking.signals.base import (
+    Answer,
+    Inputs,
+    Need,
+    Signal,
+    SignalRequest,
+    SignalScorer,
+    TopicScorer,
+)
 from searchapp.ranking.templates import window
 
 if TYPE_CHECKING:
@@ -37,7 +45,7 @@ class TfIdf(Signal):
 
     window: int = window()
 
-    def prepare(self, inputs: Inputs) -> Scorer:
+    def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read all texts."""
         return Vectors(
             inputs.documents(), topics_are_documents=inputs.topics_are_documents, window=self.window
@@ -83,7 +91,7 @@ class Vectors(TopicScorer):
         self._lengths: Weights = np.sqrt(squares)
         """(documents,): the Euclidean length of each document's vector."""
 
-    def scores(self, topic: Topic, asked: Asked) -> Answer:
+    def scores(self, topic: Topic, asked: SignalRequest) -> Answer:
         """The nearest documents, those without a common word last."""
         import numpy as np
 
@@ -97,7 +105,7 @@ class Vectors(TopicScorer):
         ][:depth]
         return Hits([document for document, _ in hits], [score for _, score in hits])
 
-    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         """The product of each common word's weights in both vectors, of length 1."""
         import numpy as np
 

@@ -39,7 +39,7 @@ from searchapp.tasks.base import (
 from searchapp.tasks.catalogue import OWN
 from searchapp.tasks.own import task_file
 from searchapp.tasks.own.task_file import GradeLayout, GradesByTopic, OwnFile, Topics, own_mapping, read_texts
-from searchapp.text import refused
+from searchapp.text import choices_hint
 
 Rankings = Mapping[str, Sequence[str]]
 
@@ -170,7 +170,7 @@ def _mapping(described: OwnFile, fields: Mapping[str, str]) -> dict[str, Any]:
         known = sorted(file.stem for file in resources.folder("index_mappings").glob("*.json"))
         if described.mapping not in known:
             raise DataError(
-                f"{path}: there is no mapping {refused(described.mapping, known)}, or name a .json file"
+                f"{path}: there is no mapping {choices_hint(described.mapping, known)}, or name a .json file"
             )
         mapping = resources.index_mapping(described.mapping)
     return own_mapping(mapping, fields, path, described.mapping)
@@ -194,7 +194,7 @@ def _template(info: TaskInfo, described: OwnFile, name: str) -> dict[str, Any]:
     shipped = base.general_names()
     if name not in shipped:
         raise DataError(
-            f"{described.path}: there is no template {refused(name, shipped)}, or name a .json file of your own"
+            f"{described.path}: there is no template {choices_hint(name, shipped)}, or name a .json file of your own"
         )
     return base.general(info, name)
 

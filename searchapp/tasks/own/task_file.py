@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from searchapp.errors import DataError, Gathering
+from searchapp.errors import DataError, ErrorCollector
 from searchapp.formats import json_files, records, trec
 from searchapp.formats.problems import Problems, encodable, shown, unusable_id
 from searchapp.formats.toml_files import TomlFile, TomlTable
@@ -30,7 +30,7 @@ from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
 from searchapp.model import Markup
 from searchapp.tasks import catalogue
 from searchapp.tasks.base import JUDGING_DEPTH
-from searchapp.text import refused
+from searchapp.text import choices_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +267,7 @@ def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name
         raise DataError(f"{path}: the mapping {name}: {error}") from error
     found = mapping.get("mappings")
     properties = found.get("properties") if isinstance(found, dict) else None
-    problems = Gathering()
+    problems = ErrorCollector()
     for key, kind in (("id", "keyword"), ("text", "text")):
         field = properties.get(key) if isinstance(properties, dict) else None
         if not isinstance(field, dict) or field.get("type") != kind:
@@ -381,7 +381,7 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
     topics = {table.name: _topics(table) for table in root.tables("topics")}
     examples = root.text("examples")
     if examples is not None and examples not in topics:
-        choice = refused(examples, topics) if topics else f"{examples!r}: none is named"
+        choice = choices_hint(examples, topics) if topics else f"{examples!r}: none is named"
         root.wrong("unknown split", f"examples names {choice}", "examples")
     elif examples is not None and topics[examples].gold is None:
         root.wrong("missing gold", f"the split {examples} can't be solved examples without gold", "examples")
@@ -417,7 +417,7 @@ def _markup(root: TomlTable) -> Markup:
     written = root.text("markup", Markup.latex) or ""
     if written in list(Markup):
         return Markup(written)
-    root.wrong("wrong value", f"markup is {refused(written, list(Markup))}", "markup")
+    root.wrong("wrong value", f"markup is {choices_hint(written, list(Markup))}", "markup")
     return Markup.latex
 
 
@@ -497,7 +497,7 @@ def _format(table: TomlTable, file: str, known: tuple[str, ...], told: str | Non
     """The format that is stated, else the one that the file's name shows."""
     stated = None if key == "gold" else table.text("format")
     if stated is not None and stated not in known:
-        table.wrong("unknown format", refused(stated, known), "format")
+        table.wrong("unknown format", choices_hint(stated, known), "format")
     if stated is None and told is None and file:
         advice = (
             f"gold = {{ file = {file!r}, format = ... }}"

@@ -25,7 +25,7 @@ from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels
 from searchapp.formats.json_files import load_list
 from searchapp.formats.problems import shown
 from searchapp.model import Hits, Run
-from searchapp.text import counted, refused
+from searchapp.text import choices_hint, counted
 
 MEASURES = ("Precision", "Recall", "F1")
 
@@ -308,7 +308,7 @@ class RelationScorer:
                 entries[id_] = entry
         if knowledge_base not in KNOWLEDGE_BASES:
             raise NotScorable(
-                f"there is no knowledge base {refused(knowledge_base, KNOWLEDGE_BASES)}",
+                f"there is no knowledge base {choices_hint(knowledge_base, KNOWLEDGE_BASES)}",
                 f"Exception: Invalid KB: {knowledge_base}",
             )
         count = count_slots if knowledge_base == "dbpedia" else count_multisets

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from searchapp.app.comparison import Comparison, Measured, Pair, TopicDifference, number, p_value, signed
 from searchapp.app.inspection.pages import RunPages
 from searchapp.app.inspection.topic_comparison import Comparing
-from searchapp.progress import InWords, Stopped
+from searchapp.progress import TextProgress, WorkStopped
 from searchapp.text import visible_line
 from searchapp.tui.gold.lists import RankingRows, TopicRows, shown_figure
 from searchapp.tui.kit.background import Background, Post
@@ -100,11 +100,11 @@ class Figuring:
         self._background.close()
 
     def _compare(self, comparing: Comparing) -> Comparison:
-        return comparing.compare(InWords(self._tell))
+        return comparing.compare(TextProgress(self._tell))
 
     def _tell(self, words: str) -> None:
         if self._is_closed:
-            raise Stopped
+            raise WorkStopped
         self._post(lambda: self._so_far(words))
 
 

@@ -14,7 +14,7 @@ from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, OtherDocuments, SearchappError, UsageError
 from searchapp.files import reason
-from searchapp.progress import Advance, InWords, Stopped, no_notice
+from searchapp.progress import Advance, TextProgress, WorkStopped, no_notice
 from searchapp.tasks import folders, load
 from searchapp.tasks.base import Task
 from searchapp.tasks.catalogue import SAMPLE
@@ -54,7 +54,7 @@ class Indexing:
         self._folder = folder
         self._remember = remember
         self._replace = replace
-        self._words = InWords(lambda words: post(lambda: told(words)))
+        self._words = TextProgress(lambda words: post(lambda: told(words)))
         self._stop = threading.Event()
         self._thread = in_background(f"index {task.name}", self._work, done, self._failed(done), post)
 
@@ -85,10 +85,10 @@ class Indexing:
 
     def _require_wanted(self) -> None:
         if self._stop.is_set():
-            raise Stopped
+            raise WorkStopped
 
     def _failed(self, done: Callable[[Exception | None], object]) -> Callable[[Exception], object]:
-        return lambda error: done(None if isinstance(error, Stopped) else error)
+        return lambda error: done(None if isinstance(error, WorkStopped) else error)
 
     def _work(self) -> Sequence[str]:
         collection = self.task.collection(self._folder)

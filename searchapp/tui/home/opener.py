@@ -39,7 +39,7 @@ from searchapp.judging.log import JudgmentLog, Presence
 from searchapp.judging.session import Session, summary
 from searchapp.judging.team import Synchronizer
 from searchapp.model import Topic
-from searchapp.progress import Notify, Silent, no_notice
+from searchapp.progress import Notify, SilentProgress, no_notice
 from searchapp.tasks import load
 from searchapp.tasks.base import Task
 from searchapp.tui.compare.screen import CompareScreen, compare_screen
@@ -99,7 +99,7 @@ def prepare_search(settings: Settings, task: Task, sought: Sought, data: Path | 
     own = actions.load(settings.of_user, task.info.grades)
     with ExitStack() as stack:
         engine = stack.enter_context(closing(open_engine(settings, attempts=ATTEMPTS)))
-        searcher = Searcher.open(task, engine, Silent(), settings.home, data)
+        searcher = Searcher.open(task, engine, SilentProgress(), settings.home, data)
         searcher.recipe(sought.recipe)
 
         def screen(held: ExitStack) -> SearchScreen:
@@ -122,7 +122,7 @@ def prepare_judging(settings: Settings, run: KnownRun, warn: Notify) -> Prepared
     name = annotator_name(settings.annotator)
     own = keys.load(settings.of_user, task.info.grades)
     with ExitStack() as stack:
-        source = LocalFirst(settings, Silent(), warn, copy=settings.shared)
+        source = LocalFirst(settings, SilentProgress(), warn, copy=settings.shared)
         documents = stack.enter_context(closing(source))
         run_pages = RunPages.open(task, documents, run.path, home=settings.home)
         require_topic(run_pages, run_pages.topics, None)
@@ -156,7 +156,7 @@ def prepare_topics(settings: Settings, run: KnownRun, warn: Notify) -> Prepared:
     """
     request = TopicsRequest(run.path)
     with ExitStack() as stack:
-        topics = open_topics(stack, load(run.task), request, settings, Silent(), warn)
+        topics = open_topics(stack, load(run.task), request, settings, SilentProgress(), warn)
         for note in topics.pages.notes:
             warn(note)
 
@@ -188,7 +188,7 @@ def prepare_compare(
             stack,
             request,
             settings,
-            Silent(),
+            SilentProgress(),
             warn,
             lambda: judged_by_now(settings.judgments, task),
         )
@@ -324,7 +324,7 @@ class Opener:
             report.add(Content.assemble(verdict, (f"{check.name}: ", "bold"), check.finding))
 
         def work() -> None:
-            for check in examine(self._settings, Silent()):
+            for check in examine(self._settings, SilentProgress()):
                 if report.is_left:
                     return
                 self._post(partial(show, check))

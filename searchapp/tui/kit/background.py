@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from searchapp.app.search import Searcher
-from searchapp.engines.base import NoLongerWanted, Waiting
+from searchapp.engines.base import Patience, RequestCancelled
 from searchapp.errors import Replaced
 from searchapp.model import IndexInfo
 
@@ -174,7 +174,7 @@ class _Lane:
 
     def __init__(self) -> None:
         self.job: _SearcherJob | None = None
-        self.waiting = Waiting(REQUEST_SECONDS, PATIENCE_SECONDS)
+        self.waiting = Patience(REQUEST_SECONDS, PATIENCE_SECONDS)
         self.searcher: Searcher | None = None
         self.age = 0
         """Of which searcher, counted from 0, this one is a twin."""
@@ -309,7 +309,7 @@ class Asker:
                 searcher = self._searcher(lane)
                 with lane.waiting:
                     answer = job.work(searcher)
-            except NoLongerWanted:
+            except RequestCancelled:
                 continue
             except Replaced:
                 self._give_up(lane)
@@ -338,7 +338,7 @@ class Asker:
             if self._is_closed:
                 return None
             lane.job = self._waiting.pop(min(self._waiting))
-            lane.waiting = Waiting(REQUEST_SECONDS, PATIENCE_SECONDS)
+            lane.waiting = Patience(REQUEST_SECONDS, PATIENCE_SECONDS)
             return lane.job
 
     def _searcher(self, lane: _Lane) -> Searcher:
@@ -348,7 +348,7 @@ class Asker:
         if lane.searcher is not None and lane.age == age:
             return lane.searcher
         self._close(lane)
-        with Waiting(REQUEST_SECONDS, PATIENCE_SECONDS), self._opening:
+        with Patience(REQUEST_SECONDS, PATIENCE_SECONDS), self._opening:
             with self._changed:
                 lane.age, first = self._age, self._first
             lane.searcher = self._open() if first is None else first.twin()

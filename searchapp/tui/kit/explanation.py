@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from searchapp.app.inspection.explanation import Why
 from searchapp.model import Explanation
 from searchapp.ranking import search_results
-from searchapp.ranking.search_results import Line
+from searchapp.ranking.search_results import ExplanationLine
 from searchapp.text import visible_line
 from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import TextDialog
@@ -83,7 +83,7 @@ def explained(explanation: Explanation, room: int) -> Content:
     return Content("\n").join(shown)
 
 
-def _line(line: Line, greatest: float, width: int, cells: Mapping[str, int], bars: int) -> Content:
+def _line(line: ExplanationLine, greatest: float, width: int, cells: Mapping[str, int], bars: int) -> Content:
     if not line.depth:
         return Content.assemble((f"{line.value:>9.4f}  ", "bold"), f"{'':{bars}}  ", (line.what, "bold"))
     what = f"{'  ' * (line.depth - 1)}{visible_line(line.what)}"

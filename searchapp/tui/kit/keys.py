@@ -21,7 +21,7 @@ from typing import Any
 from searchapp.config.settings import BY_NAME, SPACINGS, THEMES
 from searchapp.errors import DataError
 from searchapp.files import parse_toml, read_text, unreadable
-from searchapp.text import meant
+from searchapp.text import suggestion
 
 SETTINGS_FILE = "settings.toml"
 
@@ -305,7 +305,7 @@ def load(
     known = {name.partition(".")[2]: one for name, one in BY_NAME.items() if name.startswith(f"{section}.")}
     unknown = sorted(own.keys() - known.keys())
     if unknown:
-        named = f"{unknown[0]!r}{meant(unknown[0], known)}"
+        named = f"{unknown[0]!r}{suggestion(unknown[0], known)}"
         raise DataError(f"{path}: [{section}] has no setting {named}: it has {', '.join(known)}")
     keys = _key_map(path, _table(path, own, "keys"), section, (*grade_actions(labels), *actions))
     others: dict[str, Any] = {}
@@ -332,7 +332,7 @@ def _key_map(path: Path, own: Mapping[str, Any], section: str, every: Sequence[K
     taken: dict[str, str] = {}
     for name, keys in own.items():
         if name not in actions:
-            named = f"{name!r}{meant(name, actions)}"
+            named = f"{name!r}{suggestion(name, actions)}"
             raise DataError(f"{path}: {place} has no action {named}: `?` on its screen lists them all")
         listed = keys if isinstance(keys, list) else [keys]
         if not listed or not all(isinstance(key, str) and key for key in listed):

@@ -10,7 +10,7 @@ from pathlib import Path
 from searchapp.app.saved_searches import KeptSearch, LastPosition, Past, Saved, keep_position, last_position
 from searchapp.app.search import Facet, facets, toggled
 from searchapp.errors import EngineError, SearchappError
-from searchapp.ranking.query_language import Filter
+from searchapp.ranking.query_language import FieldFilter
 from searchapp.text import visible_line
 from searchapp.tui.kit.background import Kind
 from searchapp.tui.kit.dialogs import Choice, Choose, Picking, Words
@@ -25,11 +25,11 @@ CHOSEN, NOT_CHOSEN = "●", "○"
 class Filtering(Picking):
     """Chooses values; `toggle` is called with each, and what it changes comes with `show`."""
 
-    def __init__(self, toggle: Callable[[Filter], object], clear: Callable[[], object]) -> None:
+    def __init__(self, toggle: Callable[[FieldFilter], object], clear: Callable[[], object]) -> None:
         super().__init__("Only documents with", [])
         self._toggle = toggle
         self._clear = clear
-        self._filters: list[Filter] = []
+        self._filters: list[FieldFilter] = []
 
     @property
     def hint(self) -> str:
@@ -37,7 +37,7 @@ class Filtering(Picking):
 
     def show(self, found: Sequence[Facet]) -> None:
         """Show values; those that are chosen are marked."""
-        self._filters = [Filter(one.field, value) for one in found for value, _count in one.values]
+        self._filters = [FieldFilter(one.field, value) for one in found for value, _count in one.values]
         width = max((len(f"{count:,}") for one in found for _value, count in one.values), default=0)
         self.replace(
             [
@@ -82,10 +82,10 @@ class Choosing:
         if self._filtering is not None and self._filtering.is_attached:
             self._count(self._filtering)
 
-    def _toggle(self, dialog: Filtering, one: Filter) -> None:
+    def _toggle(self, dialog: Filtering, one: FieldFilter) -> None:
         self._set_filters(dialog, toggled(self._screen.searching.sought.filters, one))
 
-    def _set_filters(self, dialog: Filtering, filters: tuple[Filter, ...]) -> None:
+    def _set_filters(self, dialog: Filtering, filters: tuple[FieldFilter, ...]) -> None:
         self._screen.seek(replace(self._screen.searching.sought, filters=filters))
         self._count(dialog)
 

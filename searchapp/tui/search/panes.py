@@ -24,7 +24,7 @@ from searchapp.judging.events import graded
 from searchapp.judging.judgments import Opinion
 from searchapp.model import Hit, Markup, Topic
 from searchapp.ranking.highlighting import ELLIPSIS, Span, snippet
-from searchapp.ranking.query_language import BrokenQuery, Filter
+from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Task, TaskInfo
 from searchapp.text import counted, visible_line, visible_spans
@@ -672,7 +672,7 @@ class Note(Plain):
         self.remove_class("-hint")
         self.update(Content.styled(f"▲ {visible_line(words)}", "$error"), layout=False)
 
-    def show_filters(self, filters: tuple[Filter, ...], keys: str, topic: str) -> None:
+    def show_filters(self, filters: tuple[FieldFilter, ...], keys: str, topic: str) -> None:
         """The topic that is judged, if one is, and the filters that hold; else the signs that say more than words."""
         self.set_class(not filters and not topic, "-hint")
         if not filters and not topic:

@@ -11,7 +11,7 @@ from textual.timer import Timer
 
 from searchapp.app.search import Searcher, SearchRequest
 from searchapp.errors import EngineError
-from searchapp.ranking.query_language import Filter
+from searchapp.ranking.query_language import FieldFilter
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tui.kit.background import Asker, Kind
 
@@ -69,7 +69,7 @@ class Sought:
 
     text: str = ""
     recipe: str | None = None
-    filters: tuple[Filter, ...] = ()
+    filters: tuple[FieldFilter, ...] = ()
     like: str | None = None
     literal: bool = False
 

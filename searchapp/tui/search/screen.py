@@ -23,7 +23,7 @@ from searchapp.engines.base import Engine
 from searchapp.errors import SearchappError
 from searchapp.judging.session import Session
 from searchapp.model import IndexInfo
-from searchapp.progress import Advance, InWords, Progress
+from searchapp.progress import Advance, Progress, TextProgress
 from searchapp.ranking.query_language import BrokenQuery
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Task
@@ -50,7 +50,7 @@ class Learning:
     """A `Progress` that says how far it is; `post` has that done in the thread of the screen."""
 
     def __init__(self, post: Post, head: Banner) -> None:
-        self._words = InWords(lambda words: post(lambda: head.tell(words, lasts=False)))
+        self._words = TextProgress(lambda words: post(lambda: head.tell(words, lasts=False)))
         self.is_at_work = False
 
     @contextmanager

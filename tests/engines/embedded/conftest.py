@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from searchapp.config.settings import Settings
-from searchapp.engines.base import Found, Index, IndexSpec
+from searchapp.engines.base import Index, IndexSpec, SearchHit
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.client import Server as Answering
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
@@ -138,7 +138,7 @@ class Both:
         assert found == expected, f"the engines differ on {query}"
         return [hit.document_id for hit in found]
 
-    def require_same_found(self, query: Query, **more: Any) -> list[Found]:
+    def require_same_found(self, query: Query, **more: Any) -> list[SearchHit]:
         """Same hits, sources, highlights and explanations; returns those of the embedded engine."""
         asked = body(query, **more)
         expected, found = self.server.find(asked), self.embedded.find(asked)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from searchapp.engines.base import Found, IndexSpec
+from searchapp.engines.base import IndexSpec, SearchHit
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.lucene.index import segments, writer
 from searchapp.lucene.index.arrays import ArrayFile
@@ -153,7 +153,7 @@ def require_as_whole(embedded: EmbeddedEngine, documents: Sequence[Document]) ->
         assert content(ours._reader) == content(whole._reader)
 
 
-def shown(found: Found) -> dict[str, Any]:
+def shown(found: SearchHit) -> dict[str, Any]:
     return {
         "hit": found.hit,
         "source": found.source,

@@ -26,7 +26,7 @@ from searchapp.lucene.index import layout as verified
 from searchapp.lucene.index.layout import CHECKSUMS, STAMP, Manifest
 from searchapp.lucene.index.versions import CURRENT
 from searchapp.model import Document
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from tests.engines.embedded.conftest import Query, body, spec_of
 
 FLIPS = 2000 if hypothesis.settings().max_examples > 100 else 90
@@ -251,13 +251,13 @@ def test_verifying_by_hand_remembers_what_it_found(
     embedded: EmbeddedEngine, folder: Path, verifications: list[Path]
 ) -> None:
     (folder / STAMP).unlink()
-    embedded.verify("rings", Silent())
+    embedded.verify("rings", SilentProgress())
     answers(embedded)
     assert len(verifications) == 1
     flip(folder / CHECKSUMS, 130, 0)
     stamped(folder, Manifest.read(folder))
     with pytest.raises(DataError, match="checksums.npy was altered"):
-        embedded.verify("rings", Silent())
+        embedded.verify("rings", SilentProgress())
     assert embedded.index_info("rings") is None
 
 

@@ -21,7 +21,7 @@ from searchapp.lucene import native
 from searchapp.lucene.index.index_settings import similarities, with_similarities
 from searchapp.lucene.search import pruning
 from searchapp.model import Document, Hits
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.ranking import recipes
 from tests.app.conftest import SAMPLES
 from tests.engines.embedded.conftest import MAPPING, body, spec_of
@@ -35,7 +35,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("like")
     collection = TASK.collection(SAMPLES / "nlps")
     with closing(EmbeddedEngine(home, "t")) as engine:
-        index_task(TASK, engine, collection, Silent())
+        index_task(TASK, engine, collection, SilentProgress())
         documents = list(collection.documents.read(Problems()))
         mapping = with_similarities(TASK.index_mapping(), NUMBERS)
         engine.build("made", IndexSpec(mapping, len(documents), "made", "made"), documents)

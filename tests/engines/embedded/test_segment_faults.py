@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from searchapp.app.index import build
-from searchapp.engines.base import State
+from searchapp.engines.base import VersionState
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import BeingBuilt, Damaged, DataError, EngineRefused, SearchappError
 from searchapp.lucene.index.layout import MANIFEST, STAMP, Manifest
 from searchapp.lucene.index.versions import Versions
 from searchapp.model import Document
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from tests.engines.embedded.conftest import MAPPING, spec_of
 from tests.engines.embedded.segmented import (
     DOCUMENTS,
@@ -119,7 +119,7 @@ def test_what_serves_outlives_a_kill_at_any_moment(
         assert code == -signal.SIGKILL, said
         version = folder_of(tmp_path)
         served.add(version.name)
-        assert embedded.verify("rings", Silent()) is not None
+        assert embedded.verify("rings", SilentProgress()) is not None
         require_as_whole(embedded, EDITED if version.name == folder.name else AGAIN)
         # Who builds next removes what was left.
         assert indexed(embedded, EDITED)
@@ -140,11 +140,11 @@ def test_every_file_of_a_part_that_is_missing_or_altered_is_named(
         for damage in (None, content[:middle], turned):
             file.unlink() if damage is None else file.write_bytes(damage)
             with pytest.raises(DataError, match=rf"the index in .* is damaged \(.*{file.name}.*\)"):
-                embedded.verify("rings", Silent())
+                embedded.verify("rings", SilentProgress())
             assert embedded.index_info("rings") is None  # so that the next `index` builds it again
             if damage != turned:  # what is missing or cut short is noticed by a look at sizes
                 (stored,) = (one for one in embedded.stored() if one.version == "test-rings-000002")
-                assert stored.state is State.unreadable
+                assert stored.state is VersionState.unreadable
         file.write_bytes(content)
     assert embedded.index_info("rings") is not None
 
@@ -156,10 +156,10 @@ def test_a_damaged_part_is_mended_by_indexing_again(
     file = folder.parent / part
     file.write_bytes(file.read_bytes()[:-9] + b"x" * 9)
     found = compared(embedded, AGAIN)
-    serving = build(embedded, "rings", spec_of(AGAIN), None, AGAIN, "", Silent(), found)
+    serving = build(embedded, "rings", spec_of(AGAIN), None, AGAIN, "", SilentProgress(), found)
     assert serving.built
     require_as_whole(embedded, AGAIN)
-    assert embedded.verify("rings", Silent()) is not None
+    assert embedded.verify("rings", SilentProgress()) is not None
 
 
 def test_a_base_that_breaks_while_it_is_built_upon_leads_to_a_whole_build(
@@ -169,7 +169,7 @@ def test_a_base_that_breaks_while_it_is_built_upon_leads_to_a_whole_build(
     shutil.rmtree(folder.with_name("000001"))
     with pytest.raises(Damaged, match="missing"):
         embedded.build("rings", spec_of(AGAIN), AGAIN, carried=found)
-    serving = build(embedded, "rings", spec_of(AGAIN), None, AGAIN, "", Silent(), found)
+    serving = build(embedded, "rings", spec_of(AGAIN), None, AGAIN, "", SilentProgress(), found)
     assert "the version before is damaged" in serving.note
     require_as_whole(embedded, AGAIN)
 
@@ -183,12 +183,12 @@ def test_a_base_that_was_made_again_under_its_name_is_refused(
     shutil.rmtree(base)
     shutil.copytree(folder_of(tmp_path, "other"), base)
     with pytest.raises(Damaged, match="000001 is not the one that it was made with"):
-        embedded.verify("rings", Silent())
+        embedded.verify("rings", SilentProgress())
     assert embedded.index_info("rings") is None
     assert embedded.compare("rings", MAPPING) is None
     shutil.rmtree(base)
     with pytest.raises(Damaged, match="000001, on which it builds, is missing"):
-        embedded.verify("rings", Silent())
+        embedded.verify("rings", SilentProgress())
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     require_as_whole(embedded, DOCUMENTS)
 

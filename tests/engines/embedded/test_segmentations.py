@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.app.index import build
-from searchapp.engines.base import State
+from searchapp.engines.base import VersionState
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import EngineRefused, Replaced
 from searchapp.lucene import analysis
@@ -28,7 +28,7 @@ from searchapp.lucene.index import inverter, merge, segments, writer
 from searchapp.lucene.index.layout import Manifest
 from searchapp.lucene.index.mapping import Schema
 from searchapp.model import Document
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from tests.engines.embedded.conftest import MAPPING, body, spec_of
 from tests.engines.embedded.segmented import (
     DOCUMENTS,
@@ -487,7 +487,7 @@ def test_what_can_not_be_taken_over_after_all_is_built_whole(embedded: EmbeddedE
     found = compared(embedded, EDITED)
     embedded.build("rings", spec_of(DOCUMENTS[:50]), DOCUMENTS[:50])
     before = embedded.index_info("rings")
-    serving = build(embedded, "rings", spec_of(EDITED), before, EDITED, "indexing", Silent(), found)
+    serving = build(embedded, "rings", spec_of(EDITED), before, EDITED, "indexing", SilentProgress(), found)
     assert (serving.carried, serving.analyzed) == (0, len(EDITED))
     assert serving.note.endswith("all were analyzed: another version was made meanwhile")
     require_as_whole(embedded, EDITED)
@@ -511,7 +511,9 @@ def test_what_is_written_is_told(
         "test-rings-000002 has",
     ]
     before = embedded.index_info("rings")
-    serving = build(embedded, "rings", spec_of(DOCUMENTS, digest="2"), before, DOCUMENTS, "", Silent(), None)
+    serving = build(
+        embedded, "rings", spec_of(DOCUMENTS, digest="2"), before, DOCUMENTS, "", SilentProgress(), None
+    )
     assert serving.carried == 0
 
 
@@ -522,15 +524,15 @@ def test_an_index_in_segments_is_listed_as_one_of_the_size_of_all(
     for documents in (DOCUMENTS, EDITED, EDITED[3:]):
         indexed(embedded, documents)
     (stored,) = embedded.stored()
-    assert (stored.version, stored.state) == ("test-rings-000003", State.serves)
+    assert (stored.version, stored.state) == ("test-rings-000003", VersionState.serves)
     folder = tmp_path / "indexes" / "test-rings"
     files = [file for file in folder.rglob("*") if file.is_file() and file.parent != folder]
     assert stored.bytes == sum(file.stat().st_size for file in files)
-    assert stored.info == embedded.index_info("rings") == embedded.verify("rings", Silent())
+    assert stored.info == embedded.index_info("rings") == embedded.verify("rings", SilentProgress())
     (folder / "000009").mkdir()
-    assert [one.state for one in embedded.stored()] == [State.serves, State.leftover]
+    assert [one.state for one in embedded.stored()] == [VersionState.serves, VersionState.leftover]
     (folder / "000001" / "digests.npy").unlink()
-    assert embedded.stored()[0].state is State.unreadable
+    assert embedded.stored()[0].state is VersionState.unreadable
 
 
 def test_an_open_index_answers_from_its_segments_after_all_was_merged(

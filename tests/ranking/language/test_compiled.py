@@ -11,8 +11,16 @@ from searchapp.engines.base import Index
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import UsageError
 from searchapp.model import Document
-from searchapp.ranking.highlighting import Analyzed
-from searchapp.ranking.query_language import BrokenQuery, Compiled, Compiler, Fields, Filter, Query, parsed
+from searchapp.ranking.highlighting import TextAnalyzer
+from searchapp.ranking.query_language import (
+    BrokenQuery,
+    CompiledQuery,
+    FieldFilter,
+    Query,
+    QueryCompiler,
+    SearchFields,
+    parsed,
+)
 from tests.engines.embedded.conftest import MAPPING, ORDER, spec_of
 
 RANKING = {"match": {"text": "the words"}}
@@ -35,14 +43,14 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield engine.open("test")
 
 
-def compiled(index: Index, typed: str, filters: Sequence[Filter] = ()) -> Compiled:
-    fields = Fields.of(MAPPING, GAPS)
-    return Compiler(fields, Analyzed(index, MAPPING)).compiled(parsed(typed, fields.kinds), filters)
+def compiled(index: Index, typed: str, filters: Sequence[FieldFilter] = ()) -> CompiledQuery:
+    fields = SearchFields.of(MAPPING, GAPS)
+    return QueryCompiler(fields, TextAnalyzer(index, MAPPING)).compiled(parsed(typed, fields.kinds), filters)
 
 
 def ids(index: Index, typed: str, *filters: tuple[str, str]) -> str:
     """The documents that are left, best first, where a recipe ranks by the words in `text`."""
-    said = compiled(index, typed, [Filter(*one) for one in filters])
+    said = compiled(index, typed, [FieldFilter(*one) for one in filters])
     ranking = {"match": {"text": said.words}} if said.words else None
     (hits,) = index.search([{"query": said.query(ranking), "size": 10, "sort": ORDER, "_source": False}])
     return "".join(sorted(hits.document_ids))
@@ -50,13 +58,13 @@ def ids(index: Index, typed: str, *filters: tuple[str, str]) -> str:
 
 def test_words_alone_are_the_recipes(index: Index) -> None:
     said = compiled(index, "the  words")
-    assert said == Compiled("the words", (), (), (), (), ())
+    assert said == CompiledQuery("the words", (), (), (), (), ())
     assert said.query(RANKING) == RANKING
     assert said.choosing() is None
 
 
 def test_every_clause_has_its_place(index: Index) -> None:
-    said = compiled(index, 'one +two -three "a b" +"c d" -"e f" +(g) tag:X', [Filter("year", "1990")])
+    said = compiled(index, 'one +two -three "a b" +"c d" -"e f" +(g) tag:X', [FieldFilter("year", "1990")])
     assert said.words == "one two"
     assert said.query(RANKING) == {
         "bool": {
@@ -164,12 +172,12 @@ def test_filters_of_one_field_are_alternatives_and_those_of_several_all_hold(ind
 
 
 def test_a_filter_does_not_score(index: Index) -> None:
-    def score(*filters: Filter) -> float:
+    def score(*filters: FieldFilter) -> float:
         query = compiled(index, "ring", filters).query(RANKING | {"match": {"text": "ring"}})
         (hits,) = index.search([{"query": query, "size": 1, "sort": ORDER, "_source": False}])
         return hits[0].score
 
-    assert score(Filter("tag", "Y")) == score() > 0
+    assert score(FieldFilter("tag", "Y")) == score() > 0
 
 
 @pytest.mark.parametrize(
@@ -213,7 +221,7 @@ def test_what_a_field_cant_hold_is_told_with_its_place(index: Index, typed: str,
 )
 def test_a_filter_that_makes_no_sense_is_refused(index: Index, field: str, value: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
-        compiled(index, "ring", [Filter(field, value)])
+        compiled(index, "ring", [FieldFilter(field, value)])
     assert not isinstance(caught.value, BrokenQuery)
 
 
@@ -222,7 +230,9 @@ def test_tasks_without_fields_have_no_filters(index: Index) -> None:
         "mappings": {"properties": {"id": {"type": "keyword"}, "text": {"type": "text"}}}
     }
     with pytest.raises(UsageError, match="no fields to filter by"):
-        Compiler(Fields.of(mapping, {}), Analyzed(index, mapping)).compiled(parsed(""), [Filter("tag", "X")])
+        QueryCompiler(SearchFields.of(mapping, {}), TextAnalyzer(index, mapping)).compiled(
+            parsed(""), [FieldFilter("tag", "X")]
+        )
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 from searchapp import tasks
 from searchapp.lucene.index.index_settings import NOT_INDEXED
-from searchapp.ranking.query_language import Fields, Kind
+from searchapp.ranking.query_language import FieldKind, SearchFields
 
 MAPPING: dict[str, Any] = {
     "settings": {"analysis": {"analyzer": {"default": {}, "own": {}, "asked": {}}}},
@@ -31,22 +31,22 @@ MAPPING: dict[str, Any] = {
 
 
 def test_each_field_has_a_kind_by_its_full_name() -> None:
-    assert dict(Fields.of(MAPPING, {}).kinds) == {
-        "id": Kind.value,
-        "text": Kind.text,
-        "text.short": Kind.text,
-        "text.raw": Kind.value,
-        "title": Kind.text,
-        "a.b": Kind.text,
-        "answer.label": Kind.value,
-        "year": Kind.integer,
-        "ratio": Kind.number,
+    assert dict(SearchFields.of(MAPPING, {}).kinds) == {
+        "id": FieldKind.value,
+        "text": FieldKind.text,
+        "text.short": FieldKind.text,
+        "text.raw": FieldKind.value,
+        "title": FieldKind.text,
+        "a.b": FieldKind.text,
+        "answer.label": FieldKind.value,
+        "year": FieldKind.integer,
+        "ratio": FieldKind.number,
     }
 
 
 def test_words_are_looked_for_in_the_texts_that_the_recipe_matches() -> None:
     def searched(query: dict[str, Any]) -> tuple[str, ...]:
-        return Fields.of(MAPPING, query).searched
+        return SearchFields.of(MAPPING, query).searched
 
     assert searched({}) == ("text", "title", "a.b")
     assert searched({"match": {"text.short": "x"}}) == ("text",)
@@ -59,7 +59,7 @@ def test_words_are_looked_for_in_the_texts_that_the_recipe_matches() -> None:
 
 
 def test_each_text_has_what_analyzes_queries_in_it() -> None:
-    assert dict(Fields.of(MAPPING, {}).analyzers) == {
+    assert dict(SearchFields.of(MAPPING, {}).analyzers) == {
         "text": "asked",
         "text.short": "own",
         "title": "default",
@@ -68,12 +68,12 @@ def test_each_text_has_what_analyzes_queries_in_it() -> None:
 
 
 def test_documents_are_filtered_by_whole_fields_that_are_no_text() -> None:
-    fields = Fields.of(MAPPING, {})
+    fields = SearchFields.of(MAPPING, {})
     assert fields.filters == ("answer.label", "year", "ratio")
     assert fields.facets == ("answer.label",)
 
 
 def test_checkthat_has_values_and_a_number() -> None:
-    fields = Fields.of(tasks.load("checkthat").index_mapping(), {})
+    fields = SearchFields.of(tasks.load("checkthat").index_mapping(), {})
     assert fields.filters == ("debate", "part", "line", "speaker")
     assert fields.facets == ("debate", "part", "speaker")

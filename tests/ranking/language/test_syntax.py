@@ -12,13 +12,13 @@ from searchapp.ranking.query_language import (
     MOST_SIGNS,
     Atom,
     BrokenQuery,
-    Clause,
-    Group,
-    InField,
+    FieldQuery,
     Occur,
-    Phrase,
-    Prefix,
-    Word,
+    QueryClause,
+    QueryGroup,
+    QueryPhrase,
+    QueryPrefix,
+    QueryWord,
     parsed,
     without_signs,
 )
@@ -44,24 +44,24 @@ PIECES = st.sampled_from(
 TYPED = st.one_of(st.text(), st.lists(PIECES, max_size=30).map("".join))
 
 
-def may(atom: Atom) -> Clause:
-    return Clause(Occur.may, atom)
+def may(atom: Atom) -> QueryClause:
+    return QueryClause(Occur.may, atom)
 
 
-def must(atom: Atom) -> Clause:
-    return Clause(Occur.must, atom)
+def must(atom: Atom) -> QueryClause:
+    return QueryClause(Occur.must, atom)
 
 
-def must_not(atom: Atom) -> Clause:
-    return Clause(Occur.must_not, atom)
+def must_not(atom: Atom) -> QueryClause:
+    return QueryClause(Occur.must_not, atom)
 
 
-def words(*texts: str) -> list[Clause]:
-    return [may(Word(text)) for text in texts]
+def words(*texts: str) -> list[QueryClause]:
+    return [may(QueryWord(text)) for text in texts]
 
 
-def group(*clauses: Clause) -> Group:
-    return Group(clauses)
+def group(*clauses: QueryClause) -> QueryGroup:
+    return QueryGroup(clauses)
 
 
 @pytest.mark.parametrize(
@@ -70,19 +70,22 @@ def group(*clauses: Clause) -> Group:
         ("", []),
         (" \t\n", []),
         ("normal  subgroup", words("normal", "subgroup")),
-        ("+ring -field", [must(Word("ring")), must_not(Word("field"))]),
-        ('"prime ideal"', [may(Phrase("prime ideal"))]),
-        ('+"prime ideal" -"a b"', [must(Phrase("prime ideal")), must_not(Phrase("a b"))]),
-        ('"a"b(c)d', [may(Phrase("a")), *words("b(c)d")]),
-        ("algebr*", [may(Prefix("algebr"))]),
-        ("-algebr*", [must_not(Prefix("algebr"))]),
-        ("speaker:HOLT", [may(InField("speaker", Word("HOLT"), 8))]),
-        ('+speaker:"A B"', [must(InField("speaker", Phrase("A B"), 9))]),
-        ("line:-5", [may(InField("line", Word("-5"), 5))]),
-        ("text.names:a*", [may(InField("text.names", Prefix("a"), 11))]),
-        ("speaker:(A -B)", [may(InField("speaker", group(may(Word("A")), must_not(Word("B"))), 8))]),
+        ("+ring -field", [must(QueryWord("ring")), must_not(QueryWord("field"))]),
+        ('"prime ideal"', [may(QueryPhrase("prime ideal"))]),
+        ('+"prime ideal" -"a b"', [must(QueryPhrase("prime ideal")), must_not(QueryPhrase("a b"))]),
+        ('"a"b(c)d', [may(QueryPhrase("a")), *words("b(c)d")]),
+        ("algebr*", [may(QueryPrefix("algebr"))]),
+        ("-algebr*", [must_not(QueryPrefix("algebr"))]),
+        ("speaker:HOLT", [may(FieldQuery("speaker", QueryWord("HOLT"), 8))]),
+        ('+speaker:"A B"', [must(FieldQuery("speaker", QueryPhrase("A B"), 9))]),
+        ("line:-5", [may(FieldQuery("line", QueryWord("-5"), 5))]),
+        ("text.names:a*", [may(FieldQuery("text.names", QueryPrefix("a"), 11))]),
+        (
+            "speaker:(A -B)",
+            [may(FieldQuery("speaker", group(may(QueryWord("A")), must_not(QueryWord("B"))), 8))],
+        ),
         ("+(a b)", [must(group(*words("a", "b")))]),
-        ("-(+a -b)", [must_not(group(must(Word("a")), must_not(Word("b"))))]),
+        ("-(+a -b)", [must_not(group(must(QueryWord("a")), must_not(QueryWord("b"))))]),
         ("((a)b)", [may(group(may(group(*words("a"))), *words("b")))]),
         ("()", [may(group())]),
         # where a sign can mean nothing else
@@ -95,18 +98,18 @@ def group(*clauses: Clause) -> Group:
         ("(f(x) y)", [may(group(*words("f(x)", "y")))]),
         ("(-)", [may(group(*words("-")))]),
         ('don\'t 5" a"b"', words("don't", '5"', 'a"b"')),
-        ("a*b * ** $* -*", [*words("a*b", "*", "**", "$*"), must_not(Word("*"))]),
+        ("a*b * ** $* -*", [*words("a*b", "*", "**", "$*"), must_not(QueryWord("*"))]),
         ("speaker: A", words("speaker:", "A")),
         ("a:b Speaker:A xspeaker:A", words("a:b", "Speaker:A", "xspeaker:A")),
         ("(speaker:)", [may(group(*words("speaker:")))]),
         # formulae
-        ("$x -y$ -z", [*words("$x -y$"), must_not(Word("z"))]),
-        ("-$x (y$", [must_not(Word("$x (y$"))]),
+        ("$x -y$ -z", [*words("$x -y$"), must_not(QueryWord("z"))]),
+        ("-$x (y$", [must_not(QueryWord("$x (y$"))]),
         ("($a) b$ c)", [may(group(*words("$a) b$", "c")))]),
         ("$$ x -y $$", words("$$ x -y $$")),
         ("f$x y$g", words("f$x y$g")),
-        ("$5 -tax $6", [*words("$5"), must_not(Word("tax")), *words("$6")]),
-        ("$ -x$", [*words("$"), must_not(Word("x$"))]),
+        ("$5 -tax $6", [*words("$5"), must_not(QueryWord("tax")), *words("$6")]),
+        ("$ -x$", [*words("$"), must_not(QueryWord("x$"))]),
         (r"\$x y\$", words(r"\$x", r"y\$")),
         (r"$a\$ b$", words(r"$a\$ b$")),
         ("$a", words("$a")),
@@ -117,16 +120,16 @@ def group(*clauses: Clause) -> Group:
         (r"\"a b\"", words('"a', r"b\"")),
         (r"\speaker:A \a:b", words("speaker:A", r"\a:b")),
         (r"ring\* \*", words("ring*", "*")),
-        (r'"a \" b" "\\"', [may(Phrase('a " b')), may(Phrase("\\\\"))]),
+        (r'"a \" b" "\\"', [may(QueryPhrase('a " b')), may(QueryPhrase("\\\\"))]),
         (r"\frac \\ \\-x \ ", words(r"\frac", "\\\\", r"\\-x", "\\")),
         (
             "speaker:\\-x speaker:x\\*",
-            [may(InField("speaker", Word("-x"), 8)), may(InField("speaker", Word("x*"), 20))],
+            [may(FieldQuery("speaker", QueryWord("-x"), 8)), may(FieldQuery("speaker", QueryWord("x*"), 20))],
         ),
     ],
 )
-def test_a_text_is_read(typed: str, clauses: list[Clause]) -> None:
-    assert parsed(typed, FIELDS) == Group(tuple(clauses))
+def test_a_text_is_read(typed: str, clauses: list[QueryClause]) -> None:
+    assert parsed(typed, FIELDS) == QueryGroup(tuple(clauses))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +190,7 @@ def test_a_text_is_read_or_broken_at_one_of_its_characters(typed: str) -> None:
 def test_words_alone_are_what_was_typed(typed: list[str]) -> None:
     typed = [word for word in typed if not word.endswith("*")]
     assert [clause.atom for clause in parsed("  ".join(typed), FIELDS).clauses] == [
-        Word(word) for word in typed
+        QueryWord(word) for word in typed
     ]
 
 
@@ -199,11 +202,13 @@ def test_any_word_can_be_typed_with_backslashes(text: str) -> None:
         if escaped.endswith("*"):
             escaped = escaped[:-1] + "\\*"
         if word[0] != "\\" and not word.endswith("\\*"):
-            assert parsed(escaped, FIELDS).clauses == (may(Word(word)),)
+            assert parsed(escaped, FIELDS).clauses == (may(QueryWord(word)),)
 
 
 def test_a_query_without_signs_lets_every_clause_be_missing() -> None:
     query = parsed('+a -b "c d" +(e -f) -(g)', FIELDS)
     assert without_signs(query) == group(
-        may(Word("a")), may(Phrase("c d")), may(group(may(Word("e")), must_not(Word("f"))))
+        may(QueryWord("a")),
+        may(QueryPhrase("c d")),
+        may(group(may(QueryWord("e")), must_not(QueryWord("f")))),
     )

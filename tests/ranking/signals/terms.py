@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from searchapp.model import Document, Example, Topic
-from searchapp.ranking.signals.base import Asked, Inputs, Scale, Scorer, Signal
+from searchapp.ranking.signals.base import Inputs, Scale, Signal, SignalRequest, SignalScorer
 from searchapp.ranking.signals.terms import TermSpace
 
 DOCUMENTS = [
@@ -23,7 +23,9 @@ def space() -> TermSpace:
     return TermSpace(DOCUMENTS, SOLVED, str.split)
 
 
-def prepared(signal: Signal, found: TermSpace | None = None, *, topics_are_documents: bool = False) -> Scorer:
+def prepared(
+    signal: Signal, found: TermSpace | None = None, *, topics_are_documents: bool = False
+) -> SignalScorer:
     """A signal that is ready to rank in the space."""
     held = found or space()
     return signal.prepare(
@@ -31,5 +33,5 @@ def prepared(signal: Signal, found: TermSpace | None = None, *, topics_are_docum
     )
 
 
-def asked(*topics: Topic, scale: Scale = Scale.scores, depth: int = 10) -> Asked:
-    return Asked(topics, depth, scale)
+def asked(*topics: Topic, scale: Scale = Scale.scores, depth: int = 10) -> SignalRequest:
+    return SignalRequest(topics, depth, scale)

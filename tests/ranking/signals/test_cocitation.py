@@ -6,7 +6,7 @@ import pytest
 
 from searchapp.model import Hit, Hits, Topic
 from searchapp.progress import no_progress
-from searchapp.ranking.signals.base import Asked, Inputs, Scale, Scorer, Solved
+from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest, SignalScorer, SolvedTopics
 from searchapp.ranking.signals.cocitation import Cocitation
 
 GOLD = {
@@ -18,16 +18,16 @@ GOLD = {
 LEADING = Hits.of(Hit("group", 4.0), Hit("ring", 2.0), Hit("coset", 1.0))
 
 
-def scorer(top: int = 2, damping: float = 1.0) -> Scorer:
-    inputs = Inputs(None, examples=lambda: Solved(None, GOLD))  # type: ignore[arg-type]
+def scorer(top: int = 2, damping: float = 1.0) -> SignalScorer:
+    inputs = Inputs(None, examples=lambda: SolvedTopics(None, GOLD))  # type: ignore[arg-type]
     return Cocitation("c", top=top, damping=damping).prepare(inputs)
 
 
-def asked(topic: str = "new", hits: Hits = LEADING, scale: Scale = Scale.scores) -> Asked:
-    return Asked([Topic(topic, "x")], 10, scale, [hits])
+def asked(topic: str = "new", hits: Hits = LEADING, scale: Scale = Scale.scores) -> SignalRequest:
+    return SignalRequest([Topic(topic, "x")], 10, scale, [hits])
 
 
-def scores(of: Scorer, asked: Asked) -> dict[str, float]:
+def scores(of: SignalScorer, asked: SignalRequest) -> dict[str, float]:
     (answer,) = of.answers(asked, no_progress)
     return dict(answer)
 

@@ -9,13 +9,13 @@ import pytest
 from searchapp.errors import DataError, QueryRefused, UsageError
 from searchapp.model import Document, Hits, Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Scale, Vote
+from searchapp.ranking.signals.base import Answer, GradedDocuments, Inputs, Scale, SignalRequest, Vote
 from searchapp.ranking.signals.labelled import Labelled, share
 
 QUERY = recipes.load("checkthat", "neighbours").signals[1].queries[0]
 
 
-def inputs(labels: Labels) -> Inputs:
+def inputs(labels: GradedDocuments) -> Inputs:
     index: Any = Neighbours(Hits())
     return Inputs(index, labels=lambda: labels)
 
@@ -33,7 +33,7 @@ def weighed(scores: dict[str, float], power: float, position: float = 0.0) -> li
     )
     places = {"own": 1, "last": 4, **{name: int(name) for name in scores}}
     documents = {name: Document(name, "", {"debate": "d", "line": place}) for name, place in places.items()}
-    labels = Labels(documents, {})
+    labels = GradedDocuments(documents, {})
     scorer: Any = signal.prepare(inputs(labels))
     weighed: list[tuple[str, float]] = scorer._weighed("own", Hits(list(scores), list(scores.values())))
     return weighed
@@ -56,7 +56,7 @@ def test_documents_at_another_position_weigh_less() -> None:
 
 def test_positions_need_numbers() -> None:
     signal = Labelled("l", query=QUERY, k=200, power=1.0, position=1.0, within="debate", place="line")
-    labels = Labels({"d:1": Document("d:1", "", {"debate": "d", "line": "first"})}, {})
+    labels = GradedDocuments({"d:1": Document("d:1", "", {"debate": "d", "line": "first"})}, {})
     with pytest.raises(DataError, match="document d:1 has no number in line: correct the recipe"):
         signal.prepare(inputs(labels))
 
@@ -67,7 +67,7 @@ def test_without_neighbours_the_share_is_0() -> None:
 
 
 def test_no_topic_is_ranked_by_its_own_gold() -> None:
-    labels = Labels({}, {"one": {"one:1": 1.0}, "two": {"two:1": 2.0}})
+    labels = GradedDocuments({}, {"one": {"one:1": 1.0}, "two": {"two:1": 2.0}})
     assert labels.without(Topic("one", "")) == {"two:1": 2.0}
     assert labels.without(Topic("three", "")) == {"one:1": 1.0, "two:1": 2.0}
 
@@ -92,9 +92,9 @@ def asked(index: Any, texts: list[str]) -> list[Answer]:
     direct = Hits(list(documents), [float(-n) for n in range(len(documents))])
     recipe = recipes.load("checkthat", "neighbours")
     topic = Topic("d", "", {"debate": "d"})
-    labels = Labels(documents, {})
+    labels = GradedDocuments(documents, {})
     scorer = recipe.signals[1].prepare(Inputs(index, labels=lambda: labels))
-    return list(scorer.answers(Asked([topic], 10, Scale.shares, [direct]), lambda _done: None))
+    return list(scorer.answers(SignalRequest([topic], 10, Scale.shares, [direct]), lambda _done: None))
 
 
 def test_every_retrieved_document_asks_with_its_own_text() -> None:
@@ -108,11 +108,11 @@ def test_every_retrieved_document_asks_with_its_own_text() -> None:
 def test_only_so_many_candidates_ask() -> None:
     index = Neighbours(Hits(["x"], [1.0]))
     documents = {name: Document(name, name, {"speaker": "A"}) for name in ("first", "second", "third")}
-    labels = Labels(documents, {"e": {"x": 1.0}})
+    labels = GradedDocuments(documents, {"e": {"x": 1.0}})
     signal = Labelled("l", query=QUERY, k=200, power=1.0, candidates=2)
     scorer = signal.prepare(Inputs(index, labels=lambda: labels))  # type: ignore[arg-type]
     candidates = Hits(list(documents), [3.0, 2.0, 1.0])
-    asks = Asked([Topic("d", "", {"debate": "d"})], 10, Scale.shares, [candidates])
+    asks = SignalRequest([Topic("d", "", {"debate": "d"})], 10, Scale.shares, [candidates])
     assert list(scorer.answers(asks, lambda _done: None)) == [{"first": 1.0, "second": 1.0}]
     assert len(index.bodies) == 2
     assert scorer.explain(asks, "second") is not None and scorer.votes(asks, "second")
@@ -143,10 +143,10 @@ def test_parameters_can_be_set_and_are_recorded() -> None:
 
 def test_a_share_is_explained_by_the_graded_documents() -> None:
     index = Neighbours(Hits(["two:1", "two:2"], [2.0, 1.0]))
-    labels = Labels({"d:1": Document("d:1", "x", {"speaker": "A"})}, {"two": {"two:1": 1.0}})
+    labels = GradedDocuments({"d:1": Document("d:1", "x", {"speaker": "A"})}, {"two": {"two:1": 1.0}})
     recipe = recipes.load("checkthat", "neighbours", {"power": 1})
     scorer = recipe.signals[1].prepare(Inputs(index, labels=lambda: labels))  # type: ignore[arg-type]
-    asked = Asked([Topic("d", "", {"debate": "d"})], 10, Scale.shares)
+    asked = SignalRequest([Topic("d", "", {"debate": "d"})], 10, Scale.shares)
     explained = scorer.explain(asked, "d:1")
     assert explained is not None and explained.value == pytest.approx(2 / 3)
     assert [part.description for part in explained.details] == ["grade of two:1, which has the score 2"]

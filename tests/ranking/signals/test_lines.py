@@ -12,8 +12,8 @@ import pytest
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Hits, Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.learning import Stored
-from searchapp.ranking.signals.base import Asked, Inputs, Scale, Scorer
+from searchapp.ranking.learning import StoredModel
+from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest, SignalScorer
 from searchapp.ranking.signals.lines import Lines
 from tests.ranking.signals.test_labelled import Neighbours
 
@@ -57,25 +57,25 @@ class Trainer:
         self.sees_all = sees_all
         self.asked: list[str] = []
 
-    def model(self, signal: Lines, ranked: str) -> Stored:
+    def model(self, signal: Lines, ranked: str) -> StoredModel:
         self.asked.append(ranked)
         seen = [one for one in self.examples if self.sees_all or one.topic.id != ranked]
         header, arrays = signal.train(seen, DOCUMENTS, 1)
-        return Stored.of({"topics": [one.topic.id for one in seen], **header}, arrays)
+        return StoredModel.of({"topics": [one.topic.id for one in seen], **header}, arrays)
 
 
 def scorer(
     signal: Lines = SIGNAL, trainer: Trainer | None = None, documents: Sequence[Document] = DOCUMENTS
-) -> Scorer:
+) -> SignalScorer:
     model = (trainer or Trainer()).model
     return signal.prepare(Inputs(Neighbours(Hits()), documents=lambda: documents, model=model))  # type: ignore[arg-type]
 
 
-def asked(*names: str) -> Asked:
-    return Asked([topic(name) for name in names], 10, Scale.shares)
+def asked(*names: str) -> SignalRequest:
+    return SignalRequest([topic(name) for name in names], 10, Scale.shares)
 
 
-def scores(one: Scorer, *names: str) -> list[dict[str, float]]:
+def scores(one: SignalScorer, *names: str) -> list[dict[str, float]]:
     return [dict(answer) for answer in one.answers(asked(*names), lambda _done: None)]
 
 
@@ -124,9 +124,9 @@ def test_reactions_are_ranked_last_and_count_neither_as_neighbours_nor_in_traini
         return [*documents, *applause]
 
     class Listening(Trainer):
-        def model(self, signal: Lines, ranked: str) -> Stored:
+        def model(self, signal: Lines, ranked: str) -> StoredModel:
             header, arrays = signal.train(self.examples, with_reactions(DOCUMENTS), 1)
-            return Stored.of({"topics": [], **header}, arrays)
+            return StoredModel.of({"topics": [], **header}, arrays)
 
     signal = replace(SIGNAL, around=0.25, reactions="SYSTEM")
     (plain,) = scores(scorer(replace(SIGNAL, around=0.25)), "d")
@@ -151,7 +151,9 @@ def test_an_explanation_adds_up_to_the_score() -> None:
 
 
 def test_a_topic_without_lines_has_no_answers() -> None:
-    assert list(scorer().answers(Asked([Topic("", "taxes")], 10, Scale.shares), lambda _done: None)) == [{}]
+    assert list(
+        scorer().answers(SignalRequest([Topic("", "taxes")], 10, Scale.shares), lambda _done: None)
+    ) == [{}]
 
 
 def test_places_may_be_written_as_text() -> None:

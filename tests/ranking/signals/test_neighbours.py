@@ -9,7 +9,7 @@ from searchapp.errors import QueryRefused
 from searchapp.model import Hit, Hits, Topic
 from searchapp.progress import Advance
 from searchapp.ranking.recipes import load
-from searchapp.ranking.signals.base import Asked, Inputs, Scale, Solved
+from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest, SolvedTopics
 from searchapp.ranking.signals.neighbours import votes
 
 GOLD = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"b": 1.0}, "q3": {"c": 2.0}}
@@ -59,10 +59,10 @@ def test_a_vote_is_explained_by_the_topics_that_gave_it() -> None:
         load("nlps", "neighbours", {"power": 1})
         .signals[1]
         .prepare(
-            Inputs(Index(), examples=lambda: Solved(Index(), GOLD))  # type: ignore[arg-type]
+            Inputs(Index(), examples=lambda: SolvedTopics(Index(), GOLD))  # type: ignore[arg-type]
         )
     )
-    asked = Asked([Topic("q3", "x")], 10, Scale.scores)
+    asked = SignalRequest([Topic("q3", "x")], 10, Scale.scores)
     explained = scorer.explain(asked, "b")
     assert explained is not None
     assert (explained.value, [part.value for part in explained.details]) == (6.0, [1.0, 0.5])
@@ -78,8 +78,8 @@ def test_a_refused_query_names_the_topic() -> None:
         load("nlps", "neighbours")
         .signals[1]
         .prepare(
-            Inputs(Index(), examples=lambda: Solved(Index(), GOLD))  # type: ignore[arg-type]
+            Inputs(Index(), examples=lambda: SolvedTopics(Index(), GOLD))  # type: ignore[arg-type]
         )
     )
     with pytest.raises(QueryRefused, match="topic 7: no"):
-        list(scorer.answers(Asked([Topic("7", "refused")], 10, Scale.shares), lambda _done: None))
+        list(scorer.answers(SignalRequest([Topic("7", "refused")], 10, Scale.shares), lambda _done: None))

@@ -4,18 +4,18 @@ import pytest
 
 from searchapp.model import Topic
 from searchapp.progress import no_progress
-from searchapp.ranking.signals.base import Asked, Inputs, Scale, Scorer, Solved
+from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest, SignalScorer, SolvedTopics
 from searchapp.ranking.signals.popular import Popular
 
 GOLD = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 2.0, "c": 0.0}}
 
 
-def scorer() -> Scorer:
-    return Popular("p", 1.0).prepare(Inputs(None, examples=lambda: Solved(None, GOLD)))  # type: ignore[arg-type]
+def scorer() -> SignalScorer:
+    return Popular("p", 1.0).prepare(Inputs(None, examples=lambda: SolvedTopics(None, GOLD)))  # type: ignore[arg-type]
 
 
-def asked(topic: str, scale: Scale = Scale.scores) -> Asked:
-    return Asked([Topic(topic, "x")], 10, scale)
+def asked(topic: str, scale: Scale = Scale.scores) -> SignalRequest:
+    return SignalRequest([Topic(topic, "x")], 10, scale)
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.base import Found
+from searchapp.engines.base import SearchHit
 from searchapp.errors import DataError
 from searchapp.model import Counts, Explanation, Hit, Hits, Topic
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking import recipes
 from searchapp.ranking.ranker import Ranker
-from searchapp.ranking.signals.base import Asked, Inputs, Scale
+from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest
 from searchapp.resources import RecipeBook, recipe_book
 
 HITS = Hits.of(Hit("a", 2.0), Hit("b", 1.0))
@@ -35,8 +35,8 @@ class Index:
             self.asked.append(body)
             yield HITS
 
-    def find(self, body: Any) -> list[Found]:
-        return [Found(HITS[0], {}, {}, Explanation(2.0, "exists"))]
+    def find(self, body: Any) -> list[SearchHit]:
+        return [SearchHit(HITS[0], {}, {}, Explanation(2.0, "exists"))]
 
 
 def recipe(template: dict[str, Any], **options: Any) -> Any:
@@ -62,7 +62,7 @@ def test_it_is_asked_once_for_all_topics_and_for_all_that_match() -> None:
 
 def test_it_is_explained_by_the_query() -> None:
     scorer = recipe(EXISTS).signals[0].prepare(Inputs(Index()))  # type: ignore[arg-type]
-    found = scorer.explain(Asked([Topic("1", "one")], 10, Scale.scores), "a")
+    found = scorer.explain(SignalRequest([Topic("1", "one")], 10, Scale.scores), "a")
     assert found is not None and (found.value, found.details[0].description) == (2.0, "exists")
 
 

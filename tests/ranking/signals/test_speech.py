@@ -7,30 +7,30 @@ import math
 import pytest
 
 from searchapp.errors import DataError
-from searchapp.ranking.signals.lines import MEASURES, LineModel, Spoken, seen_of
+from searchapp.ranking.signals.lines import MEASURES, LineModel, TranscriptLine, line_features
 
 SPEECH = [
-    Spoken("ANN", "Taxes rose by 40 percent in 2016, and we paid $3 million more."),
-    Spoken("ANN", "Thank you!"),
-    Spoken("BOB", "Will you let New York City pay?"),
-    Spoken("ANN", "You didn’t ask Senator Kane."),
+    TranscriptLine("ANN", "Taxes rose by 40 percent in 2016, and we paid $3 million more."),
+    TranscriptLine("ANN", "Thank you!"),
+    TranscriptLine("BOB", "Will you let New York City pay?"),
+    TranscriptLine("ANN", "You didn’t ask Senator Kane."),
 ] * 3
 WANTED = [True, False, False, False] * 3
 
 
 def measured(text: str, speaker: str = "ANN") -> dict[str, float]:
-    (line,) = seen_of([Spoken(speaker, text)])
+    (line,) = line_features([TranscriptLine(speaker, text)])
     return dict(zip(MEASURES, line.measures, strict=True))
 
 
 def fitted(seed: int = 1) -> LineModel:
     return LineModel.fitted(
-        seen_of(SPEECH), WANTED, [1.0] * len(WANTED), cost=1.0, fewest=2, measures=0.1, seed=seed
+        line_features(SPEECH), WANTED, [1.0] * len(WANTED), cost=1.0, fewest=2, measures=0.1, seed=seed
     )
 
 
 def test_numbers_are_one_word_and_pairs_are_words_too() -> None:
-    (line,) = seen_of([Spoken("", "He’s paid $1,200.50, and 30% of 5.")])
+    (line,) = line_features([TranscriptLine("", "He’s paid $1,200.50, and 30% of 5.")])
     assert line.words["0"] == 3 and line.words["% of"] == 1
     assert {"he's", "he's paid", "paid 0", "0 and"} <= line.words.keys()
 
@@ -49,18 +49,18 @@ def test_what_is_measured_of_a_line() -> None:
 
 
 def test_place_and_speaker_are_measured_in_the_transcript() -> None:
-    places = [dict(zip(MEASURES, line.measures, strict=True)) for line in seen_of(SPEECH[:4])]
+    places = [dict(zip(MEASURES, line.measures, strict=True)) for line in line_features(SPEECH[:4])]
     assert [one["position"] for one in places] == [0.25, 0.5, 0.75, 1.0]
     assert [one["change"] for one in places] == [1, 0, 1, 1]
 
 
 def test_nothing_to_see_is_seen() -> None:
-    assert seen_of([]) == []
+    assert line_features([]) == []
     assert measured("…")["length"] == 0 and measured("…")["capitals"] == 0
 
 
 def test_a_model_tells_lines_apart_and_its_parts_are_the_margin() -> None:
-    model, seen = fitted(), seen_of(SPEECH)
+    model, seen = fitted(), line_features(SPEECH)
     margins = model.margins(seen)
     assert min(margins[[0, 4, 8]]) > 0 > max(margins[[1, 2, 3]])
     for line, margin in zip(seen, margins, strict=True):
@@ -74,7 +74,7 @@ def test_a_model_tells_lines_apart_and_its_parts_are_the_margin() -> None:
 
 
 def test_lines_that_count_more_weigh_more() -> None:
-    seen, wanted = seen_of(SPEECH[:4]), [True, False, True, False]
+    seen, wanted = line_features(SPEECH[:4]), [True, False, True, False]
 
     def margins(counts: list[float]) -> list[float]:
         model = LineModel.fitted(seen, wanted, counts, cost=1.0, fewest=1, measures=0.1, seed=1)
@@ -85,7 +85,7 @@ def test_lines_that_count_more_weigh_more() -> None:
 
 
 def test_a_model_is_kept_as_it_is() -> None:
-    model, seen = fitted(), seen_of(SPEECH)
+    model, seen = fitted(), line_features(SPEECH)
     again = LineModel.read(model.header(), model.arrays())
     assert again.words == model.words and list(again.margins(seen)) == list(model.margins(seen))
     assert list(fitted(seed=2).margins(seen)) == list(model.margins(seen))

@@ -13,17 +13,17 @@ import pytest
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Hits, Topic
 from searchapp.progress import no_progress
-from searchapp.ranking.signals.base import Answer, Asked, Scale, Scorer, Signal
+from searchapp.ranking.signals.base import Answer, Scale, Signal, SignalRequest, SignalScorer
 from searchapp.ranking.signals.cosine import Cosine
 from searchapp.ranking.signals.expansion import Expansion
 from searchapp.ranking.signals.latent import Latent
-from searchapp.ranking.signals.power import Power
+from searchapp.ranking.signals.power import ExplanatoryPower
 from searchapp.ranking.signals.profiles import Profiles
 from searchapp.ranking.signals.terms import TermSpace, terms_of
 from tests.ranking.signals.terms import DOCUMENTS, SOLVED, asked, prepared, space
 
 COSINE = Cosine("cosine")
-POWER = Power("power", k=2, power=1.0)
+POWER = ExplanatoryPower("power", k=2, power=1.0)
 GREEDY = Expansion("expansion", documents=2)
 PROFILES = Profiles("profiles")
 LATENT = Latent("latent", k=2, power=1.0, dimensions=3, seed=1)
@@ -31,7 +31,7 @@ TOPIC = Topic("t", "why is ice water")
 LEADERS = Hits(["star", "ice"], [2.0, 1.0])
 
 
-def answer(scorer: Scorer, told: Asked) -> Answer:
+def answer(scorer: SignalScorer, told: SignalRequest) -> Answer:
     (found,) = scorer.answers(told, no_progress)
     return found
 
@@ -185,7 +185,10 @@ def test_what_is_explained_is_the_score_and_its_parts_come_to_it(signal: Signal)
     for document, score in scores.items():
         explained = scorer.explain(told, document)
         assert explained is not None and explained.value == pytest.approx(score, abs=1e-6)
-        if signal.kind not in (Power.kind, Latent.kind):  # whose votes are summed before they are scaled
+        if signal.kind not in (
+            ExplanatoryPower.kind,
+            Latent.kind,
+        ):  # whose votes are summed before they are scaled
             assert sum(part.value for part in explained.details) == pytest.approx(score, abs=1e-6)
     assert scorer.explain(told, "unknown") is None
 

@@ -11,8 +11,8 @@ import pytest
 
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Topic
-from searchapp.ranking.learning import Stored
-from searchapp.ranking.signals.base import Asked, Scale, Trained
+from searchapp.ranking.learning import StoredModel
+from searchapp.ranking.signals.base import Scale, SignalRequest, Trained
 from searchapp.ranking.signals.multiclass import MultiClass, softmax
 from searchapp.ranking.signals.multilabel import MultiLabel, logistic
 
@@ -44,13 +44,13 @@ MULTICLASS = MultiClass(
 MULTILABEL = MultiLabel("m", 1.0, cost=1.0, fewest=2, seed=1, steepness=3.0)
 
 
-def stored(signal: Trained, examples: Sequence[Example] = EXAMPLES, workers: int = 1) -> Stored:
+def stored(signal: Trained, examples: Sequence[Example] = EXAMPLES, workers: int = 1) -> StoredModel:
     header, arrays = signal.train(examples, DOCUMENTS, workers)
-    return Stored.of({"topics": [one.topic.id for one in examples], **header}, arrays)
+    return StoredModel.of({"topics": [one.topic.id for one in examples], **header}, arrays)
 
 
-def asked(text: str, id_: str = "") -> Asked:
-    return Asked([Topic(id_, text)], 10, Scale.shares)
+def asked(text: str, id_: str = "") -> SignalRequest:
+    return SignalRequest([Topic(id_, text)], 10, Scale.shares)
 
 
 def scores(signal: Trained, text: str, examples: Sequence[Example] = EXAMPLES) -> dict[str, float]:

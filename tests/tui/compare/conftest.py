@@ -19,7 +19,7 @@ from searchapp.config.settings import Settings
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging.events import Event
 from searchapp.judging.log import JudgmentLog
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.tasks.base import Grades
 from searchapp.tui.compare.screen import CompareApp, CompareScreen, compare_screen
 from tests.cli.conftest import EMBEDDED, run_command
@@ -87,7 +87,7 @@ class Compared:
             self._opened,
             request or self.request(recipes, **asked),
             settings,
-            Silent(),
+            SilentProgress(),
             self.warned.append,
             self.judged,
             follows=follows,

@@ -17,7 +17,7 @@ from searchapp.app import overview, runs
 from searchapp.app.evaluate import GoldSource, evaluate
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.engines.base import State
+from searchapp.engines.base import VersionState
 from searchapp.judging.log import JudgmentLog
 from searchapp.lucene.index.writer import IndexWriter
 from searchapp.model import Hits, Ranking, Run
@@ -147,12 +147,12 @@ def larger_sample(folder: Path) -> Path:
 def index_here(at_home: AtHome) -> None:
     """Index the sample in the home folder itself."""
     from searchapp.app.index import index_task
-    from searchapp.progress import Silent
+    from searchapp.progress import SilentProgress
     from searchapp.tasks import load
 
     task = load("nlps")
     with closing(open_engine(Settings(home=at_home.home))) as engine:
-        index_task(task, engine, task.collection(SAMPLES / "nlps"), Silent())
+        index_task(task, engine, task.collection(SAMPLES / "nlps"), SilentProgress())
 
 
 def test_what_is_stopped_leaves_the_old_index_and_nothing_else(
@@ -177,7 +177,9 @@ def test_what_is_stopped_leaves_the_old_index_and_nothing_else(
     at_home.drive(steps)
     with closing(open_engine(Settings(home=at_home.home))) as engine:
         (version,) = engine.stored()
-        assert version.state is State.serves and version.info is not None and version.info.documents == 70
+        assert (
+            version.state is VersionState.serves and version.info is not None and version.info.documents == 70
+        )
     assert not list(at_home.home.rglob("*.tmp"))
     assert not (at_home.home / "folders.json").exists()
 

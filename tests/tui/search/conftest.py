@@ -17,15 +17,15 @@ from textual.pilot import Pilot
 from searchapp.app.search import Searcher
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.engines.base import NO_TERMS, Found, Terms
+from searchapp.engines.base import NO_TERMS, SearchHit, Terms
 from searchapp.engines.embedded import EmbeddedIndex
 from searchapp.errors import EngineUnreachable
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
 from searchapp.model import Counts
-from searchapp.progress import Progress, Silent
-from searchapp.ranking.query_language import Filter
+from searchapp.progress import Progress, SilentProgress
+from searchapp.ranking.query_language import FieldFilter
 from searchapp.tasks import load
 from searchapp.tui.search import actions
 from searchapp.tui.search.actions import KEY_ACTIONS
@@ -47,11 +47,11 @@ class FickleIndex:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._index, name)
 
-    def find(self, body: dict[str, Any], terms: Terms = NO_TERMS) -> list[Found]:
+    def find(self, body: dict[str, Any], terms: Terms = NO_TERMS) -> list[SearchHit]:
         self._ask()
         return self._index.find(body, terms)
 
-    def page(self, body: dict[str, Any], terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
+    def page(self, body: dict[str, Any], terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
         self._ask()
         return self._index.page(body, terms)
 
@@ -82,7 +82,7 @@ class SearchingOn:
         task: str = "nlps",
         text: str = "",
         recipe: str | None = None,
-        filters: tuple[Filter, ...] = (),
+        filters: tuple[FieldFilter, ...] = (),
         *,
         restore: bool = False,
     ) -> SearchApp:
@@ -93,7 +93,7 @@ class SearchingOn:
         def searcher(progress: Progress) -> Searcher:
             return Searcher.open(loaded, engine, progress, self._prepared.home, SAMPLES / task)
 
-        first = searcher(Silent())
+        first = searcher(SilentProgress())
         self.index = FickleIndex(first.index)  # type: ignore[arg-type]
         first.index = self.index  # type: ignore[assignment]
         opened = Opened(

@@ -14,7 +14,7 @@ from searchapp.app.search import Searcher, SearchRequest
 from searchapp.config.settings import SERVER, Settings
 from searchapp.engines import open_engine
 from searchapp.judging.session import Session
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 from searchapp.tui.search import actions
 from searchapp.tui.search.requests import PAGE, Sought
@@ -40,7 +40,7 @@ class OnServer:
         """Build the index anew, past the proxy."""
         with closing(open_engine(self.direct)) as engine:
             collection = self.task.collection(SAMPLES / "nlps")
-            index_task(self.task, engine, collection, Silent(), rebuild=True)
+            index_task(self.task, engine, collection, SilentProgress(), rebuild=True)
 
     def app(self, **given: Any) -> SearchApp:
         engine = self._opened.enter_context(closing(open_engine(self.settings)))
@@ -52,12 +52,14 @@ class OnServer:
             raise AssertionError("nobody judges here")
 
         sought = Sought(given.get("text", ""), given.get("recipe"))
-        opened = Opened(searcher(Silent()), searcher, self.home, ("searchapp", "search"), sought, session)
+        opened = Opened(
+            searcher(SilentProgress()), searcher, self.home, ("searchapp", "search"), sought, session
+        )
         return SearchApp(opened, actions.load(self.home, self.task.info.grades))
 
     def expected(self, text: str) -> list[str]:
         with closing(open_engine(self.direct)) as engine:
-            searcher = Searcher.open(self.task, engine, Silent(), self.home)
+            searcher = Searcher.open(self.task, engine, SilentProgress(), self.home)
             return [one.hit.document_id for one in searcher.search(SearchRequest(text, size=PAGE))]
 
     def close(self) -> None:

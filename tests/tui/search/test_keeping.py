@@ -18,7 +18,7 @@ from searchapp.app.saved_searches import (
     keep_position,
     last_position,
 )
-from searchapp.ranking.query_language import Filter
+from searchapp.ranking.query_language import FieldFilter
 from searchapp.tui.kit import background
 from searchapp.tui.kit.dialogs import Help
 from searchapp.tui.kit.jump import Jumping
@@ -40,7 +40,7 @@ def test_a_search_is_saved_opened_and_deleted(searching: SearchingOn) -> None:
         assert "no search of checkthat is saved" in text_of(app)
         await enter(pilot, screen, *"jobs", "f2", *"castell", "enter", "escape", "ctrl+s", *"castell on jobs")
         await enter(pilot, screen, "enter")
-        filters = (Filter("speaker", "CASTELL"),)
+        filters = (FieldFilter("speaker", "CASTELL"),)
         assert saved.searches() == {"castell on jobs": KeptSearch("jobs", None, filters)}
         found = ids(screen)
         await enter(
@@ -82,7 +82,7 @@ def test_what_is_like_a_document_is_saved_with_its_text(searching: SearchingOn) 
 
 def test_a_saved_search_of_others_is_harmless_and_does_what_it_can(searching: SearchingOn) -> None:
     name = "\x1b[31m[/bold]\u202e" + "x" * 50
-    filters = (Filter("no such field", "1"), Filter("speaker", "CASTELL"))
+    filters = (FieldFilter("no such field", "1"), FieldFilter("speaker", "CASTELL"))
     Saved(searching.home, "checkthat").save(name, KeptSearch("jobs\x1b]0;pwned\x07", "gone", filters))
 
     async def steps(pilot: P, screen: SearchScreen) -> None:

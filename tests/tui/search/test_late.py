@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.inspection.pages import every_topic
-from searchapp.ranking.query_language import BrokenQuery, Filter
+from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.tui.kit import background
 from searchapp.tui.kit.dialogs import Help, Picking
 from searchapp.tui.kit.explanation import Explained
@@ -125,7 +125,7 @@ def test_counts_that_come_late_leave_the_cursor_on_its_value(searching: Searchin
         await pilot.press("enter")
         searching.index.may_answer.set()
         await answered(pilot, screen)
-        assert list(screen.searching.sought.filters) == [Filter("speaker", "CASTELL")]
+        assert list(screen.searching.sought.filters) == [FieldFilter("speaker", "CASTELL")]
         counted = [one.name for one in dialog.choices]
         assert counted.index("speaker: CASTELL") != names.index("speaker: CASTELL"), "the list is another one"
         assert dialog.place == counted.index("speaker: CASTELL")

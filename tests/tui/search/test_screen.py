@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.search import SearchRequest
-from searchapp.ranking.query_language import BrokenQuery, Filter
+from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.tui.kit import background
 from searchapp.tui.search import requests as searching_module
 from searchapp.tui.search.choices import Filtering
@@ -225,7 +225,7 @@ def test_values_are_chosen_and_dropped_as_filters(searching: SearchingOn) -> Non
         await enter(pilot, screen, "f2")
         assert "Only documents with" in text_of(app) and "○ debate: valley_governors" in text_of(app)
         await enter(pilot, screen, *"speaker: castell", "enter")
-        wanted = (Filter("speaker", "CASTELL"),)
+        wanted = (FieldFilter("speaker", "CASTELL"),)
         assert screen.searching.sought.filters == wanted
         assert ids(screen) == expected(screen, "jobs", filters=wanted)
         assert "● speaker: CASTELL" in text_of(app)

@@ -17,7 +17,7 @@ from searchapp.app.index import index_task
 from searchapp.app.search import Searcher, SearchRequest
 from searchapp.config.settings import INDEXES, Settings
 from searchapp.engines import open_engine
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 from searchapp.tui.kit import background
 from searchapp.tui.search import screen as freshness
@@ -52,7 +52,7 @@ def build(searching: SearchingOn, without: str = "") -> None:
         del documents[without]
         file.write_text(json.dumps(documents), encoding="utf-8")
     with closing(open_engine(Settings(home=searching._prepared.home))) as engine:
-        index_task(loaded, engine, loaded.collection(data), Silent(), rebuild=True, lenient=True)
+        index_task(loaded, engine, loaded.collection(data), SilentProgress(), rebuild=True, lenient=True)
 
 
 def test_an_index_that_is_built_again_is_searched_from_then_on(own: SearchingOn) -> None:
@@ -154,7 +154,7 @@ def test_a_search_that_hangs_is_overtaken_and_its_answer_dropped(searching: Sear
         await answered(pilot, screen)
         assert ids(screen) == good
         with closing(open_engine(Settings(home=searching._prepared.home))) as engine:
-            fresh = Searcher.open(load("nlps"), engine, Silent(), searching.home)
+            fresh = Searcher.open(load("nlps"), engine, SilentProgress(), searching.home)
             assert good == [
                 one.hit.document_id for one in fresh.search(SearchRequest("prime number", size=PAGE))
             ]

@@ -16,7 +16,7 @@ from searchapp.config.settings import Settings
 from searchapp.judging.events import Author, Event
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 from searchapp.tui.topics.screen import TopicsApp, TopicsScreen, topics_screen
 from tests.tui.conftest import SAMPLES, Prepared, press, until
@@ -38,7 +38,9 @@ class Walked:
         wanted = None if "recipe" in asked else run or made
         request = TopicsRequest(run=wanted, data=SAMPLES / task, **asked)
         settings = Settings(home=self._prepared.home)
-        topics = open_topics(self._opened, load(task), request, settings, Silent(), self.warned.append)
+        topics = open_topics(
+            self._opened, load(task), request, settings, SilentProgress(), self.warned.append
+        )
         for note in topics.pages.notes:
             self.warned.append(note)
         session = lambda: self._session(task)  # noqa: E731
