@@ -53,7 +53,7 @@ NORMALISED = [
 ]
 """Patterns of what differs between two recordings of the same program, and what takes their place."""
 
-UNRECORDED = {".lock", "figures.json"}
+UNRECORDED = {".lock", "figures.jsonl"}
 """Files of a bench folder: a process number, and a cache whose key covers the time that a run took."""
 
 Step = tuple[str, str]

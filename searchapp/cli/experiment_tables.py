@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
     from searchapp.app.comparison import Alike, Comparison, Measured, TopicDifferences
     from searchapp.app.experiments.ablation import Ablation
-    from searchapp.app.experiments.bench_result import BenchMeasure, BenchResult
-    from searchapp.app.experiments.bench_result import Column as BenchColumn
+    from searchapp.app.experiments.bench_result import BenchColumn, BenchMeasure, BenchResult
     from searchapp.app.experiments.learning_curve import LearningCurve
     from searchapp.app.experiments.tuning import TuneResult
     from searchapp.evaluation.significance import PairTests

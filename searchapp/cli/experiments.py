@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from searchapp.app.experiments.tuning_space import Search
+from searchapp.app.experiments.tuning_space import SearchMethod
 from searchapp.cli.commands import (
     PERMUTATIONS,
     SEED,
@@ -43,7 +43,7 @@ from searchapp.text import counted
 if TYPE_CHECKING:
     from searchapp.app.experiments.bench_result import BenchResult
     from searchapp.app.experiments.cross_validation import CrossValidationRequest
-    from searchapp.app.experiments.tuning import Tried, TuneResult
+    from searchapp.app.experiments.tuning import TrialResult, TuneResult
     from searchapp.tasks.base import Task
 
 
@@ -104,9 +104,7 @@ def bench(
 
 def _report(settings: Settings, found: BenchResult) -> None:
     """Say what was done, and end with the exit code of what has failed."""
-    cells = [
-        cell for column in found.columns if column.group is None for cell in column.cells if cell is not None
-    ]
+    cells = [cell for _, _, cell in found.cells]
     made = sum(cell.made for cell in cells)
     for column in found.columns:
         for system, cell in zip(found.systems, column.cells, strict=True):
@@ -347,10 +345,10 @@ def tune(
         "times.",
         completes="splits",
     ),
-    search: Search = option(
+    search: SearchMethod = option(
         "grid: all combinations; random: --trials of them; halving: the best third of them on ever more "
         "topics.",
-        default=Search.random,
+        default=SearchMethod.random,
     ),
     trials: int | None = option(
         "How many are tried.", min=1, max=10_000, show_default="30, of a grid all of them"
@@ -460,5 +458,5 @@ def _print_trials(found: TuneResult) -> None:
         )
 
 
-def _set(one: Tried) -> str:
+def _set(one: TrialResult) -> str:
     return " ".join(f"{name}={value}" for name, value in one.set.items()) or "–"

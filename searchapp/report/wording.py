@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         Pair,
         TopicDifference,
     )
-    from searchapp.app.experiments.bench_result import BenchMeasure, BenchResult, Column
+    from searchapp.app.experiments.bench_result import BenchColumn, BenchMeasure, BenchResult
     from searchapp.app.experiments.learning_curve import LearningCurve
     from searchapp.evaluation.significance import Interval
 
@@ -169,15 +169,15 @@ STEPS = 4
 """Shades of gains, and of losses."""
 
 
-def lines_of(found: BenchResult) -> list[tuple[Column, BenchMeasure | None]]:
+def lines_of(found: BenchResult) -> list[tuple[BenchColumn, BenchMeasure | None]]:
     """The lines of a table: the columns of the bench with each of their measures, None where there is none."""
-    lines: list[tuple[Column, BenchMeasure | None]] = []
+    lines: list[tuple[BenchColumn, BenchMeasure | None]] = []
     for column in found.columns:
         lines += [(column, measure) for measure in column.measures] or [(column, None)]
     return lines
 
 
-def official(found: BenchResult) -> list[tuple[Column, BenchMeasure]]:
+def official(found: BenchResult) -> list[tuple[BenchColumn, BenchMeasure]]:
     """The columns that have figures, with the measure that ranks submissions."""
     return [(column, one) for column in found.columns if (one := column.official) is not None]
 

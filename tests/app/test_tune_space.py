@@ -9,7 +9,7 @@ import pytest
 from searchapp.app.experiments.tuning_space import (
     Dimension,
     Rung,
-    Search,
+    SearchMethod,
     of_kinds,
     proposed,
     read_over,
@@ -100,20 +100,22 @@ def test_a_parameter_of_whole_numbers_is_rounded_and_one_given_twice_refused() -
 
 def test_a_grid_has_all_combinations_and_not_too_many() -> None:
     space = read_over(["a=1,2", "b=x,y,z"])
-    found = proposed(space, Search.grid, None, 1)
+    found = proposed(space, SearchMethod.grid, None, 1)
     assert len(found) == 6 and found[0] == {"a": 1, "b": "x"} and found[-1] == {"a": 2, "b": "z"}
     with pytest.raises(UsageError, match="6 combinations, more than 5"):
-        proposed(space, Search.grid, 5, 1)
+        proposed(space, SearchMethod.grid, 5, 1)
 
 
 def test_random_values_follow_from_the_seed_and_are_tried_once() -> None:
     space = read_over(["a=0:1", "b=0.001:1000:log"])
-    found = proposed(space, Search.random, 200, 7)
-    assert found == proposed(space, Search.random, 200, 7) != proposed(space, Search.random, 200, 8)
-    assert found[:50] == proposed(space, Search.random, 50, 7), "more trials begin with the same"
+    found = proposed(space, SearchMethod.random, 200, 7)
+    assert (
+        found == proposed(space, SearchMethod.random, 200, 7) != proposed(space, SearchMethod.random, 200, 8)
+    )
+    assert found[:50] == proposed(space, SearchMethod.random, 50, 7), "more trials begin with the same"
     assert all(0 <= one["a"] <= 1 and 0.001 <= one["b"] <= 1000 for one in found)
     assert 60 < sum(one["b"] < 1 for one in found) < 140, "half of them below the middle of the logarithm"
-    few = proposed(read_over(["a=1,2", "b=1,2"]), Search.random, 30, 7)
+    few = proposed(read_over(["a=1,2", "b=1,2"]), SearchMethod.random, 30, 7)
     assert len(few) == 4 == len({repr(one) for one in few})
 
 

@@ -142,12 +142,12 @@ def test_a_full_disk_is_said_and_what_is_there_is_kept(tune: Tune, tmp_path: Pat
 
 FULL = """
 import resource, sys
-from searchapp.app.experiments.tuning import TuneLog
-append = TuneLog.append
+from searchapp.app.experiments.tuning import TrialLog
+append = TrialLog.append
 def limited(log, done):  # once the indexes of the folds are there, which are larger than the log
     resource.setrlimit(resource.RLIMIT_FSIZE, (%d, resource.RLIM_INFINITY))
     append(log, done)
-TuneLog.append = limited
+TrialLog.append = limited
 from searchapp.cli import run
 sys.exit(run(sys.argv[1:]))
 """

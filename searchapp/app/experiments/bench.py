@@ -1,28 +1,27 @@
-"""Carry out a bench: rank missing cells, score every split and its groups of topics, compare with the baseline.
+"""Carry out a bench: rank missing cells, score every split and its topic groups, compare with the baseline.
 
-    <folder>/<task>/<split>/figures.json        {"format": 1, "key": "9f2c…", "columns": […]}
+    <folder>/figures.jsonl      {"key": "9f2c…", "columns": […]}, a line for each split that was scored
 
-The key is the digest of everything that the figures depend on: while it stays the same, nothing is scored
-again.
+The key is the digest of everything that the figures depend on: while it stays the same, a split is not scored again.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as AnyCollection
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from enum import Enum, auto
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeVar
 
 import searchapp
-from searchapp import resources
 from searchapp.app import runs
 from searchapp.app.compare import require_comparable
 from searchapp.app.comparison import (
+    Difference,
     ScoredRun,
     Scoring,
     Testing,
@@ -34,30 +33,29 @@ from searchapp.app.comparison import (
 )
 from searchapp.app.evaluate import GoldSource, Judgments, of_run
 from searchapp.app.experiments import bench_result
-from searchapp.app.experiments.bench_plan import BenchPlan, BenchRecipe, BenchTask, Group
+from searchapp.app.experiments.bench_plan import BenchPlan, BenchRecipe, BenchTask, TopicGroup
 from searchapp.app.experiments.bench_result import (
+    BenchColumn,
     BenchMeasure,
     BenchResult,
     Cell,
-    Column,
     System,
-    measure_of,
-    record_of,
-    write_json,
+    from_json,
 )
 from searchapp.app.index import index_task
+from searchapp.app.json_lines import JsonLines
 from searchapp.app.rank import RunRequest, make_run, planned
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.engines.base import EngineInfo
 from searchapp.errors import DataError, SearchappError, is_lack_of_memory
 from searchapp.evaluation.significance import mean
-from searchapp.files import digest_file, digest_json, exclusive_folder, reason
+from searchapp.files import digest_file, digest_json, exclusive_folder, reason, replace_nonfinite
 from searchapp.formats.problems import Problems
 from searchapp.judging.judgments import Unjudged
 from searchapp.model import Hits, IndexInfo, Ranking, Run
 from searchapp.processes import process_each
-from searchapp.progress import Progress, SilentProgress
+from searchapp.progress import Advance, Progress, SilentProgress
 from searchapp.ranking import recipes
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest, StoredRun
@@ -65,263 +63,86 @@ from searchapp.tasks import folders
 from searchapp.tasks.base import Collection, Grades
 from searchapp.text import counted
 
-FIGURES_FILE = "figures.json"
-FIGURES_FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class BenchSplit:
-    """A split of a task: what its figures depend on.
-
-    The runs of the `systems` are in `out`, what is kept of the split in `folder`. With `judgments` these are the gold.
-    `cells` has the cell of each system once all are ranked, None where the recipe is not for the task.
-    """
-
-    task: BenchTask
-    split: str
-    collection: Collection
-    folder: Path
-    out: Path
-    systems: Sequence[System]
-    baseline: int
-    testing: Testing
-    judgments: Judgments | None
-    cells: tuple[Cell | None, ...] = ()
-
-    @property
-    def index_name(self) -> str:
-        """The index that the split is ranked in."""
-        return self.collection.index_of(self.split)
-
-    @property
-    def present(self) -> list[int]:
-        """The systems that have a run."""
-        return [number for number, cell in enumerate(self.cells) if cell is not None and cell.error is None]
-
-    @property
-    def source(self) -> GoldSource:
-        """What the runs are scored against."""
-        return GoldSource(
-            data=self.task.data, split=self.split, options=self.task.options, measures=self.task.measures
-        )
-
-    def key(self) -> str:
-        """The digest of all that the figures depend on.
-
-        Raises:
-            DataError: the gold can't be read.
-        """
-        options, info = self.task.options, self.task.task.info
-        judged = self.judgments
-        gold = self.collection.gold_files(self.split) if judged is None else []
-        files = [*gold, *filter(None, (options.hierarchy,))]
-        described = {
-            "searchapp": searchapp.__version__,
-            "format": FIGURES_FORMAT,
-            "runs": [None if cell is None or cell.error is not None else cell.digest for cell in self.cells],
-            "baseline": self.baseline,
-            "gold": [digest_file(file) for file in files],
-            "options": [options.nearest, options.knowledge_base, options.lenient],
-            "measures": list(self.task.measures),
-            "task": [info.official_measure, info.measures, info.grades],
-            "groups": [asdict(group) for group in self.task.groups],
-            "testing": asdict(self.testing),
-        }
-        if judged is not None:
-            grades = {topic: dict(held) for topic, held in judged.grades.items()}
-            described["judgments"] = [judged.unjudged.value, digest_json(grades)]
-        return digest_json(described)
-
-    def without_figures(self, why: tuple[str, int] | None) -> list[Column]:
-        """The column of a split that can't be scored; `why` is the error of every cell that has a run."""
-        return [self.column(None, dict.fromkeys(self.present, why) if why else {}, ())]
-
-    def column(
-        self,
-        group: str | None,
-        errors: Mapping[int, tuple[str, int]],
-        measures: Sequence[BenchMeasure],
-        warnings: Sequence[str] = (),
-    ) -> Column:
-        """A column with the cells as they are, some of which have no figures for these errors."""
-        cells = [
-            replace(cell, error=errors[number][0], exit_code=errors[number][1])
-            if cell is not None and number in errors
-            else cell
-            for number, cell in enumerate(self.cells)
-        ]
-        return Column(self.task.name, self.split, group, tuple(cells), tuple(measures), tuple(warnings))
-
-
-def kept_columns(split: BenchSplit) -> list[Column] | None:
-    """The columns of a split as they were scored before, if nothing has changed that they depend on."""
-    try:
-        described = resources.read_json(split.folder / FIGURES_FILE, file_names=True)
-        if described.get("format") != FIGURES_FORMAT or described.get("key") != split.key():
-            return None
-        return [_as_now(split, record_of(Column, one)) for one in described["columns"]]
-    except (SearchappError, KeyError, TypeError, ValueError):
-        return None  # is scored again
-
-
-def _as_now(split: BenchSplit, column: Column) -> Column:
-    """A kept column with the cells as they are now; whether they could be scored was found before."""
-    errors = {
-        number: (cell.error, cell.exit_code)
-        for number, cell in enumerate(column.cells)
-        if cell is not None and cell.error is not None and number in split.present
-    }
-    return split.column(column.group, errors, column.measures, column.warnings)
-
-
-def scored_columns(split: BenchSplit) -> list[Column]:
-    """Score the runs of a split, and keep what came of it.
-
-    Raises:
-        SearchappError: no run can be scored, or it can't be written down.
-    """
-    key = split.key()
-    columns = list(_columns(split))
-    described = {"format": FIGURES_FORMAT, "key": key, "columns": [asdict(column) for column in columns]}
-    write_json(split.folder / FIGURES_FILE, described)
-    return columns
-
-
-def _columns(split: BenchSplit) -> Iterator[Column]:
-    scoring = Scoring(split.source, split.judgments)
-    errors: dict[int, tuple[str, int]] = {}
-    scored: dict[int, ScoredRun] = {}
-    read: list[StoredRun] = []
-    for number in split.present:
-        cell = split.cells[number]
-        assert cell is not None
-        try:
-            stored = directory.read(split.out / cell.run)
-            task, gold = of_run(stored, split.source)
-            scored[number] = scored_run(stored, scoring, task, scoring.grades(task, gold))
-        except SearchappError as error:
-            errors[number] = error.lines[0], error.exit_code
-            continue
-        topics = tuple(Ranking(ranking.topic_id, Hits()) for ranking in stored.run)
-        read.append(replace(stored, run=Run(stored.run.tag, topics)))  # the rankings are not needed any more
-    if read:
-        require_comparable(read, anyway=False)
-    yield split.column(None, errors, list(_measures(split, scored, None)), _warnings(split, scored))
-    for group in split.task.groups:
-        topics_of_group = _topics(split, group)
-        there = next(iter(next(iter(scored.values())).values.values()), {}) if scored else {}
-        if not topics_of_group & there.keys():
-            found: list[BenchMeasure] = []
-            said = [f"the group {group.name} has no topic of {split.task.name} {split.split}"]
-        else:
-            found, said = list(_measures(split, scored, topics_of_group)), []
-        yield split.column(group.name, errors, found, said)
-
-
-def _warnings(split: BenchSplit, scored: Mapping[int, ScoredRun]) -> list[str]:
-    """Where figures mislead, each once, with the systems that it is said of unless it is said of all."""
-    about: dict[str, list[str]] = {}
-    for number, run in scored.items():
-        for warning in run.evaluation.warnings:
-            about.setdefault(warning, []).append(split.systems[number].name)
-    return [
-        warning if len(names) == len(scored) else f"{', '.join(names)}: {warning}"
-        for warning, names in about.items()
-    ]
-
-
-def _measures(
-    split: BenchSplit, scored: Mapping[int, ScoredRun], topics: AnyCollection[str] | None
-) -> Iterator[BenchMeasure]:
-    """The official figure and the measures of all systems, over some of the topics if these are given."""
-    if not scored:
-        return
-    numbers = list(scored)
-    runs = list(scored.values())
-    official = runs[0].evaluation.official.measure
-    try:
-        names = measure_names(runs, [name for name in split.task.measures if name in runs[0].values])
-    except DataError:
-        names = []  # no figure is a mean over topics
-    place = numbers.index(split.baseline) if split.baseline in scored else None
-    pairs = [] if place is None else pairs_of(len(runs), place)
-    for name in dict.fromkeys((official, *names)):
-        figures: list[float | None] = [None] * len(split.systems)
-        if name not in names:
-            if topics is None:  # it is one of all topics, and has no values
-                for number, run in scored.items():
-                    figures[number] = run.figure(name)
-                yield BenchMeasure(name, True, 0, tuple(figures), (None,) * len(figures))
-            continue
-        found = measured(name, runs, pairs, split.testing, topics=topics)
-        for number, run, values in zip(numbers, runs, found.values, strict=True):
-            known = [value for value in values.values() if value is not None]
-            figures[number] = run.figure(name) if topics is None else mean(known)
-        yield measure_of(found, figures, numbers, split.baseline)
-
-
-def _topics(split: BenchSplit, group: Group) -> frozenset[str]:
-    """The ids of a group's topics."""
-    if group.where is None:
-        return frozenset(group.topics)
-    return frozenset(
-        topic.id
-        for topic in split.collection.topics(split.split, Problems(lenient=True))
-        if all(str(topic.fields.get(name)) == value for name, value in group.where.items())
-    )
-
+FIGURES_FILE = "figures.jsonl"
+FIGURES_FORMAT = 2
+MAX_FIGURES = 1_000
+"""Lines of the file of figures that are kept when the oldest are dropped."""
 
 BUSY = "process {process} is at this bench in %s: wait until it is done, or choose another folder with --out"
+
+Position = tuple[int, int]
+"""A cell by the numbers of its split and its system."""
+
+Failure = tuple[str, int]
+"""The sentence of an error, and the exit code of its kind."""
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
 class BenchRequest:
-    """A plan, and with which settings it is carried out: `jobs` cells at a time, as many as there are processors where
-    it is None. With `overwrite` every cell is ranked anew. `judged` are the grades of people by the names of the tables
-    of tasks, of all that the plan scores by judgments.
-    """
+    """A plan, and the settings that it is carried out with."""
 
     plan: BenchPlan
     settings: Settings
     jobs: int | None = None
+    """Cells that are ranked at a time; None for as many as there are processors."""
     overwrite: bool = False
+    """Whether every cell is ranked anew."""
     judged: Mapping[str, Grades] = field(default_factory=dict)
+    """The judgments that are gold, by the name of the task's table."""
 
 
 def run_bench(request: BenchRequest, progress: Progress) -> BenchResult:
-    """Carry out a plan, and write the result into its folder; cells that failed are in it.
+    """Carry out a plan and write the result, which includes failed cells, into its folder.
 
     Raises:
-        SearchappError: another process is at it, or the folder can't be written to.
+        SearchappError: another process works in the folder, or the folder can't be written to.
     """
     with exclusive_folder(request.plan.out, BUSY % request.plan.out):
-        found = _Bench(request).result(progress)
-        bench_result.write_bench(found)
-    return found
+        result = _Bench(request).run(progress)
+        bench_result.write_bench(result)
+    return result
 
 
-class _What(Enum):
-    index = auto()
-    rank = auto()
-    score = auto()
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A split of a task, with the judgments that are its gold, if any."""
 
+    task: BenchTask
+    name: str
+    collection: Collection
+    judgments: Judgments | None
 
-class _Job(NamedTuple):
-    """Something for a process to do: index for an engine, rank a cell, or score a split; by the numbers of these."""
+    @property
+    def index_name(self) -> str:
+        return self.collection.index_of(self.name)
 
-    what: _What
-    split: int
-    system: int = 0
+    @property
+    def source(self) -> GoldSource:
+        task = self.task
+        return GoldSource(data=task.data, split=self.name, options=task.options, measures=task.measures)
+
+    def topics_of(self, group: TopicGroup) -> frozenset[str]:
+        """Return the ids of the topics of a group."""
+        if group.where is None:
+            return frozenset(group.topics)
+        return frozenset(
+            topic.id
+            for topic in self.collection.topics(self.name, Problems(lenient=True))
+            if all(str(topic.fields.get(name)) == value for name, value in group.where.items())
+        )
 
 
 class _Bench:
-    """A bench at work. What its processes do, they do to the copies that they were forked with, and answer."""
+    """A running bench. Its forked processes work on their own copy and return results."""
 
     def __init__(self, request: BenchRequest) -> None:
-        self._plan = plan = request.plan
         self._request = request
+        self._plan = plan = request.plan
         engines = plan.engines or (request.settings.engine,)
-        self._settings = {name: replace(request.settings, engine=name) for name in engines}
+        self._settings = {engine: replace(request.settings, engine=engine) for engine in engines}
         rows = [(recipe, engine) for recipe in plan.recipes for engine in engines]
         self._recipes: list[BenchRecipe] = [recipe for recipe, _ in rows]
         self._systems = tuple(
@@ -333,52 +154,52 @@ class _Bench:
             )
             for recipe, engine in rows
         )
-        self._baseline = next(place for place, (one, _) in enumerate(rows) if one.name == plan.baseline)
+        self._baseline = next(
+            number for number, recipe in enumerate(self._recipes) if recipe.name == plan.baseline
+        )
         self._splits = [
-            BenchSplit(
-                task=task,
-                split=split,
-                collection=collection,
-                folder=plan.out / task.name / split,
-                out=plan.out,
-                systems=self._systems,
-                baseline=self._baseline,
-                testing=Testing(plan.permutations, plan.seed, jointly=False),
-                judgments=None
-                if task.judged is None
-                else Judgments(request.judged[task.name], task.judged.unjudged),
+            _Split(
+                task,
+                split,
+                collection,
+                None if task.judged is None else Judgments(request.judged[task.name], task.judged.unjudged),
             )
             for task in plan.tasks
             for collection in [task.task.collection(task.data)]
             for split in task.splits
         ]
-        self._cells: dict[tuple[int, int], Cell] = {}
-        self._columns: dict[int, Sequence[Column]] = {}
-        self._engines: dict[str, EngineInfo | SearchappError] = {}
-        self._indexes: dict[tuple[str, str], IndexInfo | SearchappError | None] = {}
-        self._indexing: dict[_Job, list[_Job]] = {}
-        """What waits for an index, by the job that makes it."""
+        self._testing = Testing(plan.permutations, plan.seed, jointly=False)
+        self._cells: dict[Position, Cell] = {}
+        self._columns: dict[int, Sequence[BenchColumn]] = {}
+        self._figures = JsonLines(plan.out / FIGURES_FILE, MAX_FIGURES)
 
-    def result(self, progress: Progress) -> BenchResult:
-        """Do what is to be done, and say what it came to."""
-        places = list(self._places())
-        waiting: deque[_Job] = deque()
-        with progress.stage("checking", len(places)) as advance:
-            self._look_at_engines()
-            for number, system in places:
-                self._check(number, system, waiting)
+    def run(self, progress: Progress) -> BenchResult:
+        """Index, rank and score what is missing."""
+        positions = [
+            (number, system)
+            for number, split in enumerate(self._splits)
+            for system, recipe in enumerate(self._recipes)
+            if recipe.is_for(split.task)
+        ]
+        unindexed: dict[tuple[str, str], list[Position]] = {}
+        with progress.stage("checking", len(positions)) as advance:
+            engines, indexes = self._query_engines()
+            for position in positions:
+                self._check(position, engines, indexes, unindexed)
                 advance(1)
-            for number in range(len(self._splits)):
-                self._score_if_ranked(number, waiting)
-        left = len(places) - len(self._cells) + len(self._splits) - len(self._columns) + len(self._indexing)
-        if left:
+            missing = [position for position in positions if position not in self._cells]
+            unranked = {split for split, _ in missing}
+            unscored = [
+                split
+                for split in range(len(self._splits))
+                if split in unranked or not self._scored_before(split)
+            ]
+        if total := len(unindexed) + len(missing) + len(unscored):
             import_tests()
-            with (
-                progress.stage("ranking and scoring", left) as advance,
-                closing(process_each(self._work, waiting, self._request.jobs)) as outcomes,
-            ):
-                for job, outcome in outcomes:
-                    advance(self._settle(job, outcome, waiting))
+            with progress.stage("ranking and scoring", total) as advance:
+                self._index_all(unindexed, advance)
+                self._rank_all([position for position in missing if position not in self._cells], advance)
+                self._score_all(unscored, advance)
         return BenchResult(
             folder=self._plan.out,
             file=str(self._plan.path.absolute()),
@@ -393,7 +214,7 @@ class _Bench:
         )
 
     def _notes(self) -> Iterator[str]:
-        """Which tasks are scored by something else than the organisers' gold."""
+        """Yield a sentence for each task whose gold are judgments."""
         for task in self._plan.tasks:
             if task.judged is not None:
                 grades = self._request.judged[task.name]
@@ -405,177 +226,320 @@ class _Bench:
                     f"that nobody has judged are {treated}"
                 )
 
-    # What there is
+    # Cells that are kept
 
-    def _places(self) -> Iterator[tuple[int, int]]:
-        """The cells, by the numbers of their splits and systems."""
-        for number, split in enumerate(self._splits):
-            for system, recipe in enumerate(self._recipes):
-                if recipe.is_for(split.task):
-                    yield number, system
-
-    def _look_at_engines(self) -> None:
+    def _query_engines(
+        self,
+    ) -> tuple[
+        dict[str, EngineInfo | SearchappError], dict[tuple[str, str], IndexInfo | SearchappError | None]
+    ]:
+        """Return each engine, and each of its indexes that a split needs, or the error of the request."""
+        engines: dict[str, EngineInfo | SearchappError] = {}
+        indexes: dict[tuple[str, str], IndexInfo | SearchappError | None] = {}
         for name, settings in self._settings.items():
             try:
                 with closing(open_engine(settings)) as engine:
-                    self._engines[name] = engine.info()
+                    engines[name] = engine.info()
                     for index in {split.index_name for split in self._splits}:
                         try:
-                            self._indexes[name, index] = engine.index_info(index)
+                            indexes[name, index] = engine.index_info(index)
                         except SearchappError as error:
-                            self._indexes[name, index] = error
+                            indexes[name, index] = error
             except SearchappError as error:
-                self._engines[name] = error
+                engines[name] = error
+        return engines, indexes
 
-    def _path(self, number: int, system: int) -> Path:
-        return self._splits[number].folder / self._systems[system].engine / self._recipes[system].name
-
-    def _check(self, number: int, system: int, waiting: deque[_Job]) -> None:
-        """Keep a cell that is as it would be now, or have it ranked."""
-        job = _Job(_What.rank, number, system)
-        name = self._systems[system].engine
-        engine = self._engines[name]
+    def _check(
+        self,
+        position: Position,
+        engines: Mapping[str, EngineInfo | SearchappError],
+        indexes: Mapping[tuple[str, str], IndexInfo | SearchappError | None],
+        unindexed: dict[tuple[str, str], list[Position]],
+    ) -> None:
+        """Keep a cell whose run is up to date; add one whose task is not indexed to `unindexed`."""
+        split, name = self._splits[position[0]], self._systems[position[1]].engine
         try:
-            if isinstance(engine, SearchappError):
+            if isinstance(engine := engines[name], SearchappError):
                 raise engine
-            index = self._indexes[name, self._splits[number].index_name]
-            if isinstance(index, SearchappError):
+            if isinstance(index := indexes[name, split.index_name], SearchappError):
                 raise index
-            manifest = None if index is None else self._kept(number, system, engine, index)
+            manifest = None if index is None else self._kept(position, engine, index)
         except SearchappError as error:
-            self._cells[number, system] = self._failed(number, system, error)
+            self._cells[position] = self._failed(position, error)
             return
         if manifest is not None:
-            self._cells[number, system] = self._cell(number, system, manifest)
+            self._cells[position] = self._cell(position, manifest)
         elif index is None:
-            self._once_indexed(job, waiting)
-        else:
-            waiting.append(job)
+            unindexed.setdefault((split.task.name, name), []).append(position)
 
-    def _once_indexed(self, job: _Job, waiting: deque[_Job]) -> None:
-        """Have a cell ranked when its task is indexed, which one process does for all of them."""
-        task, engine = self._splits[job.split].task, self._systems[job.system].engine
-        indexing = _Job(
-            _What.index,
-            next(number for number, one in enumerate(self._splits) if one.task is task),
-            next(number for number, one in enumerate(self._systems) if one.engine == engine),
-        )
-        if indexing not in self._indexing:
-            self._indexing[indexing] = []
-            waiting.append(indexing)
-        self._indexing[indexing].append(job)
-
-    def _kept(self, number: int, system: int, engine: EngineInfo, index: IndexInfo) -> Manifest | None:
-        """The manifest of a cell that needs not be ranked again."""
-        path, task = self._path(number, system), self._splits[number].task.task
+    def _kept(self, position: Position, engine: EngineInfo, index: IndexInfo) -> Manifest | None:
+        """Return the manifest of a cell that need not be ranked again."""
+        path, task = self._path(position), self._splits[position[0]].task.task
         if self._request.overwrite or not (path / directory.MANIFEST).is_file():
             return None
         if index.mapping_digest != digest_json(task.index_mapping()):
-            return None  # nobody can rank with this index: whoever tries says so
-        return directory.kept(path, planned(task, engine, index, self._run_request(number, system)))
+            return None  # ranking with this index reports the error
+        return directory.kept(path, planned(task, engine, index, self._run_request(position)))
 
-    def _run_request(self, number: int, system: int) -> RunRequest:
-        split, recipe = self._splits[number], self._recipes[system]
+    def _run_request(self, position: Position) -> RunRequest:
+        split, recipe = self._splits[position[0]], self._recipes[position[1]]
         return RunRequest(
             collection=split.collection,
-            split=split.split,
+            split=split.name,
             recipe=recipes.load(split.task.task.recipe_book(), recipe.recipe, recipe.parameters),
             depth=split.task.depth,
             tag=f"searchapp-{recipe.name}",
-            lenient=split.task.lenient,
+            lenient=split.task.options.lenient,
             home=self._request.settings.home,
         )
 
-    # What the processes do
+    # Indexing, ranking and scoring in processes
 
-    def _work(self, job: _Job) -> Cell | Sequence[Column] | None:
-        if job.what is _What.index:
-            self._index(job.split, job.system)
-            return None
-        if job.what is _What.rank:
-            return self._rank(job.split, job.system)
-        return scored_columns(self._scored_split(job.split))
+    def _in_processes(
+        self, work: Callable[[T], R], jobs: Iterable[T]
+    ) -> Iterator[tuple[T, R | BaseException]]:
+        with closing(process_each(work, deque(jobs), self._request.jobs)) as outcomes:
+            yield from outcomes
 
-    def _index(self, number: int, system: int) -> None:
-        split, settings = self._splits[number], self._settings[self._systems[system].engine]
+    def _index_all(self, unindexed: Mapping[tuple[str, str], list[Position]], advance: Advance) -> None:
+        waiting = {positions[0]: positions for positions in unindexed.values()}
+        for first, outcome in self._in_processes(self._index, waiting):
+            advance(1)
+            if isinstance(outcome, BaseException):
+                self._cells |= {position: self._failed(position, outcome) for position in waiting[first]}
+                advance(len(waiting[first]))
+
+    def _index(self, position: Position) -> None:
+        split, settings = self._splits[position[0]], self._settings[self._systems[position[1]].engine]
         task = split.task
         with closing(open_engine(settings)) as engine:
-            index_task(task.task, engine, split.collection, SilentProgress(), lenient=task.lenient)
+            index_task(task.task, engine, split.collection, SilentProgress(), lenient=task.options.lenient)
         folders.remember(task.task, settings.home, task.data)
 
-    def _rank(self, number: int, system: int) -> Cell:
-        split, path = self._splits[number], self._path(number, system)
-        with closing(open_engine(self._settings[self._systems[system].engine])) as engine:
+    def _rank_all(self, positions: Iterable[Position], advance: Advance) -> None:
+        for position, outcome in self._in_processes(self._rank, positions):
+            cell = outcome if isinstance(outcome, Cell) else self._failed(position, outcome)
+            self._cells[position] = cell
+            if cell.made:
+                runs.remember_run(self._request.settings.home, self._path(position))
+            advance(1)
+
+    def _rank(self, position: Position) -> Cell:
+        split, path = self._splits[position[0]], self._path(position)
+        with closing(open_engine(self._settings[self._systems[position[1]].engine])) as engine:
             index = engine.index_info(split.index_name)
-            if index is not None and (manifest := self._kept(number, system, engine.info(), index)):
-                return self._cell(number, system, manifest)  # its index alone was gone
-            request = self._run_request(number, system)
+            if index is not None and (manifest := self._kept(position, engine.info(), index)):
+                return self._cell(position, manifest)  # only its index was missing
+            request = self._run_request(position)
             made = make_run(split.task.task, engine, request, path, SilentProgress(), overwrite=True)
         warnings = list(made.warnings)
         for problems in (made.problems.skipped, made.solved_problems.skipped):
             warnings += [] if problems is None else [f"left out: {problems.lines[0]}"]
         if made.shortfall:
             warnings.append(f"the run has no official file: {made.shortfall}")
-        return replace(self._cell(number, system, made.manifest), made=True, warnings=tuple(warnings))
+        return replace(self._cell(position, made.manifest), made=True, warnings=tuple(warnings))
 
-    # What came of it
+    def _score_all(self, splits: Iterable[int], advance: Advance) -> None:
+        unscored = []
+        for split in splits:
+            if self._scored_before(split):
+                advance(1)
+            else:
+                unscored.append(split)
+        for split, outcome in self._in_processes(self._score, unscored):
+            if isinstance(outcome, BaseException):
+                failures = dict.fromkeys(self._present(split), _failure(outcome))
+                self._columns[split] = [self._column(split, None, failures, ())]
+            else:
+                key, self._columns[split] = outcome
+                figures = {"key": key, "columns": [asdict(column) for column in self._columns[split]]}
+                self._figures.add(replace_nonfinite(figures, None))
+            advance(1)
 
-    def _settle(self, job: _Job, outcome: object, waiting: deque[_Job]) -> int:
-        """Keep what a process has answered, and put what can be done now into the queue; returns how much is done."""
-        if job.what is _What.index:
-            depending = self._indexing.pop(job)
-            if not isinstance(outcome, Exception):
-                waiting.extendleft(reversed(depending))
-                return 1
-            for one in depending:
-                self._cells[one.split, one.system] = self._failed(one.split, one.system, outcome)
-            failed = {one.split for one in depending}
-            return 1 + len(depending) + sum(self._score_if_ranked(number, waiting) for number in failed)
-        if job.what is _What.rank:
-            cell = outcome if isinstance(outcome, Cell) else self._failed(job.split, job.system, outcome)
-            self._cells[job.split, job.system] = cell
-            if cell.made:
-                runs.remember_run(self._request.settings.home, self._path(job.split, job.system))
-            return 1 + self._score_if_ranked(job.split, waiting)
-        if isinstance(outcome, Exception):
-            self._columns[job.split] = self._scored_split(job.split).without_figures(_reason(outcome))
-        else:
-            assert isinstance(outcome, Sequence)
-            self._columns[job.split] = outcome
-        return 1
+    def _score(self, split: int) -> tuple[str, list[BenchColumn]]:
+        return self._key(split), list(self._scored_columns(split))
 
-    def _score_if_ranked(self, number: int, waiting: deque[_Job]) -> bool:
-        """Have a split scored whose cells are all there, unless that is known; returns whether it is done with it."""
-        wanted = [place for place in self._places() if place[0] == number]
-        if any(place not in self._cells for place in wanted):
+    def _scored_before(self, split: int) -> bool:
+        """Take the columns of a split that has no run, or whose figures are known."""
+        if not self._present(split):
+            self._columns[split] = [self._column(split, None, {}, ())]
+            return True
+        try:
+            columns = [from_json(BenchColumn, column) for column in self._known_figures[self._key(split)]]
+        except (SearchappError, KeyError, TypeError, ValueError):
             return False
-        split = self._scored_split(number)
-        if not split.present:
-            self._columns[number] = split.without_figures(None)
-        elif (known := kept_columns(split)) is not None:
-            self._columns[number] = known
-        else:
-            waiting.append(_Job(_What.score, number))
-            return False
+        self._columns[split] = [
+            self._column(
+                split,
+                column.group,
+                {
+                    number: (cell.error, cell.exit_code)
+                    for number, cell in enumerate(column.cells)
+                    if cell is not None and cell.error is not None and number in self._present(split)
+                },
+                column.measures,
+                column.warnings,
+            )
+            for column in columns
+        ]
         return True
 
-    def _scored_split(self, number: int) -> BenchSplit:
-        cells = tuple(self._cells.get((number, system)) for system in range(len(self._systems)))
-        return replace(self._splits[number], cells=cells)
+    @cached_property
+    def _known_figures(self) -> Mapping[str, Sequence[Mapping[str, object]]]:
+        return {line.get("key", ""): line.get("columns", ()) for line in self._figures.read()}
 
-    def _cell(self, number: int, system: int, manifest: Manifest) -> Cell:
-        return Cell(self._named(number, system), manifest.digest, seconds=manifest.seconds)
+    def _key(self, number: int) -> str:
+        """Return the digest of everything that the figures of a split depend on.
 
-    def _failed(self, number: int, system: int, error: object) -> Cell:
-        sentence, code = _reason(error)
-        return Cell(self._named(number, system), error=sentence, exit_code=code)
+        Raises:
+            DataError: the gold can't be read.
+        """
+        split = self._splits[number]
+        task, judgments = split.task, split.judgments
+        options, info = task.options, task.task.info
+        gold = split.collection.gold_files(split.name) if judgments is None else []
+        files = [*gold, *filter(None, (options.hierarchy,))]
+        cells = [self._cells.get((number, system)) for system in range(len(self._systems))]
+        inputs = {
+            "searchapp": searchapp.__version__,
+            "format": FIGURES_FORMAT,
+            "split": [task.name, split.name],
+            "runs": [None if cell is None or cell.error is not None else cell.digest for cell in cells],
+            "baseline": self._baseline,
+            "gold": [digest_file(file) for file in files],
+            "options": [options.nearest, options.knowledge_base, options.lenient],
+            "measures": list(task.measures),
+            "task": [info.official_measure, info.measures, info.grades],
+            "groups": [asdict(group) for group in task.groups],
+            "testing": asdict(self._testing),
+        }
+        if judgments is not None:
+            grades = {topic: dict(of_topic) for topic, of_topic in judgments.grades.items()}
+            inputs["judgments"] = [judgments.unjudged.value, digest_json(grades)]
+        return digest_json(inputs)
 
-    def _named(self, number: int, system: int) -> str:
-        return self._path(number, system).relative_to(self._plan.out).as_posix()
+    # Columns
+
+    def _scored_columns(self, number: int) -> Iterator[BenchColumn]:
+        """Yield the column of a split, and those of its groups.
+
+        Raises:
+            SearchappError: no run can be scored.
+        """
+        split = self._splits[number]
+        scoring = Scoring(split.source, split.judgments)
+        failures: dict[int, Failure] = {}
+        scored: dict[int, ScoredRun] = {}
+        stored_runs: list[StoredRun] = []
+        for system in self._present(number):
+            try:
+                stored = directory.read(self._path((number, system)))
+                task, gold = of_run(stored, split.source)
+                scored[system] = scored_run(stored, scoring, task, scoring.grades(task, gold))
+            except SearchappError as error:
+                failures[system] = _failure(error)
+                continue
+            topics = tuple(Ranking(ranking.topic_id, Hits()) for ranking in stored.run)
+            stored_runs.append(replace(stored, run=Run(stored.run.tag, topics)))  # frees the rankings
+        if stored_runs:
+            require_comparable(stored_runs, anyway=False)
+        measures = list(self._measures(split, scored, None))
+        yield self._column(number, None, failures, measures, self._warnings(scored))
+        known = next(iter(next(iter(scored.values())).values.values()), {}) if scored else {}
+        for group in split.task.groups:
+            of_group = split.topics_of(group)
+            if of_group & known.keys():
+                measures, warnings = list(self._measures(split, scored, of_group)), []
+            else:
+                measures = []
+                warnings = [f"the group {group.name} has no topic of {split.task.name} {split.name}"]
+            yield self._column(number, group.name, failures, measures, warnings)
+
+    def _warnings(self, scored: Mapping[int, ScoredRun]) -> list[str]:
+        """Return each warning of the scorer once, with its systems unless all have it."""
+        systems: dict[str, list[str]] = {}
+        for system, run in scored.items():
+            for warning in run.evaluation.warnings:
+                systems.setdefault(warning, []).append(self._systems[system].name)
+        return [
+            warning if len(names) == len(scored) else f"{', '.join(names)}: {warning}"
+            for warning, names in systems.items()
+        ]
+
+    def _measures(
+        self, split: _Split, scored: Mapping[int, ScoredRun], topics: AnyCollection[str] | None
+    ) -> Iterator[BenchMeasure]:
+        """Yield the official figure and the measures of all systems, over some topics if these are given."""
+        if not scored:
+            return
+        systems, scored_runs = list(scored), list(scored.values())
+        first = scored_runs[0]
+        official = first.evaluation.official.measure
+        try:
+            names = measure_names(scored_runs, [name for name in split.task.measures if name in first.values])
+        except DataError:
+            names = []  # no figure is a mean over topics
+        pairs = pairs_of(len(systems), systems.index(self._baseline)) if self._baseline in scored else []
+        for name in dict.fromkeys((official, *names)):
+            figures: list[float | None] = [None] * len(self._systems)
+            differences: list[Difference | None] = [None] * len(self._systems)
+            if name not in names and topics is not None:
+                continue  # no value a topic
+            if topics is None:
+                for system, run in scored.items():
+                    figures[system] = run.figure(name)
+            if name not in names:
+                yield BenchMeasure(name, True, 0, tuple(figures), tuple(differences))
+                continue
+            values = measured(name, scored_runs, pairs, self._testing, topics=topics)
+            if topics is not None:
+                for system, of_topics in zip(systems, values.values, strict=True):
+                    figures[system] = mean([value for value in of_topics.values() if value is not None])
+            for pair in values.pairs:
+                differences[systems[pair.second]] = pair.difference
+            yield BenchMeasure(name, values.is_official, values.topics, tuple(figures), tuple(differences))
+
+    def _column(
+        self,
+        number: int,
+        group: str | None,
+        failures: Mapping[int, Failure],
+        measures: Sequence[BenchMeasure],
+        warnings: Sequence[str] = (),
+    ) -> BenchColumn:
+        """Return a column with the current cells, some of which have no figures because of failures."""
+        split = self._splits[number]
+        cells = [self._cells.get((number, system)) for system in range(len(self._systems))]
+        for system, (error, exit_code) in failures.items():
+            if (cell := cells[system]) is not None:
+                cells[system] = replace(cell, error=error, exit_code=exit_code)
+        return BenchColumn(split.task.name, split.name, group, tuple(cells), tuple(measures), tuple(warnings))
+
+    def _present(self, split: int) -> list[int]:
+        """Return the systems that have a run of a split."""
+        return [
+            system
+            for system in range(len(self._systems))
+            if (cell := self._cells.get((split, system))) is not None and cell.error is None
+        ]
+
+    def _path(self, position: Position) -> Path:
+        split, system = self._splits[position[0]], position[1]
+        engine, recipe = self._systems[system].engine, self._recipes[system]
+        return self._plan.out / split.task.name / split.name / engine / recipe.name
+
+    def _cell(self, position: Position, manifest: Manifest) -> Cell:
+        return Cell(self._run_name(position), manifest.digest, seconds=manifest.seconds)
+
+    def _failed(self, position: Position, error: object) -> Cell:
+        sentence, exit_code = _failure(error)
+        return Cell(self._run_name(position), error=sentence, exit_code=exit_code)
+
+    def _run_name(self, position: Position) -> str:
+        return self._path(position).relative_to(self._plan.out).as_posix()
 
 
-def _reason(error: object) -> tuple[str, int]:
-    """Why something failed, in a sentence, and the exit code that says of what kind that is."""
+def _failure(error: object) -> Failure:
     if isinstance(error, SearchappError):
         return error.lines[0], error.exit_code
     if isinstance(error, BaseException) and is_lack_of_memory(error):

@@ -1,4 +1,4 @@
-"""Plan of a bench, read from TOML: recipes, the splits that each ranks, and the baseline that all are compared with."""
+"""Plan of a bench, read from TOML: recipes, splits, and the baseline of all comparisons."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from searchapp.tasks.folders import data_folder
 from searchapp.text import choices_hint
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
-"""Of a recipe, a task or a group: it names a folder too, and becomes part of a run's tag."""
+"""The name of a recipe, a task or a group, which is also a folder's name and part of a run's tag."""
 
-DEEPEST = 1_000_000
-MOST_PERMUTATIONS = 100_000_000
+MAX_DEPTH = 1_000_000
+MAX_PERMUTATIONS = 100_000_000
 
 ADVICE = "`searchapp bench --example` prints a file to start from"
 
@@ -63,29 +63,27 @@ splits = ["dev"]
 # [tasks.nlps.groups.long]          # some of the topics, in a column of their own
 # file = "long.txt"                 # their ids, one a line; or topics = ["12", "15"], or where = { field = "value" }
 """
-"""What `searchapp bench --example` prints."""
+"""The output of `searchapp bench --example`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchRecipe:
-    """A recipe under the name of its row, with parameters as `rank --set` takes them.
-
-    `tasks` are the tables of the tasks that it is for, None for all of them.
-    """
+    """A recipe under the name of its row."""
 
     name: str
     recipe: str
     parameters: Mapping[str, object]
+    """Values of parameters, as `rank --set` takes them."""
     tasks: tuple[str, ...] | None = None
+    """The tables of the tasks that it ranks; None for all."""
 
     def is_for(self, task: BenchTask) -> bool:
-        """Whether it ranks the splits of a task."""
         return self.tasks is None or task.name in self.tasks
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Some topics of a task: those of these ids, or those whose fields have these values."""
+class TopicGroup:
+    """Topics of a task: those with these ids, or those whose fields have these values."""
 
     name: str
     topics: tuple[str, ...] = ()
@@ -94,44 +92,43 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class JudgedGold:
-    """Judgments as gold, as `evaluate --judgments` takes them; `log` is their file, None for the one in the home."""
+    """Judgments as gold, as `evaluate --judgments` takes them."""
 
     log: Path | None
+    """The file of the log; None for the log in the home folder."""
     folding: Folding
     unjudged: Unjudged
 
 
 @dataclass(frozen=True, slots=True)
 class BenchTask:
-    """A task under the name of its table, with its splits; `data` is the folder of its files.
-
-    `measures` are those that are asked for beside the official figures; `lenient` is what it is for `rank` and for
-    `evaluate`; `judged` is the gold where that is not the organisers'.
-    """
+    """A task under the name of its table."""
 
     name: str
     task: Task
     data: Path
+    """The folder of its files."""
     splits: tuple[str, ...]
     depth: int
     measures: tuple[str, ...] = ()
+    """Measures beside the official figures."""
     options: ScorerOptions = field(default_factory=ScorerOptions)
-    groups: tuple[Group, ...] = ()
+    """Options of the scorer; `lenient` holds for ranking too."""
+    groups: tuple[TopicGroup, ...] = ()
     judged: JudgedGold | None = None
-
-    @property
-    def lenient(self) -> bool:
-        return self.options.lenient
+    """The gold, unless it is the organisers'."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchPlan:
-    """What the file asks for. `engines` is empty where it does not say; `out` is the folder of the bench."""
+    """The content of the file."""
 
     path: Path
     out: Path
+    """The folder of the bench."""
     baseline: str
     engines: tuple[str, ...]
+    """Empty for the engine of the settings."""
     recipes: tuple[BenchRecipe, ...]
     tasks: tuple[BenchTask, ...]
     permutations: int = PERMUTATIONS
@@ -139,20 +136,14 @@ class BenchPlan:
 
 
 def read_plan(path: Path, settings: Settings) -> BenchPlan:
-    """The plan in a file; the home of the settings remembers the folders that tasks were indexed from.
+    """Return the plan in a file; the home of the settings knows the folders that tasks were indexed from.
 
     Raises:
-        InvalidFiles: it is missing or has problems: a task, a split, a recipe or a parameter that there is not is one.
+        InvalidFiles: the file is missing or has problems, such as an unknown task, split, recipe or parameter.
     """
     problems = Problems()
     root = TomlFile(path, problems).root
     problems.raise_if_any(ADVICE)
-    plan = _plan(path, settings, root)
-    problems.raise_if_any(ADVICE)
-    return plan
-
-
-def _plan(path: Path, settings: Settings, root: TomlTable) -> BenchPlan:
     folder = path.absolute().parent
     out = root.text("out")
     measures = root.texts("measures", single=True) or ()
@@ -160,30 +151,31 @@ def _plan(path: Path, settings: Settings, root: TomlTable) -> BenchPlan:
     for engine in engines:
         if engine not in ENGINES:
             root.wrong("unknown engine", f"engines names {choices_hint(engine, ENGINES)}", "engines")
-    named = [table.name for table in root.tables("tasks")]
-    # An own task may be indexed on one of several engines only.
-    stores = [replace(settings, engine=one) for one in engines if one in ENGINES] or [settings]
+    task_names = [table.name for table in root.tables("tasks")]
+    # An own task may be indexed on only one of several engines.
+    stores = [replace(settings, engine=engine) for engine in engines if engine in ENGINES] or [settings]
     read_tasks = [_task(table, folder, stores, measures) for table in root.tables("tasks")]
     tasks = tuple(task for task in read_tasks if task is not None)
-    ranked_by = tuple(_recipe(table, named, tasks) for table in root.tables("recipes"))
-    for key, there in (("recipes", ranked_by), ("tasks", named)):
-        if not there and isinstance(root.raw(key), dict | None):
+    bench_recipes = tuple(_recipe(table, task_names, tasks) for table in root.tables("recipes"))
+    for key, tables in (("recipes", bench_recipes), ("tasks", task_names)):
+        if not tables and isinstance(root.raw(key), dict | None):
             root.wrong("missing key", f"the file needs a table [{key}.NAME] at least", key)
-    every = [recipe.name for recipe in ranked_by]
-    baseline = root.text("baseline") or next(iter(every), "")
-    if every and baseline not in every:
-        root.wrong("unknown recipe", f"baseline names {choices_hint(baseline, every)}", "baseline")
+    recipe_names = [recipe.name for recipe in bench_recipes]
+    baseline = root.text("baseline") or next(iter(recipe_names), "")
+    if recipe_names and baseline not in recipe_names:
+        root.wrong("unknown recipe", f"baseline names {choices_hint(baseline, recipe_names)}", "baseline")
     plan = BenchPlan(
         path=path,
         out=folder / path.stem if out is None else folder / out,
         baseline=baseline,
         engines=engines,
-        recipes=ranked_by,
+        recipes=bench_recipes,
         tasks=tasks,
-        permutations=root.whole("permutations", PERMUTATIONS, 1, MOST_PERMUTATIONS),
+        permutations=root.whole("permutations", PERMUTATIONS, 1, MAX_PERMUTATIONS),
         seed=root.whole("seed", SEED, 0, 2**63 - 1),
     )
     root.finish()
+    problems.raise_if_any(ADVICE)
     return plan
 
 
@@ -196,59 +188,58 @@ def _require_name(table: TomlTable, what: str) -> None:
         )
 
 
-def _recipe(table: TomlTable, named: list[str], tasks: tuple[BenchTask, ...]) -> BenchRecipe:
+def _recipe(table: TomlTable, task_names: list[str], tasks: tuple[BenchTask, ...]) -> BenchRecipe:
     _require_name(table, "a recipe")
     parameters: dict[str, object] = {}
-    inner = table.table("set")
-    for key in inner.keys() if inner else ():
-        assert inner is not None
-        value = inner.raw(key)
-        if isinstance(value, str | int | float | bool):
-            parameters[key] = value
-        else:
-            inner.wrong("wrong value", f"{key} must be a number, a text in quotes, true or false", key)
-    if inner is not None:
+    if (inner := table.table("set")) is not None:
+        for key in inner.keys():  # noqa: SIM118
+            value = inner.raw(key)
+            if isinstance(value, str | int | float | bool):
+                parameters[key] = value
+            else:
+                inner.wrong("wrong value", f"{key} must be a number, a text in quotes, true or false", key)
         inner.finish()
     only = table.texts("tasks", single=True)
     for name in only or ():
-        if name not in named:
-            table.wrong("unknown task", f"tasks names {choices_hint(name, named)}", "tasks")
-    found = BenchRecipe(table.name, table.text("recipe", table.name) or "", parameters, only)
+        if name not in task_names:
+            table.wrong("unknown task", f"tasks names {choices_hint(name, task_names)}", "tasks")
+    recipe = BenchRecipe(table.name, table.text("recipe", table.name) or "", parameters, only)
     table.finish()
     for task in tasks:
-        if found.is_for(task):
+        if recipe.is_for(task):
+            book = task.task.recipe_book()
             try:
-                recipes.load(task.task.recipe_book(), found.recipe, parameters)
+                recipes.load(book, recipe.recipe, parameters)
             except (UsageError, DataError) as error:
-                there = found.recipe in recipes.names(task.task.recipe_book())
-                advice = "" if there else "; name the tasks that it is for with tasks = [...]"
+                is_known = recipe.recipe in recipes.names(book)
+                advice = "" if is_known else "; name the tasks that it is for with tasks = [...]"
                 table.wrong("unusable recipe", f"{error}{advice}")
-    return found
+    return recipe
 
 
 def _task(
     table: TomlTable, folder: Path, stores: Sequence[Settings], measures: tuple[str, ...]
 ) -> BenchTask | None:
-    """A task, None where there is no such one; `stores` are the settings of each engine, which knows own tasks."""
+    """Return a task, or None if it is unknown; `stores` are the settings of each engine, which knows own tasks."""
     _require_name(table, "a task")
     reference = table.text("task", table.name) or ""
     if reference.endswith(".toml"):
         reference = str(folder / reference)
     elif reference not in catalogue.names():
-        files_of_own = (index.reference(settings, reference) for settings in stores)
-        reference = next((file for file in files_of_own if file != reference), reference)
+        own_files = (index.reference(settings, reference) for settings in stores)
+        reference = next((file for file in own_files if file != reference), reference)
     data, hierarchy = table.text("data"), table.text("hierarchy")
     splits = table.texts("splits", single=True) or ()
     if not table.has("splits"):
         table.wrong("missing key", f"[tasks.{table.name}] needs splits, the names of those that are ranked")
     options = ScorerOptions(
-        nearest=table.whole("nearest", 0, 1, DEEPEST) or None,
+        nearest=table.whole("nearest", 0, 1, MAX_DEPTH) or None,
         hierarchy=None if hierarchy is None else folder / hierarchy,
         knowledge_base=table.text("kb"),
         lenient=bool(table.truth("lenient")),
     )
-    depth = table.whole("depth", 0, 1, DEEPEST)
-    own = table.texts("measures", single=True) or ()
+    depth = table.whole("depth", 0, 1, MAX_DEPTH)
+    own_measures = table.texts("measures", single=True) or ()
     groups = tuple(_group(inner, folder) for inner in table.tables("groups"))
     judged = _judged(table, folder)
     table.finish()
@@ -263,18 +254,18 @@ def _task(
             task.collection(files).split_files(split)
         except UsageError as error:
             table.wrong("unknown split", str(error), "splits")
-    asked = tuple(dict.fromkeys((*own, *measures)))
+    measures = tuple(dict.fromkeys((*own_measures, *measures)))
     try:
-        require_measures(Scoring(GoldSource(measures=asked)).measures(task) if asked else ())
+        require_measures(Scoring(GoldSource(measures=measures)).measures(task) if measures else ())
     except UsageError as error:
-        table.wrong("unknown measure", str(error), "measures" if own else None)
+        table.wrong("unknown measure", str(error), "measures" if own_measures else None)
     return BenchTask(
         name=table.name,
         task=task,
         data=files,
         splits=splits,
         depth=depth or task.info.default_depth,
-        measures=asked,
+        measures=measures,
         options=options,
         groups=groups,
         judged=judged,
@@ -282,7 +273,6 @@ def _task(
 
 
 def _judged(table: TomlTable, folder: Path) -> JudgedGold | None:
-    """The judgments that are gold; None where that is the organisers'."""
     value = table.raw("judgments")
     if not isinstance(value, bool | str | None):
         table.wrong(
@@ -290,14 +280,14 @@ def _judged(table: TomlTable, folder: Path) -> JudgedGold | None:
         )
     rule, unjudged = table.text("rule"), table.text("unjudged")
     annotators = table.texts("annotators", single=True)
-    for key, named, known in (
+    for key, name, known in (
         ("rule", rule, [*Rule]),
         ("unjudged", unjudged, [Unjudged.nonrelevant, Unjudged.condensed]),
     ):
-        if named is not None and named not in known:
-            table.wrong("unknown value", f"{key} names {choices_hint(named, known)}", key)
+        if name is not None and name not in known:
+            table.wrong("unknown value", f"{key} names {choices_hint(name, known)}", key)
             return None
-        if named is not None and not value:
+        if name is not None and not value:
             table.wrong("missing key", f"{key} says how judgments count: write judgments = true too", key)
     if annotators is not None and not value:
         table.wrong(
@@ -312,24 +302,24 @@ def _judged(table: TomlTable, folder: Path) -> JudgedGold | None:
     )
 
 
-def _group(table: TomlTable, folder: Path) -> Group:
+def _group(table: TomlTable, folder: Path) -> TopicGroup:
     _require_name(table, "a group")
     topics, file, where = table.texts("topics", single=True), table.text("file"), table.mapping("where")
     if sum(table.has(key) for key in ("topics", "file", "where")) != 1:
         table.wrong("missing key", f"the group {table.name} needs one of topics, file and where")
     elif file is not None:
-        topics = _ids_in(table, folder / file)
+        topics = _topic_ids(table, folder / file)
     table.finish()
-    return Group(table.name, topics or (), where or None)
+    return TopicGroup(table.name, topics or (), where or None)
 
 
-def _ids_in(table: TomlTable, path: Path) -> tuple[str, ...]:
-    """The ids in a file, one a line."""
+def _topic_ids(table: TomlTable, path: Path) -> tuple[str, ...]:
+    """Return the ids in a file with an id on each line."""
     try:
         lines = read_text(path, "utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        table.wrong("unreadable file", f"{path} can't be read: {said or error}", "file")
+        cause = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        table.wrong("unreadable file", f"{path} can't be read: {cause or error}", "file")
         return ()
     ids = tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
     if not ids:

@@ -1,16 +1,16 @@
 """Result of a bench: recipes on the splits of tasks, each figure beside that of a baseline; one JSON file.
 
     <folder>/bench.json                             the result
-    <folder>/<task>/<split>/<engine>/<recipe>/      the run of each cell, a run directory like any other
+    <folder>/<task>/<split>/<engine>/<recipe>/      the run directory of each cell
 
-Apart from `experiments.bench`, so that a report of a bench imports neither engines nor recipes.
+Separate from `experiments.bench`, so that a report of a bench imports neither engines nor recipes.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from searchapp import resources
-from searchapp.app.comparison import Difference, Measured
+from searchapp.app.comparison import Difference
 from searchapp.errors import DataError, UsageError
 from searchapp.files import atomic_file, replace_nonfinite
 
@@ -28,7 +28,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What makes the runs of a row: a recipe with its parameters, on an engine; `name` distinguishes it."""
+    """A recipe with its parameters on an engine: a row of a bench."""
 
     name: str
     recipe: str
@@ -38,140 +38,129 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The run of a system on a split.
-
-    `run` is its run directory, relative to the folder of the bench, and `digest` that of its manifest; where `error`
-    says in a sentence why there is none, or why it has no figures, `exit_code` is what a command would have ended with.
-    `made` says that it was ranked by this bench, not kept from one before; `seconds` is the time that the ranking took.
-    """
+    """The run of a system on a split."""
 
     run: str
+    """The run directory, relative to the folder of the bench."""
     digest: str = ""
+    """The digest of the run's manifest."""
     made: bool = False
+    """Whether this bench ranked it, instead of keeping an earlier run."""
     seconds: float = 0.0
+    """The time that ranking took."""
     error: str | None = None
+    """Why there is no run, or why the run has no figures."""
     exit_code: int = 0
+    """The exit code of a command that ends with that error."""
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BenchMeasure:
-    """A measure in a column: the figure of each system in their order, and its difference to that of the baseline.
-
-    A figure is None where the system has none there. A difference is None for the baseline itself, without figures, and
-    for a figure that is no mean over topics. `topics` counts those that are tested.
-    """
+    """The figures of all systems under a measure, in a column."""
 
     name: str
     is_official: bool
     topics: int
+    """How many topics are tested."""
     figures: tuple[float | None, ...]
+    """None for a system that has no figure here."""
     differences: tuple[Difference | None, ...]
+    """Figure − baseline; None for the baseline, without a figure, and for a figure that is no mean over topics."""
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A split of a task, or a group of its topics: the cell of each system in their order, and the measures.
-
-    `task` is the table of the bench's file. A cell is None where the recipe is not for this task. A group shares its
-    runs with the whole split.
-    """
+class BenchColumn:
+    """A split of a task, or a group of its topics, which shares the runs of the split."""
 
     task: str
+    """The name of the task's table in the plan."""
     split: str
     group: str | None
     cells: tuple[Cell | None, ...]
+    """None for a system whose recipe does not rank this task."""
     measures: tuple[BenchMeasure, ...]
     warnings: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """What people read: `nlps dev`, `nlps dev long`."""
+        """The name for people: `nlps dev`, `nlps dev long`."""
         return " ".join(filter(None, (self.task, self.split, self.group)))
 
     @property
     def official(self) -> BenchMeasure | None:
-        """The measure that ranks submissions; the first one where it is not among them, None without any."""
-        return next((one for one in self.measures if one.is_official), next(iter(self.measures), None))
+        """The measure that ranks submissions, or else the first measure."""
+        official = (measure for measure in self.measures if measure.is_official)
+        return next(official, next(iter(self.measures), None))
 
 
 @dataclass(frozen=True, slots=True)
 class BenchResult:
-    """A bench, made from the plan in `file`: `columns` of splits and groups, in which the `systems` are compared.
-
-    `baseline` is the number of the system that all others are compared with, in each column by itself.
-    """
+    """The systems of a bench compared in each column."""
 
     folder: Path
     file: str
+    """The file of the plan."""
     searchapp: str
     created: str
     baseline: int
+    """The number of the system that all others are compared with."""
     systems: tuple[System, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[BenchColumn, ...]
     permutations: int
     seed: int
     notes: tuple[str, ...] = field(default=())
 
     @property
-    def failed(self) -> list[tuple[System, Column, Cell]]:
-        """The cells without figures, each once."""
+    def cells(self) -> list[tuple[System, BenchColumn, Cell]]:
+        """The cells of all splits."""
         return [
             (system, column, cell)
             for column in self.columns
             if column.group is None
             for system, cell in zip(self.systems, column.cells, strict=True)
-            if cell is not None and cell.error is not None
+            if cell is not None
         ]
+
+    @property
+    def failed(self) -> list[tuple[System, BenchColumn, Cell]]:
+        """The cells without figures."""
+        return [row for row in self.cells if row[2].error is not None]
 
     def runs(self) -> list[Path]:
-        """The run directories that have figures."""
-        return [
-            self.folder / cell.run
-            for column in self.columns
-            if column.group is None
-            for cell in column.cells
-            if cell is not None and cell.error is None
-        ]
+        """Return the run directories that have figures."""
+        return [self.folder / cell.run for _, _, cell in self.cells if cell.error is None]
 
     def to_json(self) -> dict[str, Any]:
-        """What `bench --json` prints and bench.json holds; what is not a number is nan."""
+        """Return the JSON of bench.json and `bench --json`."""
         described = asdict(self)
         del described["folder"]
         return {"format": FORMAT, **described}
 
 
 def write_bench(result: BenchResult) -> None:
-    """Write the result into its folder, whole or not at all.
+    """Write the result into its folder, with null for numbers that are not finite.
 
     Raises:
-        SearchappError: it can't be written.
+        SearchappError: the file can't be written.
     """
-    write_json(result.folder / FILE, result.to_json(), indent=1)
-
-
-def write_json(path: Path, described: Any, indent: int | None = None) -> None:
-    """Write JSON, whole or not at all, with null in the place of what is not a number.
-
-    Raises:
-        SearchappError: it can't be written.
-    """
-    text = json.dumps(replace_nonfinite(described, None), indent=indent, ensure_ascii=False, allow_nan=False)
-    with atomic_file(path) as file:
+    described = replace_nonfinite(result.to_json(), None)
+    text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False)
+    with atomic_file(result.folder / FILE) as file:
         file.write(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def is_bench(folder: Path) -> bool:
-    """Whether a folder has the result of a bench."""
+    """Return whether a folder has the result of a bench."""
     return (folder / FILE).is_file()
 
 
 def read_bench(folder: Path) -> BenchResult:
-    """The result of a bench.
+    """Return the result of a bench.
 
     Raises:
         UsageError: the folder has none.
-        DataError: it is not what searchapp writes.
+        DataError: the file does not have the present format.
     """
     path = folder / FILE
     if not path.is_file():
@@ -183,56 +172,39 @@ def read_bench(folder: Path) -> BenchResult:
             "reads: run the bench again"
         )
     try:
-        return _result(folder, described)
+        result: BenchResult = from_json(BenchResult, {**described, "folder": folder})
+        systems = len(result.systems)
+        if not 0 <= result.baseline < systems:
+            raise ValueError(f"baseline {result.baseline}")
+        for column in result.columns:
+            rows = [column.cells, *(row for one in column.measures for row in (one.figures, one.differences))]
+            if any(len(row) != systems for row in rows):
+                raise ValueError(f"{column.name} has not a cell for each system")
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(f"{path}: not a bench of searchapp ({error!r}): run the bench again") from error
-
-
-def _result(folder: Path, described: Mapping[str, Any]) -> BenchResult:
-    found: BenchResult = record_of(BenchResult, {**described, "folder": folder})
-    systems = len(found.systems)
-    if not 0 <= found.baseline < systems:
-        raise ValueError(f"baseline {found.baseline}")
-    for column in found.columns:
-        counts = {len(held) for one in column.measures for held in (one.figures, one.differences)}
-        if {len(column.cells), *counts} != {systems}:
-            raise ValueError(f"{column.name} has not a cell for each system")
-    return found
+    return result
 
 
 _type_hints = cache(get_type_hints)
 
 
-def record_of(kind: Any, value: Any) -> Any:
-    """Read back as a type what `dataclasses.asdict` and JSON have made of it; null is nan where a number must be.
+def from_json(kind: Any, value: Any) -> Any:
+    """Return a value of a type from the JSON of `dataclasses.asdict`; null is nan where a float must be.
 
     Raises:
         KeyError: a field is missing.
-        TypeError, ValueError: it is of another type.
+        TypeError, ValueError: the value has another type.
     """
-    of, parts = get_origin(kind), get_args(kind)
-    if of is UnionType:
-        return None if value is None else record_of(parts[0], value)
-    if of is tuple:
-        return tuple(record_of(parts[0], one) for one in value)
-    if of is Mapping:
-        return {str(name): record_of(parts[1], one) for name, one in dict(value).items()}
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return None if value is None else from_json(arguments[0], value)
+    if origin is tuple:
+        return tuple(from_json(arguments[0], item) for item in value)
+    if origin is Mapping:
+        return {str(name): from_json(arguments[1], item) for name, item in dict(value).items()}
     if isinstance(kind, type) and is_dataclass(kind):
         hints = _type_hints(kind)
-        return kind(**{one.name: record_of(hints[one.name], value[one.name]) for one in fields(kind)})
+        return kind(**{part.name: from_json(hints[part.name], value[part.name]) for part in fields(kind)})
     if kind is float:
         return math.nan if value is None else float(value)
     return value if kind is Any else kind(value)
-
-
-def measure_of(
-    measured: Measured, figures: Sequence[float | None], present: Sequence[int], baseline: int
-) -> BenchMeasure:
-    """A measure of all systems, from what is measured of those that are `present`; `figures` are those of all."""
-    differences: list[Difference | None] = [None] * len(figures)
-    for pair in measured.pairs:
-        if present[pair.first] == baseline:
-            differences[present[pair.second]] = pair.difference
-    return BenchMeasure(
-        measured.name, measured.is_official, measured.topics, tuple(figures), tuple(differences)
-    )

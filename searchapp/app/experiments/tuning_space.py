@@ -1,4 +1,4 @@
-"""Search space of a tuning: parameters with the values that they may have, and which combinations are tried."""
+"""Search space of a tuning: the possible values of parameters, and the combinations that are tried."""
 
 from __future__ import annotations
 
@@ -17,63 +17,59 @@ from searchapp.formats.problems import Problems
 from searchapp.formats.toml_files import TomlFile, TomlTable
 
 STEPS = 5
-"""How many numbers of a range a grid takes where nobody says it."""
+"""The usual number of values of a range in a grid."""
 
-MOST = 10_000
-"""Trials that are the most of a search."""
+MAX_TRIALS = 10_000
 
 DIGITS = 4
-"""Significant digits of a number of a range, so that people can read what is found."""
+"""Significant digits of a number of a range."""
 
-Values = dict[str, Any]
-"""A value for each parameter by its name."""
+ParameterValues = dict[str, Any]
+"""The value of each parameter by its name."""
 
 
-class Search(StrEnum):
-    """Which values are tried."""
+class SearchMethod(StrEnum):
+    """Which combinations of values are tried."""
 
     grid = "grid"
-    """All combinations."""
-
+    """All of them."""
     random = "random"
     """Some, drawn with a seed, each parameter by itself."""
-
     halving = "halving"
     """As random; the best third of them on ever more topics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A parameter with the values that it may have: `values`, or numbers from `low` to `high`.
-
-    The latter are spread by their logarithm with `log`, and are `steps` in a grid. Of a parameter that takes `whole`
-    numbers they are rounded.
-    """
+    """A parameter with its possible values: `values`, or numbers from `low` to `high`."""
 
     name: str
     values: tuple[Any, ...] = ()
     low: float = 0.0
     high: float = 0.0
     log: bool = False
+    """Whether numbers are spread by their logarithm."""
     steps: int = STEPS
+    """How many numbers a grid has."""
     whole: bool = False
+    """Whether numbers are rounded to whole ones."""
 
     def grid(self) -> tuple[Any, ...]:
-        """The values of a grid, each once."""
+        """Return the values of a grid, each once."""
         if self.values:
             return self.values
         shares = (step / max(self.steps - 1, 1) for step in range(self.steps))
         return tuple(dict.fromkeys(self._at(share) for share in shares))
 
     def drawn(self, source: random.Random) -> Any:
-        """A value that is drawn at random."""
+        """Return a value that is drawn at random."""
         if self.values:
             return self.values[int(source.random() * len(self.values))]
         return self._at(source.random())
 
     @property
     def bounds(self) -> tuple[Any, ...]:
-        """Values of which all are right if these are."""
+        """Values of which all are valid if these are."""
         return self.values or (self._at(0.0), self._at(1.0))
 
     def _at(self, share: float) -> float | int:
@@ -90,55 +86,52 @@ class Dimension:
         return min(max(rounded, self.low), self.high)
 
     def to_json(self) -> dict[str, Any]:
-        """As a log has it."""
         if self.values:
             return {"name": self.name, "values": list(self.values)}
         ends = {"name": self.name, "from": self.low, "to": self.high, "steps": self.steps}
         return ends | ({"scale": "log"} if self.log else {}) | ({"whole": True} if self.whole else {})
 
 
-def read_over(given: Sequence[str]) -> list[Dimension]:
-    """The dimensions of options.
+def read_over(options: Sequence[str]) -> list[Dimension]:
+    """Return the dimensions of options `--over`.
 
     Raises:
-        UsageError: one is not of the form.
+        UsageError: an option is invalid.
     """
-    return [_of_option(one) for one in given]
+    return [_of_option(option) for option in options]
 
 
 def read_space(path: Path) -> list[Dimension]:
-    """The dimensions of a TOML file.
+    """Return the dimensions of a TOML file.
 
     Raises:
-        InvalidFiles: it is missing or has problems.
+        InvalidFiles: the file is missing or has problems.
     """
     problems = Problems()
     root = TomlFile(path, problems).root
     over = root.table("over", required=True)
-    found = [_of_table(over, key) for key in over.keys()] if over is not None else []  # noqa: SIM118
+    dimensions = [_of_table(over, key) for key in over.keys()] if over is not None else []  # noqa: SIM118
     root.finish()
     problems.raise_if_any()
-    return [one for one in found if one is not None]
+    return [dimension for dimension in dimensions if dimension is not None]
 
 
-def _of_option(given: str) -> Dimension:
-    name, equals, text = given.partition("=")
+def _of_option(option: str) -> Dimension:
+    name, equals, text = option.partition("=")
     if not equals or not name or not text:
-        raise UsageError(f"--over {given}: use the form NAME=VALUE,VALUE or NAME=LOW:HIGH")
+        raise UsageError(f"--over {option}: use the form NAME=VALUE,VALUE or NAME=LOW:HIGH")
     parts = text.split(":")
     if len(parts) == 1 or text[0] in '[{"':
-        values = tuple(_value(one) for one in text.split(","))
-        return _of_values(name, values, f"--over {given}")
-    low, high, *rest = parts
-    log = "log" in rest[:1]
-    steps = rest[1:] if log else rest
+        return _of_values(name, tuple(map(_value, text.split(","))), f"--over {option}")
+    low, high, *steps = parts
+    log = "log" in steps[:1]
+    steps = steps[1:] if log else steps
     try:
-        numbers = float(low), float(high), int(steps[0]) if steps else STEPS
+        (count,) = steps or [str(STEPS)]
+        numbers = float(low), float(high), int(count)
     except ValueError:
-        raise UsageError(f"--over {given}: use the form NAME=LOW:HIGH, :log and :STEPS behind it") from None
-    if len(steps) > 1:
-        raise UsageError(f"--over {given}: use the form NAME=LOW:HIGH, :log and :STEPS behind it")
-    return _of_range(name, *numbers, log=log, where=f"--over {given}")
+        raise UsageError(f"--over {option}: use the form NAME=LOW:HIGH, :log and :STEPS behind it") from None
+    return _of_range(name, *numbers, log=log, where=f"--over {option}")
 
 
 def _of_table(over: TomlTable, key: str) -> Dimension | None:
@@ -149,8 +142,8 @@ def _of_table(over: TomlTable, key: str) -> Dimension | None:
             return _of_values(key, tuple(value), where)
         if isinstance(value, dict) and {"from", "to"} <= value.keys() <= {"from", "to", "scale", "steps"}:
             low, high, steps = value["from"], value["to"], value.get("steps", STEPS)
-            right = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (low, high))
-            if right and isinstance(steps, int) and value.get("scale", "linear") in ("linear", "log"):
+            numeric = all(isinstance(end, int | float) and not isinstance(end, bool) for end in (low, high))
+            if numeric and isinstance(steps, int) and value.get("scale", "linear") in ("linear", "log"):
                 log = value.get("scale") == "log"
                 return _of_range(key, float(low), float(high), steps, log=log, where=where)
         form = '[1, 2], or { from = 0.1, to = 2, scale = "log", steps = 5 }'
@@ -177,8 +170,8 @@ def _of_range(name: str, low: float, high: float, steps: int, *, log: bool, wher
         raise UsageError(f"{where}: the range must go from a number to a greater one")
     if log and low <= 0:
         raise UsageError(f"{where}: a range by logarithm must begin above 0")
-    if not 2 <= steps <= MOST:
-        raise UsageError(f"{where}: the steps must be from 2 to {MOST:,}")
+    if not 2 <= steps <= MAX_TRIALS:
+        raise UsageError(f"{where}: the steps must be from 2 to {MAX_TRIALS:,}")
     return Dimension(name, low=low, high=high, log=log, steps=steps)
 
 
@@ -189,34 +182,35 @@ def _value(text: str) -> Any:
         return text
 
 
-def proposed(space: Sequence[Dimension], search: Search, trials: int | None, seed: int) -> list[Values]:
-    """What is tried, in its order: each combination of values once.
+def proposed(
+    space: Sequence[Dimension], search: SearchMethod, trials: int | None, seed: int
+) -> list[ParameterValues]:
+    """Return the combinations of values that are tried, each once.
 
-    Of a grid `trials` are the most that there may be; of a random search so many are drawn, or as many as there are.
+    `trials` limits those of a grid, and is the number that is drawn at random, if there are as many.
 
     Raises:
         UsageError: the grid has more.
     """
-    if search is Search.grid:
-        count = math.prod(len(one.grid()) for one in space)
-        if count > (trials or MOST):
+    if search is SearchMethod.grid:
+        count = math.prod(len(dimension.grid()) for dimension in space)
+        if count > (trials or MAX_TRIALS):
             raise UsageError(
-                f"the grid has {count:,} combinations, more than {trials or MOST:,}: give fewer values, more --trials, "
-                "or search with --search random"
+                f"the grid has {count:,} combinations, more than {trials or MAX_TRIALS:,}: give fewer values, more "
+                "--trials, or search with --search random"
             )
-        return [
-            {one.name: value for one, value in zip(space, values, strict=True)}
-            for values in itertools.product(*(one.grid() for one in space))
-        ]
+        names = [dimension.name for dimension in space]
+        grids = [dimension.grid() for dimension in space]
+        return [dict(zip(names, values, strict=True)) for values in itertools.product(*grids)]
     return list(itertools.islice(_drawn(space, seed), trials or 30))
 
 
-def _drawn(space: Sequence[Dimension], seed: int) -> Iterator[Values]:
-    """Combinations at random, each once; ends when hardly any are left that have not been drawn."""
+def _drawn(space: Sequence[Dimension], seed: int) -> Iterator[ParameterValues]:
+    """Yield combinations at random, each once, until hardly any are left."""
     seen: set[str] = set()
     for number in itertools.count():
         source = random.Random(f"{seed}:{number}")
-        values = {one.name: one.drawn(source) for one in space}
+        values = {dimension.name: dimension.drawn(source) for dimension in space}
         if repr(values) not in seen:
             seen.add(repr(values))
             yield values
@@ -226,36 +220,36 @@ def _drawn(space: Sequence[Dimension], seed: int) -> Iterator[Values]:
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A stage of successive halving: the best so many trials, on so many topics."""
+    """A stage of successive halving: the best trials so far, on some topics."""
 
     trials: int
     topics: int
 
 
 ETA = 3
-"""Of how many trials one goes on to the next rung, on as many times as many topics."""
+"""One of so many trials goes on to the next rung, which has so many times as many topics."""
 
 LEAST_TOPICS = 20
-"""Topics that a rung has at least: fewer say next to nothing."""
+"""The minimum of topics of a rung: fewer are too noisy to choose by."""
 
 
 def rungs(trials: int, topics: int) -> list[Rung]:
-    """The rungs of successive halving: each of about the same cost, the last one on all topics.
+    """Return the rungs of successive halving: each of about the same cost, the last one on all topics.
 
     >>> rungs(27, 900)
     [Rung(trials=27, topics=33), Rung(trials=9, topics=100), Rung(trials=3, topics=300), Rung(trials=1, topics=900)]
     """
-    found = [Rung(trials, topics)]
-    while found[-1].trials > 1:
-        found.append(Rung(max(1, found[-1].trials // ETA), topics))
-    while len(found) > 1 and topics // ETA ** (len(found) - 1) < LEAST_TOPICS:
-        found.pop()  # the rungs with the fewest topics say nothing: the last one has more trials then
-    last = len(found) - 1
-    return [Rung(one.trials, topics // ETA ** (last - place)) for place, one in enumerate(found)]
+    counts = [trials]
+    while counts[-1] > 1:
+        counts.append(max(1, counts[-1] // ETA))
+    while len(counts) > 1 and topics // ETA ** (len(counts) - 1) < LEAST_TOPICS:
+        counts.pop()
+    last = len(counts) - 1
+    return [Rung(count, topics // ETA ** (last - number)) for number, count in enumerate(counts)]
 
 
 def of_kinds(space: Sequence[Dimension], whole: Mapping[str, bool]) -> list[Dimension]:
-    """The dimensions with what is known of the parameters: which of them take whole numbers.
+    """Return the dimensions, marked where parameters take whole numbers.
 
     Raises:
         UsageError: a parameter is there twice, or there is none.
@@ -265,7 +259,7 @@ def of_kinds(space: Sequence[Dimension], whole: Mapping[str, bool]) -> list[Dime
             "say what to tune over, with --over NAME=VALUES or --space FILE: `searchapp tasks show TASK --recipe R` "
             "lists what can be set"
         )
-    names = [one.name for one in space]
+    names = [dimension.name for dimension in space]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"{name} is tuned over twice")
