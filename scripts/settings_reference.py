@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from searchapp.config.settings import DECLARED, Declared
+from searchapp.config.settings import DECLARED, SettingDeclaration
 
 TARGET = Path(__file__).parents[1] / "docs" / "settings.md"
 BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
@@ -19,9 +19,9 @@ def table() -> str:
     return "\n".join([*head, *map(_row, DECLARED)])
 
 
-def _row(one: Declared) -> str:
+def _row(one: SettingDeclaration) -> str:
     files = ["user"] * one.by_user + ["project"] * one.by_project
-    default = one.told if one.default is None else f"`{one.shown(one.default)}`"
+    default = one.unset if one.default is None else f"`{one.shown(one.default)}`"
     flag, variable = (f"`{name}`" if name else "" for name in (one.flag, one.variable))
     return f"| `{one.name}` | {flag} | {variable} | {', '.join(files)} | {default} | {one.about} |"
 

@@ -160,7 +160,7 @@ def _require_ready(
 
 def _flags(resolution: Resolution) -> Iterator[str]:
     """The global options for a window's program: what the environment and the files say, it finds there itself."""
-    found = resolution.found
+    found = resolution.values
     if found["home"].source.origin is Origin.flag:
         yield f"--home={resolution.settings.home}"
     if found["engine"].source.origin is Origin.flag:
@@ -172,5 +172,5 @@ def _flags(resolution: Resolution) -> Iterator[str]:
 
 def _environment(resolution: Resolution) -> Mapping[str, str]:
     """The engine's address, if an option has named it: it may hold a password, and everybody sees command lines."""
-    of_url = resolution.found["url"]
+    of_url = resolution.values["url"]
     return {of_url.setting.variable: resolution.settings.url} if of_url.source.origin is Origin.flag else {}

@@ -16,6 +16,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from importlib import import_module
@@ -27,7 +28,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from searchapp.cli import complete
-from searchapp.cli.output import complain, report_requests, report_traceback, warn
+from searchapp.cli.output import complain, report_requests, report_traceback, say, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, SearchappError, UsageError, is_lack_of_memory
 from searchapp.files import STDOUT, parse_json, reason
@@ -35,8 +36,10 @@ from searchapp.options import argument, flag, option
 from searchapp.tasks import catalogue
 
 if TYPE_CHECKING:
+    from searchapp.engines.base import Engine
     from searchapp.ranking.recipes import Recipe
     from searchapp.tasks.base import Task
+    from searchapp.tui.kit.screen import KeyApp
 
 
 MODULES = {
@@ -447,6 +450,22 @@ def _report(*lines: str, verbose: bool) -> None:
     if verbose:
         report_traceback()
     complain(*lines)
+
+
+@contextmanager
+def reporting_engine(settings: Settings) -> Iterator[Engine]:
+    """Open the engine in use for a command that changes indexes; report on stderr what it waits for."""
+    from searchapp.engines import open_engine
+
+    with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
+        yield engine
+
+
+def run_screen(screen: KeyApp) -> None:
+    """Run an interface; end with its exit code if that is not 0."""
+    screen.run()
+    if screen.return_code:
+        raise typer.Exit(screen.return_code)
 
 
 def data_of(settings: Settings, task: Task, data: Path | None) -> Path:

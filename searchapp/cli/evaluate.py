@@ -22,6 +22,7 @@ from searchapp.cli.commands import (
     command,
     data_of,
     files_named,
+    run_screen,
 )
 from searchapp.cli.judgment_options import (
     ByOption,
@@ -388,9 +389,7 @@ def _show_comparison(
         own = keys.load(settings.of_user, labels, SECTION, KEY_ACTIONS)
         session = lambda: grading_session(opened, log, name, settings.annotator)  # noqa: E731
         app = CompareApp(compare_screen(comparing, settings, session, topic), own.theme, own.spacing)
-        app.run()
-        if app.return_code:
-            raise typer.Exit(app.return_code)
+        run_screen(app)
 
 
 @command(app, cls=SpreadingCommand)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli.commands import Group, JsonOption, TaskArgument, command, data_of
+from searchapp.cli.commands import Group, JsonOption, TaskArgument, command, data_of, reporting_engine
 from searchapp.cli.output import (
     ask,
     for_person,
@@ -81,7 +81,7 @@ def index(
 
     loaded = load(task)
     collection = loaded.collection(data_of(settings, loaded, data))
-    with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
+    with reporting_engine(settings) as engine:
         outcome = index_task(
             loaded,
             engine,

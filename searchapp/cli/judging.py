@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from searchapp.app.topic_figures import Order
-from searchapp.cli.commands import DataOption, JsonOption, OverwriteOption, TaskArgument, command, data_of
+from searchapp.cli.commands import (
+    DataOption,
+    JsonOption,
+    OverwriteOption,
+    TaskArgument,
+    command,
+    data_of,
+    run_screen,
+)
 from searchapp.cli.judgment_options import (
     AnnotatorOption,
     LogOption,
@@ -167,9 +175,7 @@ def judge(
             from searchapp.tui.judge.screen import JudgeApp
 
             screen = JudgeApp(judging, run_pages, own, title, topic, presence)
-            screen.run()
-            if screen.return_code:
-                raise typer.Exit(screen.return_code)
+            run_screen(screen)
         log.damage.report = warn
         for words in (*judging.session.news, *run_pages.news):
             warn(words)
@@ -289,9 +295,7 @@ def _show_topics(
     own = keys.load(settings.of_user, task.info.grades, SECTION, KEY_ACTIONS)
     screen = topics_screen(topics, request, settings, session, topic, order, failing=failing)
     app = TopicsApp(screen, own.theme, own.spacing)
-    app.run()
-    if app.return_code:
-        raise typer.Exit(app.return_code)
+    run_screen(app)
 
 
 def _print_topics(
@@ -477,9 +481,7 @@ def adjudicate(
 
                 own = keys.load(settings.of_user, loaded.info.grades)
                 screen = AdjudicateApp(adjudication, pages, own, title, presence)
-                screen.run()
-                if screen.return_code:
-                    raise typer.Exit(screen.return_code)
+                run_screen(screen)
         opened.damage.report = warn
         for words in session.news:
             warn(words)

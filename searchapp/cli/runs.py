@@ -22,6 +22,7 @@ from searchapp.cli.commands import (
     command,
     data_of,
     recipe_of,
+    reporting_engine,
 )
 from searchapp.cli.judgment_options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import (
@@ -107,7 +108,7 @@ def rank(
         home=settings.home,
         examples=tuple(examples or ()),
     )
-    with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
+    with reporting_engine(settings) as engine:
         made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
     runs.remember_run(settings.home, out)
     warn_of_skipped(made.problems.skipped)
@@ -186,7 +187,7 @@ def rerun(
     from searchapp.runs import directory
 
     directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
-    with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
+    with reporting_engine(settings) as engine:
         found = again.rerun(
             run, engine, out, for_person(settings), data=data, home=settings.home, overwrite=overwrite
         )

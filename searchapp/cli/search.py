@@ -20,6 +20,7 @@ from searchapp.cli.commands import (
     command,
     data_of,
     recipe_of,
+    run_screen,
 )
 from searchapp.cli.output import for_person, has_screen, print_json, say, stdout_console, warn
 from searchapp.config.settings import Settings
@@ -236,9 +237,7 @@ def _screen(
         name = annotator or settings.annotator
         opened = opened_search(searcher, engine, sought, settings, own, stack, data, name)
         app = SearchApp(replace(opened, elsewhere=lambda screen: elsewhere().offers(screen)), own)
-        app.run()
-    if app.return_code:
-        raise typer.Exit(app.return_code)
+        run_screen(app)
 
 
 def _filter(given: str) -> FieldFilter:

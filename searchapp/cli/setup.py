@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli.commands import JsonOption, command
+from searchapp.cli.commands import JsonOption, command, run_screen
 from searchapp.cli.output import for_person, has_screen, print_json, show, stdout_console
-from searchapp.config.resolution import Found, Resolution
+from searchapp.config.resolution import Resolution, SettingValue
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine, server_roles
 from searchapp.errors import SearchappError, UsageError
@@ -218,7 +218,7 @@ def config(
     if screen:
         _go_through(resolution)
     elif as_json:
-        settings = [_described(one) for one in resolution.found.values()]
+        settings = [_described(one) for one in resolution.values.values()]
         print_json({"settings": settings, "files": _files(resolution)})
     else:
         _print(resolution)
@@ -227,14 +227,14 @@ def config(
 def _print(resolution: Resolution) -> None:
     from searchapp.cli.tables import print_table
 
-    rows = [(name, one.shown, str(one.source.origin), one.where) for name, one in resolution.found.items()]
+    rows = [(name, one.shown, str(one.source.origin), one.where) for name, one in resolution.values.items()]
     print_table(("setting", "value", "from", "where"), rows, left=(0, 1, 2, 3))
     show("")
     for line in resolution.about_files:
         show(visible_line(line))
 
 
-def _described(found: Found) -> dict[str, object]:
+def _described(found: SettingValue) -> dict[str, object]:
     return {
         "name": found.setting.name,
         "value": found.plain,
@@ -262,6 +262,4 @@ def _go_through(resolution: Resolution) -> None:
     from searchapp.tui.config.screen import ConfigApp
 
     app = ConfigApp(resolution)
-    app.run()
-    if app.return_code:
-        raise typer.Exit(app.return_code)
+    run_screen(app)

@@ -1,14 +1,12 @@
-"""Which value of each setting holds, and where it comes from.
+"""Which source sets each setting: flag, environment variable, project file, user file or default, in this order.
 
-    flag  >  environment  >  project file  >  user's file  >  default
-
-    ~/.local/share/searchapp/settings.toml     a user's own; with the keys of [judge], [search], [topics] and [browse]
-    .../project/searchapp.toml                 a project's, found upwards from the working directory
+    ~/.local/share/searchapp/settings.toml     the user's file; with the tables of screens
+    .../project/searchapp.toml                 a project's file, in the working directory or above it
 
 Both files are TOML with the names of `searchapp.config.settings` as keys. A project file comes with a folder that
-somebody else may have made: it can hold no password, and where it would change anything its folder must be one that the
-user's own file trusts. What is said twice or only half is refused: an address beside a Cloud ID, an API key beside a
-user name, a password that a file holds and a command prints.
+somebody else may have made: it must not contain passwords, and if it changes any value, the user's file must trust its
+folder. Contradicting or incomplete values are errors: an address and a Cloud ID, an API key and a user name, a password
+in both a file and a command.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
@@ -29,17 +27,16 @@ from searchapp.config.settings import (
     CREDENTIALS,
     DECLARED,
     DEFAULT_URL,
-    ENGINES,
     PLACES,
     PROGRAM,
+    SERVER,
     TEAM,
     WAYS,
-    Declared,
-    Kept,
+    SecretSource,
+    SettingDeclaration,
     Settings,
     Value,
     address_of_cloud,
-    holds_credentials,
 )
 from searchapp.errors import DataError, InvalidFiles, Problem, UsageError
 from searchapp.files import open_file, parse_toml
@@ -48,80 +45,74 @@ from searchapp.text import suggestion
 USER_FILE = "settings.toml"
 PROJECT_FILE = "searchapp.toml"
 
-TABLES = frozenset(name for name, _, key in (one.name.partition(".") for one in DECLARED) if key)
-"""The tables that settings are in; what the `keys` of a screen may hold is the affair of `tui.keys`."""
+TABLES = frozenset(table for table, dot, _ in (name.partition(".") for name in BY_NAME) if dot)
+"""The tables that contain settings."""
 
 KeyPath: TypeAlias = tuple[str, ...]
-"""A key behind the tables that it is in."""
-
-BY_PATH = {tuple(one.name.split(".")): one for one in DECLARED}
+"""A key after the tables that contain it."""
 
 LARGEST = 1 << 14
-"""In bytes: no settings need more, and TOML's reader takes seconds for a key of some ten thousand parts."""
+"""Maximum size of a settings file in bytes: the TOML parser takes seconds for a key of ten thousand parts."""
 
 MOST_LINES = 500
-"""Of a value: to find the end of a longer one takes long."""
+"""Maximum number of lines of a value: finding the end of a longer one is slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """A settings file that was read, and the values in it, which are all right.
-
-    `values` may be secrets, as `text` is where they stand; `is_private` says that nobody but its owner can read it.
-    """
+    """A settings file with valid values."""
 
     path: Path
     is_private: bool
+    """Whether only the file's owner can read it."""
     text: str = field(repr=False)
     values: Mapping[str, Value] = field(repr=False)
 
     def line(self, name: str) -> int | None:
-        """The line on which a key stands, counted from 1; None if it can't be found."""
+        """The line of a key, from 1; None if it can't be found."""
         return lines_of(self.text).get(tuple(name.split(".")))
 
 
 def find_project(folder: Path) -> Path | None:
-    """The project file of a folder: in it, or in the nearest folder above that has one.
+    """Find the project file in a folder or the nearest folder above it, up to the user's own folder or the root.
 
-    The search ends with the user's own folder where it comes to that, else with the root. A folder of the file's name
-    is passed over; a link that leads nowhere, a pipe or a file without the right to read it is found, and then refused.
+    Skips a folder of the file's name. Finds broken links, pipes and unreadable files too: reading them is an error.
     """
     try:
         last = Path.home().resolve()
     except (OSError, RuntimeError):
         last = None
-    for one in (folder, *folder.parents):
-        path = one / PROJECT_FILE
-        if os.path.lexists(path) and not os.path.isdir(path):  # noqa: PTH112  # pathlib's fails on what is hidden
+    for parent in (folder, *folder.parents):
+        path = parent / PROJECT_FILE
+        if os.path.lexists(path) and not os.path.isdir(path):  # noqa: PTH112  # pathlib's fails on hidden files
             return path
-        if one == last:
+        if parent == last:
             break
     return None
 
 
 def read_user_file(path: Path) -> SettingsFile | None:
-    """The user's file; None if there is none.
+    """Read the user's file; None if it does not exist.
 
     Raises:
-        DataError: it can't be read, or something in it is wrong.
+        DataError: the file can't be read, or has errors.
     """
     try:
         return _read(path, is_project=False)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except PermissionError as error:
-        if not os.access(path.parent, os.X_OK):
-            return None  # nothing in such a home folder can be used, which others say
-        raise _unreadable(path, error) from error
     except OSError as error:
+        # Without access to its folder nothing in it can be used, which other errors report.
+        if isinstance(error, PermissionError) and not os.access(path.parent, os.X_OK):
+            return None
         raise _unreadable(path, error) from error
 
 
 def read_project_file(path: Path) -> SettingsFile:
-    """A project file.
+    """Read a project file.
 
     Raises:
-        DataError: it can't be read, or something in it is wrong.
+        DataError: the file can't be read, or has errors.
     """
     try:
         return _read(path, is_project=True)
@@ -133,137 +124,127 @@ def _unreadable(path: Path, error: OSError) -> DataError:
     return DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}")
 
 
-def _read(path: Path, is_project: bool) -> SettingsFile:
+def _read(path: Path, *, is_project: bool) -> SettingsFile:
     with open_file(path) as file:
         status = os.fstat(file.fileno())
-        held = file.read(LARGEST + 1)
-    if len(held) > LARGEST:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
         raise DataError(f"{path} is larger than {LARGEST >> 10} KiB: that is no settings file")
     try:
-        text = held.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-        described = parse_toml(text)
+        text = content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+        table = parse_toml(text)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{path}: not TOML: {error}") from error
     is_private = not stat.S_IMODE(status.st_mode) & 0o077 and status.st_uid == os.geteuid()
-    return SettingsFile(path, is_private, text, _checked(path, text, described, is_project))
-
-
-def _checked(path: Path, text: str, described: Mapping[str, object], is_project: bool) -> dict[str, Value]:
-    """The values of a file.
-
-    Raises:
-        InvalidFiles: a key that is none, or a value that can't be; every one is named with its line.
-    """
     values: dict[str, Value] = {}
-    wrong: dict[KeyPath, tuple[str, str]] = {}
-    for key, held in _flat(described):
+    errors: dict[KeyPath, tuple[str, ...]] = {}
+    for key, value in _flat(table):
         try:
-            values[".".join(key)] = _value(key, held, path, is_project)
-        except _Wrong as error:
-            kind, what = error.args
-            wrong[key] = kind, what
+            values[".".join(key)] = _checked(key, value, path, is_project=is_project)
         except ValueError as error:
-            wrong[key] = "wrong value", str(error)
-    if wrong:
+            errors[key] = error.args
+    if errors:
         lines = lines_of(text)
         raise InvalidFiles(
             [
-                Problem(str(path), kind, f"line {lines[key]}" if key in lines else "", what)
-                for key, (kind, what) in wrong.items()
+                Problem(
+                    str(path),
+                    kind[0] if kind else "wrong value",
+                    f"line {lines[key]}" if key in lines else "",
+                    sentence,
+                )
+                for key, (*kind, sentence) in errors.items()
             ]
         )
-    return values
+    return SettingsFile(path, is_private, text, values)
 
 
-def _flat(described: Mapping[str, object]) -> Iterator[tuple[KeyPath, object]]:
-    """The keys of a file, where those in a table of settings are keys by themselves."""
-    for name, held in described.items():
-        if name in TABLES and isinstance(held, Mapping):
-            yield from (((name, inner), value) for inner, value in held.items())
+def _flat(table: Mapping[str, object]) -> Iterator[tuple[KeyPath, object]]:
+    """Iterate over the keys of a file, those in a table of settings as keys of their own."""
+    for name, value in table.items():
+        if name in TABLES and isinstance(value, Mapping):
+            yield from (((name, inner), each) for inner, each in value.items())
         else:
-            yield (name,), held
+            yield (name,), value
 
 
-class _Wrong(ValueError):
-    """A key that is wrong itself, whatever its value is; its arguments are the kind of problem, and the sentence."""
+def _checked(key: KeyPath, value: object, path: Path, *, is_project: bool) -> Value:
+    """Read the value of a key.
 
-
-def _value(key: KeyPath, held: object, path: Path, is_project: bool) -> Value:
-    setting = BY_PATH.get(key)
-    named = ".".join(key)
+    Raises:
+        ValueError: the key or value is wrong; its arguments are the problem's kind, if not "wrong value", and sentence.
+    """
+    name = ".".join(key)
+    # A key with a dot in quotes is not that of a table.
+    setting = BY_NAME.get(name) if name.count(".") == len(key) - 1 else None
     known = [one.name for one in DECLARED if (one.by_project if is_project else one.by_user)]
-    if setting is None and key[0] in TABLES and len(key) == 1:
-        raise ValueError(f"{named} must be a table: [{named}] begins one")
+    if setting is None and name in TABLES:
+        raise ValueError(f"{name} must be a table: [{name}] begins one")
     if setting is None:
-        raise _Wrong(
-            "unknown setting", f"{named[:80]!r}{suggestion(named[:80], known)}: `searchapp config` lists all"
+        raise ValueError(
+            "unknown setting", f"{name[:80]!r}{suggestion(name[:80], known)}: `searchapp config` lists all"
         )
-    if named not in known:
-        raise _Wrong("misplaced setting", _misplaced(setting, is_project))
-    value = setting.kind.from_toml(held, named, path.parent)
-    if is_project and holds_credentials(setting, value):
-        raise _Wrong(
+    if name not in known:
+        where = "a project file" if is_project else "the user's file"
+        why = ", which others may read" if is_project and setting.secret else ""
+        ways = setting.ways(Path(f"the user's {USER_FILE}"), f"a project's {PROJECT_FILE}")
+        raise ValueError("misplaced setting", f"{name} must not be set in {where}{why}: use {ways}")
+    read = setting.type.read(value, name, path.parent)
+    if is_project and setting.holds_credentials(read):
+        raise ValueError(
             "misplaced password",
-            f"{named} has a user name or a password in it, which a project file must not hold: "
+            f"{name} has a user name or a password in it, which a project file must not hold: "
             f"set them with SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD, or in the user's {USER_FILE}",
         )
-    return value
-
-
-def _misplaced(setting: Declared, is_project: bool) -> str:
-    where = "a project file" if is_project else "the user's file"
-    why = ", which others may read" if is_project and setting.secret else ""
-    ways = setting.ways(Path(f"the user's {USER_FILE}"), f"a project's {PROJECT_FILE}")
-    return f"{setting.name} must not be set in {where}{why}: use {ways}"
+    return read
 
 
 _HEADER = re.compile(r"\s*\[")
 
 
 def lines_of(text: str) -> dict[KeyPath, int]:
-    r"""The line on which each key and each table of a valid TOML text is first set, counted from 1.
+    r"""Map each key and table of a valid TOML text to the line, from 1, that first sets it.
 
-    TOML's own reader says what each statement sets, so that no way of writing a key is missed, and nothing that only
-    looks like one, in a text of several lines for instance, is taken for it. A key behind a very long value is missing.
+    Parses statement by statement, so that every spelling of a key counts and no key inside a multi-line string does.
+    A key after a very long value is missing.
 
     >>> lines_of('a = 1\n"url" = "x"\n[b]\nc.d = 1\n')
     {('a',): 1, ('url',): 2, ('b',): 3, ('b', 'c'): 4, ('b', 'c', 'd'): 4}
     """
     lines: dict[KeyPath, int] = {}
-    begun, statement = 1, ""
+    start, statement = 1, ""
     table: KeyPath = ()
     for number, line in enumerate(text.split("\n"), start=1):
-        if number - begun > MOST_LINES:
+        if number - start > MOST_LINES:
             break
         statement += f"{line}\n"
         try:
-            found = parse_toml(statement)
+            parsed = parse_toml(statement)
         except tomllib.TOMLDecodeError:
-            continue  # it goes on
-        if _HEADER.match(statement):
-            table = ()
-        paths = [table + path for path in _paths(found)]
+            continue  # the statement goes on
+        is_header = _HEADER.match(statement) is not None
+        paths = [(*(() if is_header else table), *path) for path in _paths(parsed)]
         for path in paths:
-            lines.setdefault(path, begun)
-        if _HEADER.match(statement):
+            lines.setdefault(path, start)
+        if is_header:
             table = paths[-1]
-        begun, statement = number + 1, ""
+        start, statement = number + 1, ""
     return lines
 
 
 def _paths(table: Mapping[str, object]) -> Iterator[KeyPath]:
-    """The paths of all that is in a table, what is in others behind those."""
-    waiting: list[tuple[KeyPath, Mapping[str, object]]] = [((), table)]
-    while waiting:
-        above, held = waiting.pop()
-        for name, value in held.items():
+    """Iterate over the paths of all keys, breadth first."""
+    queue: list[tuple[KeyPath, Mapping[str, object]]] = [((), table)]
+    while queue:
+        above, content = queue.pop()
+        for name, value in content.items():
             yield (*above, name)
             if isinstance(value, Mapping):
-                waiting.append(((*above, name), value))
+                queue.append(((*above, name), value))
 
 
 class Origin(StrEnum):
-    """Where a value comes from."""
+    """The kinds of sources."""
 
     flag = "flag"
     environment = "environment"
@@ -273,8 +254,8 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Everything that one origin sets, by the names of settings."""
+class SettingSource:
+    """The values that one source sets, by the names of settings."""
 
     origin: Origin
     values: Mapping[str, Value] = field(repr=False)
@@ -282,27 +263,28 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A setting's value, and the source that has it; `key` is what names it there: `url` for an engine, too."""
+class SettingValue:
+    """A setting's value and the source that sets it."""
 
-    setting: Declared
-    source: Source
+    setting: SettingDeclaration
+    source: SettingSource
     key: str
+    """The setting's name in the source: `url` may set the engine."""
     value: Value | None = field(repr=False)
 
     @property
     def shown(self) -> str:
-        """The value as it may be shown."""
+        """The value without secrets."""
         return self.setting.shown(self.value)
 
     @property
     def plain(self) -> str | bool | list[str] | None:
-        """The same for JSON, None where there is no value."""
+        """The value without secrets as JSON has it."""
         if self.value is None or isinstance(self.value, bool):
             return self.value
-        if self.setting.secret:
-            return self.shown
-        return [str(one) for one in self.value] if isinstance(self.value, tuple) else self.shown
+        if isinstance(self.value, tuple) and not self.setting.secret:
+            return list(map(str, self.value))
+        return self.shown
 
     @property
     def file(self) -> Path | None:
@@ -310,18 +292,16 @@ class Found:
 
     @property
     def line(self) -> int | None:
-        """The line of the file."""
         return None if self.source.file is None else self.source.file.line(self.key)
 
     @property
     def where(self) -> str:
-        """The flag, the variable, or the file and its line; nothing for a default."""
-        line = self.line
-        return self.place if line is None else f"{self.place}:{line}"
+        """The flag, the variable, or the file and its line; empty for a default."""
+        return self.place if self.line is None else f"{self.place}:{self.line}"
 
     @property
     def place(self) -> str:
-        """The flag, the variable or the file; nothing for a default."""
+        """The flag, the variable or the file; empty for a default."""
         setting = BY_NAME[self.key]
         if self.source.origin is Origin.flag:
             return setting.flag
@@ -331,51 +311,48 @@ class Found:
 
     @property
     def chosen_by(self) -> str:
-        """What set it, in the middle of a sentence."""
-        if self.source.origin is Origin.default:
-            return "default"
-        return f"{self.key} in {self.file}" if self.file is not None else self.place
+        """The source, for the middle of a sentence."""
+        return f"{self.key} in {self.file}" if self.file is not None else self.place or "default"
 
 
-def settings_of(found: Mapping[str, Found], own_home: Path, opaque_id: str) -> Settings:
-    """The settings that the values which hold make together.
+SettingValues: TypeAlias = Mapping[str, SettingValue]
 
-    `own_home` is the home folder with the user's own file, `opaque_id` what a server's owner knows requests by.
+
+def _settings_of(values: SettingValues, own_home: Path, opaque_id: str) -> Settings:
+    """Make the settings of the values that apply.
 
     Raises:
-        UsageError: values that exclude each other, or one without the other that it needs.
+        UsageError: values contradict each other, or one is missing that another needs.
     """
-
-    _require_credentials(found)
-    team = {
-        one.name.partition(".")[2]: str(held) for one in TEAM if (held := found[one.name].value) is not None
+    _require_credentials(values)
+    # All other fields have the values of the settings of their names.
+    fields_set: dict[str, object] = {
+        each.name: values[each.name].value
+        for each in fields(Settings)
+        if each.name in values and values[each.name].value is not None
     }
-    made: dict[str, Any] = {
-        "engine_chosen_by": found["engine"].chosen_by,
-        "url": _address(found),
+    fields_set |= {name: _secret(values, name) for name in ("api_key", "bearer_token", "password")}
+    derived: dict[str, Any] = {
+        "home": own_home,
+        **fields_set,
+        "engine_chosen_by": values["engine"].chosen_by,
+        "url": _address(values),
         "url_given": any(
-            found[name].value and found[name].source.origin is not Origin.default for name in PLACES
+            values[name].value and values[name].source.origin is not Origin.default for name in PLACES
         ),
-        "api_key": _secret(found, "api_key"),
-        "bearer_token": _secret(found, "bearer_token"),
-        "password": _secret(found, "password"),
         "opaque_id": opaque_id,
         "own_home": own_home,
-        "team": team,
+        "team": {
+            setting.name.partition(".")[2]: str(value)
+            for setting in TEAM
+            if (value := values[setting.name].value) is not None
+        },
     }
-    # All other fields have the values of the settings of their names, in the types that the kinds of these read.
-    of_name = [found[one.name] for one in fields(Settings) if one.name in found]
-    plain: dict[str, Any] = {one.setting.name: one.value for one in of_name if one.value is not None}
-    return Settings(**{"home": own_home, **plain, **made})
+    return Settings(**derived)
 
 
-def _address(found: Mapping[str, Found]) -> str:
-    """Where the server is.
-
-    Raises:
-        UsageError: it is said twice.
-    """
-    url, cloud_id = (found[name] for name in PLACES)
+def _address(values: SettingValues) -> str:
+    url, cloud_id = (values[name] for name in PLACES)
     if cloud_id.value is None:
         return str(url.value or DEFAULT_URL)
     if url.value is not None:
@@ -385,13 +362,13 @@ def _address(found: Mapping[str, Found]) -> str:
     return address_of_cloud(str(cloud_id.value))
 
 
-def _given(found: Mapping[str, Found], name: str) -> Found | None:
-    """What a secret is had by, if it is: itself, a file or a command.
+def _given_secret(values: SettingValues, name: str) -> SettingValue | None:
+    """Find the value, file or command of a secret, if there is one.
 
     Raises:
-        UsageError: more than one.
+        UsageError: there are several.
     """
-    given = [one for way in WAYS if (one := found[name + way]).value is not None]
+    given = [value for way in WAYS if (value := values[name + way]).value is not None]
     if len(given) > 1:
         raise UsageError(
             f"{given[0].chosen_by} and {given[1].chosen_by} are set, and either says what the other does: leave one out"
@@ -399,69 +376,65 @@ def _given(found: Mapping[str, Found], name: str) -> Found | None:
     return given[0] if given else None
 
 
-def _secret(found: Mapping[str, Found], name: str) -> str | Kept | None:
-    """A secret, or where it is kept."""
-    given = _given(found, name)
+def _secret(values: SettingValues, name: str) -> str | SecretSource | None:
+    given = _given_secret(values, name)
     if given is None:
         return None
     if given.key == name:
         return str(given.value)
     if isinstance(given.value, Path):
-        return Kept(given.chosen_by, path=given.value)
-    return Kept(given.chosen_by, command=str(given.value))
+        return SecretSource(given.chosen_by, path=given.value)
+    return SecretSource(given.chosen_by, command=str(given.value))
 
 
-def _require_credentials(found: Mapping[str, Found]) -> None:
-    """Make sure that there is one way at most to say who asks, and that it is whole."""
-    username, password = found["username"], _given(found, "password")
-    told = {
-        "an API key": _given(found, "api_key"),
-        "a bearer token": _given(found, "bearer_token"),
+def _require_credentials(values: SettingValues) -> None:
+    """Make sure that at most one kind of credentials is set, and completely."""
+    username, password = values["username"], _given_secret(values, "password")
+    kinds = {
+        "an API key": _given_secret(values, "api_key"),
+        "a bearer token": _given_secret(values, "bearer_token"),
         "a user name": username if username.value else None,
     }
-    given = [(what, one) for what, one in told.items() if one is not None]
+    given = [(kind, value) for kind, value in kinds.items() if value is not None]
     if len(given) > 1:
-        (what, first), (other, second) = given[:2]
+        (kind, first), (other, second) = given[:2]
         raise UsageError(
-            f"both {what} and {other} are set: leave out {first.chosen_by} or {second.chosen_by}"
+            f"both {kind} and {other} are set: leave out {first.chosen_by} or {second.chosen_by}"
         )
     if bool(username.value) != (password is not None):
-        there, name = (username, "password") if password is None else (password, "username")
-        missing = f"{name} there" if there.file is not None else BY_NAME[name].variable
-        raise UsageError(f"{there.chosen_by} is set without {missing}: set both or neither")
+        present, name = (username, "password") if password is None else (password, "username")
+        missing = f"{name} there" if present.file is not None else BY_NAME[name].variable
+        raise UsageError(f"{present.chosen_by} is set without {missing}: set both or neither")
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The settings, and for each of them where its value comes from.
-
-    `user_file` is where the user's file is or would be, `project_file` the one that was found, if any. One of a folder
-    that is not trusted is not used: it changes nothing, or there would be an error. `warnings` are sentences for the
-    person.
-    """
+    """The settings, and where each value comes from."""
 
     settings: Settings
-    found: Mapping[str, Found]
+    values: SettingValues
     user_file: Path
+    """Where the user's file is, or would be."""
     project_file: Path | None
     is_user_file_there: bool
     is_project_file_used: bool
+    """False for a file of a folder that is not trusted, which is allowed if it changes nothing."""
     warnings: Sequence[str]
 
     @property
     def about_files(self) -> Sequence[str]:
-        """Which files there are, in a line each."""
+        """A line for each settings file."""
         user = f"user file: {self.user_file}{'' if self.is_user_file_there else ' (there is none)'}"
         if self.project_file is not None:
             use = "" if self.is_project_file_used else " (not trusted and not used: it would change nothing)"
             return user, f"project file: {self.project_file}{use}"
-        switch = self.found["project"]
+        switch = self.values["project"]
         why = "" if switch.value else f" ({switch.chosen_by} says that none is looked for)"
         return user, f"project file: none{why}"
 
 
 def resolve(flags: Mapping[str, object], environ: Mapping[str, str], folder: Path | None = None) -> Settings:
-    """The settings alone, see `resolution`."""
+    """Resolve the settings alone; see `resolution`."""
     return resolution(flags, environ, folder).settings
 
 
@@ -472,38 +445,43 @@ def resolution(
     *,
     opaque_id: str = PROGRAM,
 ) -> Resolution:
-    """What holds, from flags (absent or None: not given), the environment, files and defaults.
+    """Resolve each setting from flags (absent or None: not given), the environment, files and defaults.
 
-    `folder` is the one whose project file holds, the working directory by default; `opaque_id` is what a server's
-    owner knows requests by.
+    Args:
+        flags: values by the names of settings
+        environ: environment variables
+        folder: the folder whose project file applies, the working directory by default
+        opaque_id: what requests to a server are known by
 
     Raises:
-        UsageError: an engine that does not exist, a password without a user name, both an API key and a user name, or
-            a project file that would change something in a folder that is not trusted.
-        DataError: a settings file can't be read, or something in it is wrong.
+        UsageError: an engine that does not exist, contradicting or incomplete credentials, or a project file that
+            would change something in a folder that is not trusted.
+        DataError: a settings file can't be read, or has errors.
     """
-    of_flags = _of_flags(flags)
-    given = [of_flags, _of_environment(environ, of_flags.values)]
+    of_flags = _flag_source(flags)
+    given = [of_flags, _environment_source(environ, of_flags.values)]
     own_home = _home(given)
     user_file = own_home / USER_FILE
     read = read_user_file(user_file)
     warnings: list[str] = []
-    user = [] if read is None else [Source(Origin.user, _without_open_secrets(read, warnings), read)]
-    without = _merged([*given, *user], own_home)
-    project = _project(folder) if without["project"].value else None
-    found = without
+    user = []
+    if read is not None:
+        user = [SettingSource(Origin.user, _without_readable_secrets(read, warnings), read)]
+    without_project = _merge([*given, *user], own_home)
+    values = without_project
+    project = _project_file(folder) if without_project["project"].value else None
     if project is not None:
-        found = _merged([*given, Source(Origin.project, project.values, project), *user], own_home)
-        if not _is_trusted(project.path, without["trusted"].value):
-            _require_no_change(found, without, project, user_file)
-            found = without
+        values = _merge([*given, SettingSource(Origin.project, project.values, project), *user], own_home)
+        if not _is_trusted(project.path.parent, without_project["trusted"].value):
+            _require_no_change(values, without_project, project, user_file)
+            values = without_project
     return Resolution(
-        settings=settings_of(found, own_home, opaque_id),
-        found=found,
+        settings=_settings_of(values, own_home, opaque_id),
+        values=values,
         user_file=user_file,
         project_file=None if project is None else project.path,
         is_user_file_there=read is not None,
-        is_project_file_used=project is not None and found is not without,
+        is_project_file_used=project is not None and values is not without_project,
         warnings=warnings,
     )
 
@@ -511,132 +489,122 @@ def resolution(
 # The sources
 
 
-def _of_flags(flags: Mapping[str, object]) -> Source:
+def _flag_source(flags: Mapping[str, object]) -> SettingSource:
     values: dict[str, Value] = {}
     for setting in DECLARED:
-        held = flags.get(setting.name) if setting.flag else None
-        if held is True:
+        given = flags.get(setting.name) if setting.flag else None
+        if given is True:
             values[setting.name] = True
-        elif held:
-            text = ",".join(held) if isinstance(held, list) else str(held)
-            if holds_credentials(setting, text):
+        elif given:
+            text = ",".join(given) if isinstance(given, list) else str(given)
+            if setting.holds_credentials(text):
                 raise UsageError(
                     f"{setting.flag} has a user name or a password in it, and everybody on this machine can read the "
                     "command lines of others: set SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD instead, or "
                     f"{setting.variable} to the whole address"
                 )
             values[setting.name] = _from_text(setting, text, setting.flag)
-    return Source(Origin.flag, values)
+    return SettingSource(Origin.flag, values)
 
 
-def _of_environment(environ: Mapping[str, str], flags: Mapping[str, Value]) -> Source:
-    """What variables set; what a flag has set already may be nonsense there."""
+def _environment_source(environ: Mapping[str, str], flags: Mapping[str, Value]) -> SettingSource:
+    """Read the variables whose settings no flag sets: the others may be invalid."""
     set_already = {*flags, *(("engine", *PLACES) if "url" in flags else ())}
-    held = {setting.name: environ.get(setting.variable) for setting in DECLARED if setting.variable}
     values = {
-        name: _from_text(BY_NAME[name], text, BY_NAME[name].variable)
-        for name, text in held.items()
-        if text and name not in set_already
+        setting.name: _from_text(setting, text, setting.variable)
+        for setting in DECLARED
+        if setting.variable and setting.name not in set_already and (text := environ.get(setting.variable))
     }
-    return Source(Origin.environment, values)
+    return SettingSource(Origin.environment, values)
 
 
-def _from_text(setting: Declared, text: str, named: str) -> Value:
+def _from_text(setting: SettingDeclaration, text: str, name: str) -> Value:
     try:
-        return setting.kind.from_text(text, named)
+        return setting.type.read(text, name, None)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
 
-def _project(folder: Path | None) -> SettingsFile | None:
+def _project_file(folder: Path | None) -> SettingsFile | None:
     try:
-        folder = Path.cwd() if folder is None else folder
+        path = find_project(folder or Path.cwd())
     except OSError:  # the working directory was removed
         return None
-    path = find_project(folder)
     return None if path is None else read_project_file(path)
 
 
-def _home(given: Sequence[Source]) -> Path:
-    """The user's home folder: no file can say where it is, for the user's file is in it."""
-    named = next((Path(str(one.values["home"])) for one in given if "home" in one.values), None)
-    if named is not None:
-        return named
+def _home(given: Sequence[SettingSource]) -> Path:
+    """Find the user's home folder, which no file can set: it contains the user's file."""
+    for source in given:
+        if "home" in source.values:
+            return Path(str(source.values["home"]))
     import platformdirs
 
     return platformdirs.user_data_path("searchapp", appauthor=False)
 
 
-def _without_open_secrets(file: SettingsFile, warnings: list[str]) -> Mapping[str, Value]:
-    """The values of the user's file; secrets only if nobody else can read it."""
-    secret = [name for name, value in file.values.items() if holds_credentials(BY_NAME[name], value)]
+def _without_readable_secrets(file: SettingsFile, warnings: list[str]) -> Mapping[str, Value]:
+    """Drop the secrets of a user's file that others can read."""
+    secret = [name for name, value in file.values.items() if BY_NAME[name].holds_credentials(value)]
     if file.is_private or not secret:
         return file.values
     warnings.append(
         f"{file.path} can be read by others, so {_listed(file, secret)} in it {'is' if len(secret) == 1 else 'are'} "
         f"not used: run `chmod 600` on it"
     )
-    dropped = {*secret, *(CREDENTIALS if any(name in CREDENTIALS for name in secret) else ())}
+    dropped = {*secret, *(CREDENTIALS if not set(secret).isdisjoint(CREDENTIALS) else ())}
     return {name: value for name, value in file.values.items() if name not in dropped}
 
 
-# What holds
+# Precedence
 
 
-def _merged(sources: Sequence[Source], own_home: Path) -> dict[str, Found]:
-    """What holds if these are all sources, the first one first."""
-    defaults = {one.name: one.default for one in DECLARED if one.default is not None}
-    every = [*sources, Source(Origin.default, {**defaults, "home": own_home})]
-    found = {setting.name: _first(setting, every) for setting in DECLARED}
-    for together in (CREDENTIALS, PLACES):
-        for source in every:
-            if any(name in source.values for name in together):
-                found |= {name: _first(BY_NAME[name], [source]) for name in together}
-                break
-    found["engine"] = _engine(every)
-    return found
-
-
-def _first(setting: Declared, sources: Sequence[Source]) -> Found:
-    source = next((one for one in sources if setting.name in one.values), None)
-    if source is None:
-        return Found(setting, Source(Origin.default, {}), setting.name, None)
-    return Found(setting, source, setting.name, source.values[setting.name])
-
-
-def _engine(sources: Sequence[Source]) -> Found:
-    """The engine: the nearest source that names it, or an address, which only a server has."""
-    engine = BY_NAME["engine"]
+def _merge(sources: Sequence[SettingSource], own_home: Path) -> dict[str, SettingValue]:
+    """Find the first source of each setting, with the defaults as the last source."""
+    defaults = {setting.name: setting.default for setting in DECLARED if setting.default is not None}
+    every = [*sources, SettingSource(Origin.default, {**defaults, "home": own_home})]
+    values = {name: _first(name, every) for name in BY_NAME}
+    for group in (CREDENTIALS, PLACES):
+        source = next((source for source in every if not source.values.keys().isdisjoint(group)), None)
+        if source is not None:
+            values |= {name: _first(name, [source]) for name in group}
+    # The first source that has an address chooses the engine too, unless it names one.
     for source in sources:
-        if "engine" in source.values:
-            return Found(engine, source, "engine", source.values["engine"])
-        place = next((name for name in PLACES if name in source.values), None)
-        if place is not None and source.origin is not Origin.default:
-            return Found(engine, source, place, ENGINES[1])
-    raise AssertionError("there is a default")
+        key = next((name for name in ("engine", *PLACES) if name in source.values), None)
+        if key is not None:
+            engine = source.values[key] if key == "engine" else SERVER
+            values["engine"] = SettingValue(BY_NAME["engine"], source, key, engine)
+            break
+    return values
 
 
-def _is_trusted(path: Path, folders: Value | None) -> bool:
-    place = path.parent.resolve()
-    listed = folders if isinstance(folders, tuple) else ()
-    # A loop of links leads nowhere to `realpath`; `resolve` would fail.
-    return any(
-        isinstance(folder, Path) and place.is_relative_to(os.path.realpath(folder)) for folder in listed
+def _first(name: str, sources: Iterable[SettingSource]) -> SettingValue:
+    for source in sources:
+        if name in source.values:
+            return SettingValue(BY_NAME[name], source, name, source.values[name])
+    return SettingValue(BY_NAME[name], SettingSource(Origin.default, {}), name, None)
+
+
+def _is_trusted(folder: Path, trusted: Value | None) -> bool:
+    real = folder.resolve()
+    # A cycle of links leads nowhere in `realpath`; `resolve` would fail.
+    return isinstance(trusted, tuple) and any(
+        isinstance(one, Path) and real.is_relative_to(os.path.realpath(one)) for one in trusted
     )
 
 
 def _require_no_change(
-    found: Mapping[str, Found], without: Mapping[str, Found], project: SettingsFile, user_file: Path
+    values: SettingValues, without_project: SettingValues, project: SettingsFile, user_file: Path
 ) -> None:
-    """Refuse a project file of a folder that is not trusted, unless all would be the same without it."""
+    """Reject the project file of a folder that is not trusted, unless it changes no value."""
     changed = [
-        one.key
-        for name, one in found.items()
-        if one.source.origin is Origin.project and one.value != without[name].value
+        value.key
+        for name, value in values.items()
+        if value.source.origin is Origin.project and value.value != without_project[name].value
     ]
     if changed:
         folder = json.dumps(str(project.path.parent), ensure_ascii=False)
-        line = f"{folder} to trusted in" if without["trusted"].value else f"trusted = [{folder}] to"
+        line = f"{folder} to trusted in" if without_project["trusted"].value else f"trusted = [{folder}] to"
         raise UsageError(
             f"{project.path} sets {_listed(project, list(dict.fromkeys(changed)))}, and you have not said that you "
             f"trust its folder: look into it, and add {line} {user_file}, or leave the file out "
@@ -645,6 +613,6 @@ def _require_no_change(
 
 
 def _listed(file: SettingsFile, names: Sequence[str]) -> str:
-    """Settings with their lines, in words."""
+    """Name settings with their lines, for a sentence."""
     parts = [name if (line := file.line(name)) is None else f"{name} (line {line})" for name in names]
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

@@ -286,4 +286,4 @@ def test_programs_have_the_settings_of_the_server() -> None:
             {**environ, **_environment(here)},
         )
         assert replace(there.settings, engine_chosen_by="") == replace(here.settings, engine_chosen_by="")
-        assert there.found["verbose"].value == here.found["verbose"].value
+        assert there.values["verbose"].value == here.values["verbose"].value

@@ -115,7 +115,7 @@ def test_what_is_no_file_of_settings_is_refused_at_once(folders: Folders, whose:
     if whose == "project_file":
         assert refusal(folders) == f"{path} can't be read: no such file or directory"
     else:
-        assert resolution({}, {}, folders.work).found
+        assert resolution({}, {}, folders.work).values
 
 
 def test_a_device_is_refused(folders: Folders) -> None:
@@ -249,8 +249,8 @@ def test_a_file_of_keys_alone_is_as_good_as_it_was(folders: Folders) -> None:
     folders.user('[judge]\ntheme = "light"\n\n[judge.keys]\nundo = ["z", "u"]\ngrade_0 = "h"\n', 0o644)
     found = resolution({}, {}, folders.work)
     assert not found.warnings
-    assert found.found["judge.keys"].shown == "undo: z u, grade_0: h"
-    assert found.found["judge.keys"].line == 4 and found.found["judge.theme"].line == 2
+    assert found.values["judge.keys"].shown == "undo: z u, grade_0: h"
+    assert found.values["judge.keys"].line == 4 and found.values["judge.theme"].line == 2
 
 
 # Lines

@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.config.resolution import Origin, Resolution, resolution
-from searchapp.config.settings import BY_NAME, CREDENTIALS, DECLARED, Declared, HeadersKind, Settings, Switch
+from searchapp.config.settings import (
+    BY_NAME,
+    CREDENTIALS,
+    DECLARED,
+    SWITCH,
+    SettingDeclaration,
+    Settings,
+)
 from searchapp.errors import InvalidFiles, UsageError
 from tests.config.conftest import Folders, standing
 
@@ -20,7 +27,7 @@ ENGINE_OF = ("embedded", "elasticsearch")
 SECRETS = ("hunter2", "opensesame")
 
 
-def value_of(setting: Declared, origin: Origin) -> str:
+def value_of(setting: SettingDeclaration, origin: Origin) -> str:
     """A value as text, another one for each origin where the setting has that many."""
     place = FIRST_TO_LAST.index(origin)
     match setting.name:
@@ -28,7 +35,7 @@ def value_of(setting: Declared, origin: Origin) -> str:
             return ENGINE_OF[place % 2]
         case "url" | "data_mirror" | "proxy":
             return f"http://{origin.name}:9200"
-        case _ if isinstance(setting.kind, Switch):
+        case _ if setting.type is SWITCH:
             return "1" if setting.flag else str(place % 2)
         case name if name.endswith(".theme"):
             return "ansi-light"
@@ -46,11 +53,11 @@ def value_of(setting: Declared, origin: Origin) -> str:
             return f"{origin.name}-{setting.name.replace('.', '-')}".replace("_", "-")
 
 
-def in_toml(setting: Declared, text: str) -> str:
+def in_toml(setting: SettingDeclaration, text: str) -> str:
     table, _, key = setting.name.rpartition(".")
     if setting.name == "headers":
         text = f'{{X-Origin = "{text}"}}'
-    elif isinstance(setting.kind, Switch):
+    elif setting.type is SWITCH:
         text = "true" if text == "1" else "false"
     elif setting.name == "trusted":
         text = f'["/{text}"]'
@@ -61,7 +68,7 @@ def in_toml(setting: Declared, text: str) -> str:
     return f"[{table}]\n{key} = {text}\n" if table else f"{key} = {text}\n"
 
 
-def origins_of(setting: Declared) -> list[Origin]:
+def origins_of(setting: SettingDeclaration) -> list[Origin]:
     """What can set a setting."""
     can = {
         Origin.flag: bool(setting.flag),
@@ -72,13 +79,13 @@ def origins_of(setting: Declared) -> list[Origin]:
     return [origin for origin in FIRST_TO_LAST if can[origin]]
 
 
-UNLIKE_WRITTEN = (Switch, HeadersKind)
+UNLIKE_WRITTEN = (SWITCH, BY_NAME["headers"].type)
 """Settings of these kinds are shown in other words than they are set."""
 
 
 @dataclass(frozen=True)
 class Case:
-    setting: Declared
+    setting: SettingDeclaration
     origins: frozenset[Origin]
 
 
@@ -115,13 +122,13 @@ def test_the_nearest_source_that_sets_a_setting_has_its_value(
     with pytest.MonkeyPatch.context() as monkeypatch:
         folders = standing(Folders(tmp_path_factory.mktemp("case")), monkeypatch)
         monkeypatch.chdir(folders.home.parent)
-        found = resolved(case, folders).found[case.setting.name]
+        found = resolved(case, folders).values[case.setting.name]
     expected = next((origin for origin in FIRST_TO_LAST if origin in case.origins), Origin.default)
     assert found.source.origin is expected
     if expected is Origin.default:
         default = folders.home if case.setting.name == "home" else case.setting.default
         assert found.value == default and found.where == "" and found.line is None
-    elif not isinstance(case.setting.kind, UNLIKE_WRITTEN):
+    elif case.setting.type not in UNLIKE_WRITTEN:
         assert value_of(case.setting, expected) in found.shown
     if expected in (Origin.project, Origin.user):
         path = folders.project_file if expected is Origin.project else folders.user_file
@@ -132,7 +139,7 @@ def test_the_nearest_source_that_sets_a_setting_has_its_value(
 def test_every_setting_is_one_of_the_program_and_says_what_it_is_for() -> None:
     for setting in DECLARED:
         assert setting.about.endswith(".") and origins_of(setting)
-        assert setting.default is not None or setting.told or setting.name == "home"
+        assert setting.default is not None or setting.unset or setting.name == "home"
         assert not (setting.secret and (setting.by_project or setting.flag)), "a command line is seen by all"
 
 
@@ -186,20 +193,20 @@ def test_secrets_in_a_file_that_others_can_read_are_left_out_with_a_warning(
     found = resolution({}, {}, folders.work)
     (warning,) = found.warnings
     assert named in warning and "chmod 600" in warning and "hunter2" not in warning
-    assert all(found.found[name].source.origin is Origin.default for name in lost)
+    assert all(found.values[name].source.origin is Origin.default for name in lost)
     assert found.settings.index_prefix == "lab"
     folders.user_file.chmod(0o600)
     private = resolution({}, {}, folders.work)
-    assert not private.warnings and all(private.found[name].source.origin is Origin.user for name in lost)
+    assert not private.warnings and all(private.values[name].source.origin is Origin.user for name in lost)
 
 
 def test_no_secret_is_in_what_is_shown_or_in_how_anything_represents_itself(folders: Folders) -> None:
     folders.user(f'username = "me"\npassword = "{SECRETS[0]}"\nurl = "http://u:{SECRETS[1]}@there:9200"\n')
     found = resolution({}, {}, folders.work)
-    shown = [one.shown + repr(one) + str(one.plain) for one in found.found.values()]
+    shown = [one.shown + repr(one) + str(one.plain) for one in found.values.values()]
     assert found.settings.password == SECRETS[0]
     assert not any(secret in text for secret in SECRETS for text in [*shown, repr(found)])
-    assert found.found["password"].shown == "set" and found.found["url"].shown == "http://there:9200"
+    assert found.values["password"].shown == "set" and found.values["url"].shown == "http://there:9200"
 
 
 @pytest.mark.parametrize(
@@ -252,12 +259,12 @@ REACHING = {one.name for one in fields(Settings)} & BY_NAME.keys() - CREDENTIALS
     "setting", [one for one in DECLARED if one.name in REACHING], ids=lambda one: one.name
 )
 def test_the_program_runs_with_what_a_setting_holds(
-    folders: Folders, setting: Declared, monkeypatch: pytest.MonkeyPatch
+    folders: Folders, setting: SettingDeclaration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folders.home.parent)
     found = [resolved(Case(setting, frozenset({origin})), folders) for origin in origins_of(setting)]
     reached = [getattr(one.settings, setting.name) for one in found]
-    assert reached == [one.found[setting.name].value for one in found]
+    assert reached == [one.values[setting.name].value for one in found]
     assert any(one != setting.default for one in reached)
 
 
@@ -324,10 +331,10 @@ def test_a_project_file_changes_nothing_in_a_folder_that_is_not_trusted(folders:
     assert f'add trusted = ["{folders.project}"] to {folders.user_file}' in said
     # What the sentence says to do helps.
     folders.user("", trusting=True)
-    assert resolution({}, {}, folders.work).found[name].source.origin is Origin.project
+    assert resolution({}, {}, folders.work).values[name].source.origin is Origin.project
     folders.user("")
     left_out = resolution({}, {"SEARCHAPP_PROJECT": "0"}, folders.work)
-    assert left_out.found[name].source.origin is Origin.default and left_out.project_file is None
+    assert left_out.values[name].source.origin is Origin.default and left_out.project_file is None
 
 
 def test_what_a_person_names_nearer_by_lets_others_say_what_they_like(folders: Folders) -> None:
@@ -354,7 +361,7 @@ def test_a_project_file_that_only_says_what_holds_anyway_is_no_matter(folders: F
     folders.user('url = "http://ours:9200"\nengine = "embedded"\n')
     found = resolution({}, {"SEARCHAPP_INDEX_PREFIX": "lab"}, folders.work)
     assert found.project_file == folders.project_file and not found.is_project_file_used
-    assert found.found["url"].source.origin is Origin.user
+    assert found.values["url"].source.origin is Origin.user
     # The address that a person has named is no choice of the engine by somebody else.
     folders.project_file.write_text('url = "http://ours:9200"\n')
     with pytest.raises(UsageError, match=r"sets url \(line 1\)"):

@@ -18,7 +18,7 @@ import elasticsearch
 import pytest
 import trustme
 
-from searchapp.config.settings import Kept, Settings, address_of_cloud
+from searchapp.config.settings import SecretSource, Settings, address_of_cloud
 from searchapp.engines.elasticsearch import ElasticsearchEngine, client
 from searchapp.engines.elasticsearch import client as client_module
 from searchapp.engines.elasticsearch.connection import Connection
@@ -265,7 +265,10 @@ def test_a_password_from_a_file_or_a_command(
     secured_node: Node, settings_for: MakeSettings, tmp_path: Path
 ) -> None:
     path = secret_file(tmp_path / "password", f"{secured_node.password}\n")
-    for kept in (Kept("password_file", path=path), Kept("password_command", command=f"cat '{path}'")):
+    for kept in (
+        SecretSource("password_file", path=path),
+        SecretSource("password_command", command=f"cat '{path}'"),
+    ):
         assert "." in version(
             settings_for(secured_node.url, username="elastic", password=kept, ca_certs=secured_node.ca_certs)
         )
@@ -282,7 +285,7 @@ def test_a_command_is_asked_once_and_again_when_its_answer_was_refused(
     settings = settings_for(
         secured_node.url,
         username="elastic",
-        password=Kept("password_command", command=str(script)),
+        password=SecretSource("password_command", command=str(script)),
         ca_certs=secured_node.ca_certs,
     )
     assert "does not accept the credentials" in str(refusal(settings))
@@ -323,7 +326,7 @@ def test_a_secret_that_can_not_be_had_is_a_sentence(
 ) -> None:
     if "sleep" in str(kept):
         monkeypatch.setattr(client_module, "COMMAND_SECONDS", 1.0)
-    settings = Settings(home=tmp_path, url="http://127.0.0.1:9", api_key=Kept("K", **kept))
+    settings = Settings(home=tmp_path, url="http://127.0.0.1:9", api_key=SecretSource("K", **kept))
     error = refusal(settings)
     assert isinstance(error, UsageError) and said in str(error) and "hunter2" not in str(error)
 
@@ -333,7 +336,7 @@ def test_a_command_does_not_get_the_secrets_of_this_program(
 ) -> None:
     monkeypatch.setenv("SEARCHAPP_API_KEY", "hunter2")
     monkeypatch.setenv("SEARCHAPP_HEADERS", "X-Key: hunter2")
-    kept = Kept("K", command=f"sh -c 'env > {tmp_path}/environ; echo key'")
+    kept = SecretSource("K", command=f"sh -c 'env > {tmp_path}/environ; echo key'")
     with StrangeElasticsearch(ABOUT) as server:
         version(Settings(home=tmp_path, url=server.url, api_key=kept))
         assert server.requests[0].headers["authorization"] == "ApiKey key"

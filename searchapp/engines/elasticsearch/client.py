@@ -47,9 +47,8 @@ from elasticsearch import Elasticsearch
 from searchapp.config.settings import (
     BY_NAME,
     DECLARED,
-    Kept,
+    SecretSource,
     Settings,
-    holds_credentials,
     without_credentials,
 )
 from searchapp.engines.base import current_patience
@@ -465,7 +464,7 @@ COMMAND_SECONDS = 60.0
 LARGEST = 1 << 14
 """In bytes: a token of a single sign-on has some thousand."""
 
-_secrets: dict[Kept, str] = {}
+_secrets: dict[SecretSource, str] = {}
 """What commands have printed and files held: nobody is asked twice for a pass phrase."""
 
 
@@ -497,7 +496,7 @@ def forget() -> None:
     _secrets.clear()
 
 
-def _secret(kept: str | Kept) -> str:
+def _secret(kept: str | SecretSource) -> str:
     if isinstance(kept, str):
         return kept
     if kept not in _secrets:
@@ -505,7 +504,7 @@ def _secret(kept: str | Kept) -> str:
     return _secrets[kept]
 
 
-def _of_file(kept: Kept) -> str:
+def _of_file(kept: SecretSource) -> str:
     assert kept.path is not None
     try:
         with open_file(kept.path) as file:
@@ -513,12 +512,12 @@ def _of_file(kept: Kept) -> str:
     except OSError as error:
         raise UsageError(
             f"{kept.path} can't be read ({error.strerror or error}): "
-            f"{kept.named} must name a file that holds the secret"
+            f"{kept.setting} must name a file that holds the secret"
         ) from None
-    return _one_line(held, f"{kept.path}, which {kept.named} names,")
+    return _one_line(held, f"{kept.path}, which {kept.setting} names,")
 
 
-def _of_command(kept: Kept) -> str:
+def _of_command(kept: SecretSource) -> str:
     """What a command prints on its standard output; what it has to say to a person goes to theirs."""
     assert kept.command is not None
     until = time.monotonic() + COMMAND_SECONDS
@@ -531,27 +530,27 @@ def _of_command(kept: Kept) -> str:
         )
     except (OSError, ValueError, IndexError):
         # What Python says of it quotes the command, which may have the secret in it.
-        raise UsageError(f"the command in {kept.named} can't be run: look at how it is written") from None
+        raise UsageError(f"the command in {kept.setting} can't be run: look at how it is written") from None
     with process:
         try:
             held = _printed(process, until)
             code = process.wait(max(until - time.monotonic(), 0))
         except subprocess.TimeoutExpired:
             raise UsageError(
-                f"the command in {kept.named} took longer than {COMMAND_SECONDS:.0f} s"
+                f"the command in {kept.setting} took longer than {COMMAND_SECONDS:.0f} s"
             ) from None
         except _TooLong:
             raise UsageError(
-                f"the command in {kept.named} printed more than {LARGEST:,} bytes: it must give the secret alone, "
+                f"the command in {kept.setting} printed more than {LARGEST:,} bytes: it must give the secret alone, "
                 "in one line"
             ) from None
         finally:
             process.kill()
     if code:
         raise UsageError(
-            f"the command in {kept.named} failed with exit code {code}: run it yourself to see why"
+            f"the command in {kept.setting} failed with exit code {code}: run it yourself to see why"
         )
-    return _one_line(held, f"the command in {kept.named}")
+    return _one_line(held, f"the command in {kept.setting}")
 
 
 class _TooLong(Exception):
@@ -599,14 +598,14 @@ def _without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environ.items()
-        if name not in may_hold or not holds_credentials(may_hold[name], value)
+        if name not in may_hold or not may_hold[name].holds_credentials(value)
     }
 
 
-def _sendable(key: str, name: str, kept: str | Kept) -> str:
+def _sendable(key: str, name: str, kept: str | SecretSource) -> str:
     """A key or token, if it can stand in the header of a request: the error on one that can't would show it."""
     if not re.fullmatch(r"[!-~]+", key):
-        where = kept.named if isinstance(kept, Kept) else BY_NAME[name].variable
+        where = kept.setting if isinstance(kept, SecretSource) else BY_NAME[name].variable
         what, made = (
             ("API key", "`encoded` with which the key was made")
             if name == "api_key"

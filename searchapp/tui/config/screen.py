@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 
-from searchapp.config.resolution import PROJECT_FILE, Found, Origin, Resolution
+from searchapp.config.resolution import PROJECT_FILE, Origin, Resolution, SettingValue
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
 from searchapp.tui.kit.keys import KeyMap, PaneHelp
@@ -40,7 +40,7 @@ class SettingRows(Rows):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--some"}
 
-    def __init__(self, found: Sequence[Found]) -> None:
+    def __init__(self, found: Sequence[SettingValue]) -> None:
         super().__init__(id="settings")
         self.found = found
         self._name_cells = max(len(one.setting.name) for one in found) + 2
@@ -64,7 +64,7 @@ class SettingRows(Rows):
         return "rows--faint" if is_default else "rows--some"
 
 
-def _origin(found: Found) -> str:
+def _origin(found: SettingValue) -> str:
     """Where a value comes from, in a word: which files there are is said elsewhere."""
     is_file = found.file is not None or not found.place
     return str(found.source.origin) if is_file else found.place
@@ -86,7 +86,7 @@ class ConfigScreen(KeyScreen):
         own = KeyMap([one for one in every if not one.name.startswith("grade_")])
         super().__init__(own, Banner("Settings"), COLUMNS, ("settings",))
         self._resolution = resolution
-        self._rows = SettingRows(list(resolution.found.values()))
+        self._rows = SettingRows(list(resolution.values.values()))
 
     def compose(self) -> ComposeResult:
         yield self.head

@@ -312,7 +312,7 @@ def load(
     for name, value in own.items():
         if name != "keys":
             try:
-                others[name] = known[name].kind.from_toml(value, f"{section}.{name}", home)
+                others[name] = known[name].type.read(value, f"{section}.{name}", home)
             except ValueError as error:
                 raise DataError(f"{path}: {error}") from error
     return ScreenSettings(keys, **others)
