@@ -17,7 +17,7 @@ from searchapp.engines.elasticsearch.analysis import (
 from searchapp.engines.elasticsearch.client import Server as Answering
 from searchapp.lucene.analysis import AnalysisRegistry, Analyzer
 from searchapp.lucene.analysis.characters import from_utf16_units
-from searchapp.lucene.analysis.token_filters import Tokens
+from searchapp.lucene.analysis.token_filters import TokenStream
 from searchapp.model import AnalysisStep, Token
 from tests.server.rest import Server
 
@@ -168,13 +168,13 @@ def _joined(analyzer: Analyzer, texts: Iterable[str]) -> list[Token]:
     return _together(analyzer, (analyzer.stream(text, offsets=True) for text in texts))
 
 
-def _together(analyzer: Analyzer, streams: Iterable[Tokens]) -> list[Token]:
+def _together(analyzer: Analyzer, streams: Iterable[TokenStream]) -> list[Token]:
     tokens = []
     position, offset = -1, 0
     for stream in streams:
         for term, at, (start, end) in zip(stream.terms, stream.positions, stream.spans or (), strict=True):
             tokens.append(Token(term, position + 1 + at, offset + start, offset + end))
-        position += stream.past_end
+        position += stream.end_position
         position += analyzer.position_increment_gap
         offset += stream.end_offset + 1
     return tokens

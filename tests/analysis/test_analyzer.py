@@ -85,5 +85,5 @@ def test_each_character_has_the_class_of_its_table() -> None:
     for code in {one + step for _name, low, high in table for one in (low, high) for step in (-1, 0, 1)}:
         names = [name for name, low, high in table if low <= code <= high]
         assert len(names) <= 1  # or one letter would not do
-        expected = letters[names[0]] if names else tokenizers._Classes.NONE
+        expected = letters[names[0]] if names else tokenizers._ClassLetters.NONE
         assert tokenizers._RULES.classes[code] == expected

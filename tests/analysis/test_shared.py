@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from searchapp.lucene.analysis import AnalysisRegistry, Analyzer, java_regex
 from searchapp.lucene.analysis import analyzer as shared
 from searchapp.lucene.analysis.java_regex import with_first_characters, with_word_trees
-from searchapp.lucene.analysis.token_filters import Tokens
+from searchapp.lucene.analysis.token_filters import TokenStream
 
 MAPPINGS = sorted((Path(__file__).parents[2] / "index_mappings").glob("*.json"))
 FACTS = next(path for path in MAPPINGS if path.stem == "facts")
@@ -95,7 +95,7 @@ def _alone(mapping: Path) -> dict[str, Analyzer]:
     return {name: registry.analyzer(name) for name, registry in registries.items()}
 
 
-def _said(tokens: Tokens) -> tuple[Any, ...]:
+def _said(tokens: TokenStream) -> tuple[Any, ...]:
     return tokens.terms, tokens.positions, tokens.spans, tokens.lengths, tokens.trailing
 
 
@@ -113,15 +113,6 @@ def test_what_is_shared_is_what_each_analyzer_gives_by_itself(
         with_offsets = alone[name].stream(text, offsets=True)
         assert _said(analyzer.stream(text, offsets=True)) == _said(with_offsets)
         assert analyzer.terms(text) == list(zip(with_offsets.terms, with_offsets.positions, strict=True))
-
-
-def test_analyzers_of_all_shipped_mappings_have_something_to_share() -> None:
-    sharing = {
-        mapping.stem
-        for mapping in MAPPINGS
-        if any(map(_together(mapping)._shared._parts, _together(mapping)._shared._followers))
-    }
-    assert sharing == {mapping.stem for mapping in MAPPINGS if len(_settings(mapping)["analyzer"]) > 1}
 
 
 def test_a_text_is_cut_once_for_all_analyzers_that_begin_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +144,7 @@ def test_long_texts_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 @hypothesis.given(st.lists(hostile, min_size=1, max_size=3))
 def test_different_terms_are_those_of_all_steps(mapping: Path, texts: list[str]) -> None:
     for name, alone in _alone(mapping).items():
-        different = _together(mapping).analyzer(name).different
+        different = _together(mapping).analyzer(name).distinct_terms
         if different is None:
             continue
         for text in texts:
@@ -167,7 +158,7 @@ def test_queries_by_all_shipped_mappings_ask_for_different_terms_alone() -> None
         name
         for mapping in MAPPINGS
         for name, described in _settings(mapping)["analyzer"].items()
-        if "unique_terms" in described["filter"] and not _together(mapping).analyzer(name).different
+        if "unique_terms" in described["filter"] and not _together(mapping).analyzer(name).distinct_terms
     }
     assert others == {"beginnings", "beginnings_query", "compounds"}
 
@@ -195,8 +186,8 @@ def test_different_terms_by_few_filters(
     described = {"type": "custom", "tokenizer": "standard", "filter": filters}
     settings = {"filter": {"pairs": PAIRS, "blank": blank}, "analyzer": {"some": described}}
     analyzer = AnalysisRegistry(settings).analyzer("some")
-    assert analyzer.different is not None
-    assert analyzer.different(text) == different
+    assert analyzer.distinct_terms is not None
+    assert analyzer.distinct_terms(text) == different
     if different is not None:
         assert analyzer.stream(text).terms == list(different)
 
@@ -223,7 +214,7 @@ def test_other_analyzers_tell_different_terms_by_all_steps_only(filters: list[st
     }
     described = {"type": "custom", "tokenizer": "standard", "filter": filters}
     registry = AnalysisRegistry({"filter": pieces, "analyzer": {"some": described}})
-    assert registry.analyzer("some").different is None
+    assert registry.analyzer("some").distinct_terms is None
 
 
 def test_halves_of_characters_that_may_meet_in_a_pair_take_all_steps() -> None:
@@ -231,8 +222,8 @@ def test_halves_of_characters_that_may_meet_in_a_pair_take_all_steps() -> None:
     analyzer = AnalysisRegistry({"filter": {"pairs": PAIRS}, "analyzer": {"some": described}}).analyzer(
         "some"
     )
-    assert analyzer.different is not None
-    assert analyzer.different("a \ud83d \ude00") is None
+    assert analyzer.distinct_terms is not None
+    assert analyzer.distinct_terms("a \ud83d \ude00") is None
 
 
 # Trees of words

@@ -4,8 +4,8 @@
     registry.analyzer("english").terms("The foxes")        # [("fox", 1)]
 
 `AnalysisRegistry` reads the analysis settings of an index mapping; an `Analyzer` returns terms, tokens with
-offsets, or the output of each of its pieces. Settings whose result would differ from Elasticsearch's are rejected.
-Importing this package must not import NumPy: `bulk` does, and is imported inside functions; so is `html_strip`.
+offsets, or the output of each of its pieces. Settings with another result than Elasticsearch's are rejected.
+The import of this package must not import NumPy: functions import `bulk`, which does, and `html_strip`.
 """
 
 import platform
@@ -20,10 +20,10 @@ from searchapp.lucene.errors import BadSettings, NotSupported
 __all__ = ["AnalysisRegistry", "Analyzer", "BadSettings", "NotSupported"]
 
 VERSION = 1
-"""Raised with every change of what is indexed of a text: documents are then analyzed again, whatever has changed."""
+"""Increases with every change of the indexed terms of a text, so that all documents are analyzed again."""
 
 
 def identity() -> str:
-    """What the terms of a text depend on, besides its analyzer: of another analysis no document is taken over."""
+    """Return the versions on which the terms of a text depend; documents are analyzed again when they change."""
     versions = f"unicode {unicodedata.unidata_version}, regex {regex.__version__}"
     return f"analysis {VERSION}, Python {platform.python_version()}, {versions}"

@@ -2,10 +2,7 @@
 
 The tables are files in `data/`, so that an index does not change when Python, `regex` or the JVM is updated:
 Unicode 16 as in Java 25, on which Elasticsearch 9.4 runs, and Unicode 12.1 for the word boundaries of Lucene's
-StandardTokenizer. `fold` follows the table of Lucene's `ASCIIFoldingFilter`.
-
-Offsets count UTF-16 code units: an emoji counts two. A char filter that changes the length of the text notes from
-which place of its output on the offsets move by how much (`Corrections`, as in Lucene's `BaseCharFilter`).
+StandardTokenizer. `fold` follows the table of Lucene's `ASCIIFoldingFilter`. Offsets count UTF-16 code units.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ CATEGORIES = (
 
 
 def read_table(name: str) -> Iterator[tuple[str, str]]:
-    """The lines `key: values` of a data file; `#` begins a comment line."""
+    """Yield the lines `key: values` of a data file; `#` begins a comment line."""
     text = resources.files(__package__).joinpath("data", name).read_text(encoding="utf-8")
     for line in text.splitlines():
         if line and not line.startswith("#"):
@@ -33,13 +30,13 @@ def read_table(name: str) -> Iterator[tuple[str, str]]:
 
 
 def parse_ranges(values: str) -> list[tuple[int, int]]:
-    """`41-5a 61` as the pairs of first and last code point that it means."""
+    """Return the pairs of first and last code point in a text such as `41-5a 61`."""
     pairs = (item.partition("-") for item in values.split())
     return [(int(low, 16), int(high or low, 16)) for low, _, high in pairs]
 
 
 def as_set(ranges: list[tuple[int, int]]) -> str:
-    """The ranges as what stands between the brackets of a regular expression."""
+    """Return the ranges as the inside of the brackets of a regular expression."""
     return "".join(f"\\U{low:08x}-\\U{high:08x}" if low < high else f"\\U{low:08x}" for low, high in ranges)
 
 
@@ -50,14 +47,14 @@ def _categories() -> dict[str, str]:
 
 @cache
 def category_set(*names: str, last: int = 0x10FFFF) -> str:
-    """The code points of these general categories (`Lu`, or `L` for all that begin so), for brackets."""
+    """Return the code points of general categories (`Lu`, or `L` for all with this prefix), for brackets."""
     chosen = [key for key in CATEGORIES if key.startswith(names)]
     ranges = merged([pair for key in chosen for pair in parse_ranges(_categories()[key])])
     return as_set([(low, min(high, last)) for low, high in ranges if low <= last])
 
 
 def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same code points in ascending order and as few ranges as possible."""
+    """Return the code points in ascending order and as few ranges as possible."""
     result: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if result and low <= result[-1][1] + 1:
@@ -69,7 +66,7 @@ def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 @cache
 def _lower_cases() -> dict[int, int]:
-    """Java's `Character.toLowerCase`: runs `first-last/step: distance`."""
+    """Read Java's `Character.toLowerCase` from runs `first-last/step: distance`."""
     table = {}
     for run, distance in read_table("lower_case.txt"):
         span, _, step = run.partition("/")
@@ -85,7 +82,7 @@ def _cased() -> re.Pattern[str]:
 
 
 def lower(text: str) -> str:
-    """The text in lower case, one code point at a time: no final sigma, and İ becomes a plain i."""
+    """Return the text in lower case, one code point at a time: no final sigma, and İ becomes a plain i."""
     if text.isascii():
         return text.lower()
     table = _lower_cases()
@@ -106,7 +103,7 @@ def _table() -> dict[int, str]:
 
 
 def fold(term: str) -> str:
-    """The term in ASCII, as far as the table goes."""
+    """Replace characters by ASCII, as far as the table goes."""
     return term if term.isascii() else term.translate(_table())
 
 
@@ -115,14 +112,14 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def utf16_length(text: str) -> int:
-    """Number of UTF-16 code units."""
+    """Return the number of UTF-16 code units."""
     if text.isascii():
         return len(text)
     return len(text) + len(_ASTRAL.findall(text))
 
 
 def utf16_units(text: str) -> str:
-    """The text with each character beyond U+FFFF as its two surrogates; see `from_utf16_units`."""
+    """Replace each character beyond U+FFFF by its two surrogates."""
     return _ASTRAL.sub(lambda match: _surrogates(ord(match[0]) - 0x10000), text)
 
 
@@ -131,46 +128,46 @@ def _surrogates(code: int) -> str:
 
 
 def from_utf16_units(units: str) -> str:
-    """The text of which these are the code units; halves without partner become U+FFFD, as in a Lucene term."""
+    """Join surrogates; halves without partner become U+FFFD, as in a Lucene term."""
     if not _HALF.search(units):
         return units
     return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def joined_units(units: str) -> str:
-    """The text of which these are the code units; halves without partner stay as they are."""
+    """Join surrogates; halves without partner stay."""
     if not _HALF.search(units):
         return units
     return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def whole(term: str) -> str:
-    """A term as it is indexed: with U+FFFD in the place of half a character."""
+    """Return a term as it is indexed: with U+FFFD in the place of half a character."""
     return term if term.isascii() or not _HALF.search(term) else from_utf16_units(term)
 
 
 def has_halves(terms: Iterable[str]) -> bool:
-    """Whether some term has half of a character that takes two code units."""
+    """Whether a term has half of a character beyond U+FFFF."""
     text = "".join(terms)
     return not text.isascii() and _HALF.search(text) is not None
 
 
 def has_astral(text: str) -> bool:
-    """Whether a text has a character that takes two code units."""
+    """Whether a text has a character beyond U+FFFF."""
     return not text.isascii() and _ASTRAL.search(text) is not None
 
 
 def utf16_places(text: str) -> list[int] | None:
-    """For each index of the text, its end included, the UTF-16 offset; None where both are the same."""
+    """Return the UTF-16 offset of each index of the text and of its end; None if all are the same."""
     if text.isascii() or not _ASTRAL.search(text):
         return None
     return list(accumulate((2 if char > "\uffff" else 1 for char in text), initial=0))
 
 
 class Corrections:
-    """What one char filter did to the offsets: from output offset `places[i]` on, add `shifts[i]`.
+    """The changes of offsets by one char filter, as in Lucene's `BaseCharFilter`: from `places[i]` on, add `shifts[i]`.
 
-    A filter works while its output is read. Who stops reading at a place does not know yet what is removed there.
+    A filter works while its output is read: a reader that stops at an offset does not know yet what is removed there.
     """
 
     def __init__(self) -> None:
@@ -180,13 +177,13 @@ class Corrections:
 
     @property
     def total(self) -> int:
-        """The shift that holds at the end of the output so far."""
+        """The shift at the end of the output so far."""
         return self._shifts[-1] if self._shifts else 0
 
     def add(self, place: int, shift: int, *, removed: bool = False) -> None:
-        """From this output offset on, the shift is this; places come in ascending order.
+        """Set the shift from this output offset on, in ascending order.
 
-        `removed` says that something stood there of which nothing is left.
+        `removed` says that the filter removed text there without a replacement.
         """
         if removed:
             self._before_removal.setdefault(place, self.total)
@@ -197,12 +194,9 @@ class Corrections:
             self._shifts.append(shift)
 
     def correct(self, offset: int, *, unread: bool = False) -> int:
-        """The offset in the filter's input that an offset in its output stands for.
-
-        `unread` asks for the answer before the output was read further.
-        """
+        """Return the offset in the filter's input for an offset in its output, with `unread` before reading on."""
         if unread and offset in self._before_removal:
             return max(0, offset + self._before_removal[offset])
         index = bisect_right(self._places, offset) - 1
-        # What a pattern inserts at the very beginning would otherwise stand before the text.
+        # An insertion at the very beginning would otherwise be before the text.
         return max(0, offset + self._shifts[index]) if index >= 0 else offset

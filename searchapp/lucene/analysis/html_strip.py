@@ -1,6 +1,6 @@
 """The `html_strip` char filter: remove the tags of HTML and resolve its character references.
 
-Tags are recognised as by Lucene's `HTMLStripCharFilter`, which follows neither HTML nor XML: a tag with an unknown
+It recognises tags as Lucene's `HTMLStripCharFilter` does, which follows neither HTML nor XML: a tag with an unknown
 name is a tag too, a reference needs its semicolon unless the text ends there, and constructs without an end stay in
 the text. Corrections of offsets are Lucene's as well.
 """
@@ -8,8 +8,7 @@ the text. Corrections of offsets are Lucene's as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from html.entities import name2codepoint
 
@@ -33,21 +32,21 @@ NAME = f"[{_NAME_STARTS}][{_NAME_STARTS}{_NAME_GOES_ON}]*"
 _SIMPLE = re.compile(rf"""/?>|(?:=|{BLANK})[^<>"']*>""")
 _OPENS = re.compile(f"=|{BLANK}")
 _BRACKET = re.compile("[<>]")
-# An attribute may follow any character, but its name is looked for only once in a row of characters of names.
+# An attribute may follow any character, but its name is searched only once in a run of characters of names.
 _ATTRIBUTE = re.compile(f"(?<![{_NAME_STARTS}{_NAME_GOES_ON}])[{_NAME_GOES_ON}]*{NAME}{BLANK}*={BLANK}*[\"']")
 _QUOTE = re.compile("[\"']")
 _QUOTED = {quote: re.compile(rf"(?s:\\.|[^\\{quote}])*{quote}") for quote in "'\""}
 _INCLUDE = "<!--#"
 _IN_COMMENT = re.compile("-->|<!--#")
 _IN_INCLUDE = re.compile("-->|[\"']")
-_IN_CODE_COMMENT = re.compile("-->|<!--#|[\"']")
+_IN_CODE_COMMENT = re.compile("-->|<!--#|[\"']")  # quotes hide the end of a comment in a script
 
 
-def tag_end(text: str, at: int) -> int | None:
-    """The index after the `>` that closes a tag of which the name ends at `at`; None if none does.
+def _tag_end(text: str, at: int) -> int | None:
+    """Return the index after the `>` that closes a tag whose name ends at `at`; None if no `>` does.
 
     Anything but `>` and `/>` must begin with a blank or `=`. Values of attributes may have `<` and `>` if they are
-    quoted, and a server side include may stand in a tag.
+    quoted, and a tag may contain a server side include.
     """
     simple = _SIMPLE.match(text, at)
     if simple:
@@ -55,10 +54,10 @@ def tag_end(text: str, at: int) -> int | None:
     if not _OPENS.match(text, at):
         return None
     best = None
-    open_at = [at + 1]  # where the inside of the tag may go on, as a heap
+    starts = [at + 1]  # a heap of the indices at which the inside of the tag may go on
     done = -1
-    while open_at:
-        start = heappop(open_at)
+    while starts:
+        start = heappop(starts)
         if start <= done:
             continue  # an earlier start has come to the same bracket, and by more readings
         bracket = _BRACKET.search(text, start)
@@ -67,93 +66,66 @@ def tag_end(text: str, at: int) -> int | None:
             best = bracket.end()
         for attribute in _ATTRIBUTE.finditer(text, start, done):
             for end in _quote_ends(text, attribute.end() - 1):
-                heappush(open_at, end)
+                heappush(starts, end)
         if text.startswith(_INCLUDE, done):
             for end in _include_ends(text, done + len(_INCLUDE)):
-                heappush(open_at, end)
+                heappush(starts, end)
     return best
 
 
-def comment_end(text: str, at: int) -> int | None:
-    """The index after the end of a comment whose text begins at `at`; None if it has none."""
-    while match := _IN_COMMENT.search(text, at):
-        if match[0] == "-->":
-            return match.end()
-        end = _skipped_include(text, match.end())
+def _comment_end(text: str, at: int, tokens: re.Pattern[str] = _IN_COMMENT) -> int | None:
+    """Return the index after the `-->` of a comment or include whose text begins at `at`; None without an end.
+
+    `tokens` matches `-->` and the beginnings of includes and quotations, in which `-->` does not count.
+    """
+    while match := tokens.search(text, at):
+        token, at = match[0], match.end()
+        if token == "-->":
+            return at
+        if token == _INCLUDE:
+            end = _comment_end(text, at, _IN_INCLUDE)
+        else:
+            quoted = _QUOTED[token].match(text, at)
+            end = quoted and quoted.end()
         if end is None:
             return None
         at = end
     return None
 
 
-def code_end(text: str, at: int, end_tag: re.Pattern[str]) -> re.Match[str] | None:
-    """The end tag of the script or style whose content begins at `at`; None if there is none.
+def _code_end(text: str, at: int, end_tag: re.Pattern[str]) -> re.Match[str] | None:
+    """Return the end tag of the script or style whose content begins at `at`; None without an end tag.
 
-    The pattern matches the end tag, and `<!--`: in a comment no end tag counts.
+    The pattern matches the end tag, and `<!--`: end tags in comments do not count.
     """
     while match := end_tag.search(text, at):
         if match[0] != "<!--":
             return match
-        end = _code_comment_end(text, match.end())
+        end = _comment_end(text, match.end(), _IN_CODE_COMMENT)
         if end is None:
             return None
         at = end
     return None
-
-
-def _code_comment_end(text: str, at: int) -> int | None:
-    """The index after a comment in a script, where quotes hide its end, unlike in a comment of the page."""
-    while match := _IN_CODE_COMMENT.search(text, at):
-        if match[0] == "-->":
-            return match.end()
-        end = (
-            _skipped_include(text, match.end())
-            if match[0] == _INCLUDE
-            else _skipped_quote(text, match.end(), match[0])
-        )
-        if end is None:
-            return None
-        at = end
-    return None
-
-
-def _skipped_include(text: str, at: int) -> int | None:
-    while match := _IN_INCLUDE.search(text, at):
-        if match[0] == "-->":
-            return match.end()
-        end = _skipped_quote(text, match.end(), match[0])
-        if end is None:
-            return None
-        at = end
-    return None
-
-
-def _skipped_quote(text: str, at: int, quote: str) -> int | None:
-    match = _QUOTED[quote].match(text, at)
-    return match.end() if match else None
 
 
 def _include_ends(text: str, at: int) -> Iterator[int]:
-    """The indices at which a server side include inside a tag may end, whose text begins at `at`."""
-    open_at = [at]
+    """Yield the indices at which a server side include inside a tag, whose text begins at `at`, may end."""
+    starts = [at]
     done = -1
-    while open_at:
-        start = heappop(open_at)
+    while starts:
+        start = heappop(starts)
         if start <= done:
             continue
         quote = _QUOTE.search(text, start)
         done = quote.start() if quote else len(text)
-        arrow = text.find("-->", start, done)
-        while arrow >= 0:
-            yield arrow + 3
-            arrow = text.find("-->", arrow + 3, done)
+        yield from (start + match.end() for match in re.finditer("-->", text[start:done]))
         if quote:
             for end in _quote_ends(text, done):
-                heappush(open_at, end)
+                heappush(starts, end)
 
 
 def _quote_ends(text: str, opening: int) -> Iterator[int]:
-    """The indices at which quoted text may end: a backslash before a quote may belong to it or not."""
+    """Yield the indices at which a quotation may end: a backslash before a quote may escape it or not."""
     at = opening
     while (at := text.find(text[opening], at + 1)) >= 0:
         yield at + 1
@@ -197,51 +169,37 @@ _END_OF_CODE = {
     name: re.compile(f"<!--|</{BLANK}*{name}{BLANK}*>", re.IGNORECASE | re.ASCII)
     for name in ("script", "style")
 }
-_SPECIAL_NAMES = frozenset({"br", *_END_OF_CODE})
 _CDATA = "<![CDATA["
 
 
-@dataclass(frozen=True, slots=True)
-class _Escaped:
-    """The names of the tags that stay, in lower case."""
-
-    tags: frozenset[str]
-    special: frozenset[str]
-    """Those among `br`, `script` and `style`."""
-
-
 class HtmlStripFilter:
-    """Takes tags out of HTML; a tag that parts blocks becomes a newline.
+    """Removes the tags of HTML; a tag that separates blocks becomes a newline.
 
-    Args:
-        escaped: names of the tags that stay, in upper or lower case
+    The setting `escaped_tags` names the tags that stay, in upper or lower case.
     """
 
-    def __init__(self, escaped: Iterable[str] = ()) -> None:
-        special = {name: _special(name) for name in escaped}
-        self._escaped = _Escaped(
-            frozenset(lower(name) for name, is_special in special.items() if not is_special),
-            frozenset(is_special for is_special in special.values() if is_special),
-        )
+    def __init__(self, options: Options) -> None:
+        special = {name: _special(name) for name in options.strings("escaped_tags", [])}
+        self.tags = frozenset(lower(name) for name, is_special in special.items() if not is_special)
+        self.special = frozenset(filter(None, special.values()))  # of `br`, `script` and `style`
 
     def replace(self, text: str) -> str:
         if "<" not in text and "&" not in text:
             return text
-        return _Stripping(text, self._escaped).run()
+        return _Stripping(text, self).run()
 
     def replace_tracked(self, text: str) -> tuple[str, Corrections]:
         corrections = Corrections()
-        return _Stripping(text, self._escaped, corrections).run(), corrections
+        return _Stripping(text, self, corrections).run(), corrections
 
 
 class _Stripping:
-    """One text on its way through the filter.
+    """The removal of markup from one text.
 
-    The methods that read a piece of markup take the index of its first character and give the index at which
-    reading goes on.
+    Methods for a piece of markup take the index of its first character and return the index after it.
     """
 
-    def __init__(self, text: str, escaped: _Escaped, corrections: Corrections | None = None) -> None:
+    def __init__(self, text: str, escaped: HtmlStripFilter, corrections: Corrections | None = None) -> None:
         self._text = text
         self._escaped = escaped
         self._corrections = corrections
@@ -294,7 +252,7 @@ class _Stripping:
             case "?":
                 return self._instruction(at)
         special = _SPECIAL.match(text, at)
-        end = tag_end(text, special.end()) if special else None
+        end = _tag_end(text, special.end()) if special else None
         if special and end is not None:
             name = special[1].lower()
             return self._break(at, end) if name == "br" else self._code(at, end, name)
@@ -303,11 +261,11 @@ class _Stripping:
             return self._keep(at, at + 1)
         if start.end() == len(text):
             return self._unfinished(start)
-        end = tag_end(text, start.end())
+        end = _tag_end(text, start.end())
         return self._keep(at, start.end()) if end is None else self._tag(at, end, start["name"])
 
     def _instruction(self, at: int) -> int:
-        """A processing instruction, `<?xml ... ?>`, which may also end in `/>`."""
+        """Remove a processing instruction, `<?xml ... ?>`, which may also end in `/>`."""
         end = self._text.find(">", at)
         if end > at + 2 and self._text[end - 1] in "/?":
             return self._replace(at, end + 1, "")
@@ -336,17 +294,17 @@ class _Stripping:
         return self._replace(at, end, "" if name.isascii() and name.lower() in _INLINE else "\n")
 
     def _unfinished(self, start: re.Match[str]) -> int:
-        """A tag of which only the name has come when the text ends; for Lucene it is a tag even so."""
+        """Remove a tag without end at the end of the text, which Lucene takes for a tag."""
         if lower(start["name"]) in self._escaped.tags:
             return self._keep(start.start(), start.end())
         return self._replace(start.start(), start.end(), "")
 
     def _code(self, at: int, content: int, name: str) -> int:
-        """A script or a style sheet, of which only the tags may stay."""
+        """Remove a script or a style sheet, but for its tags if they are to stay."""
         stays = name in self._escaped.special
         if stays:
             self._keep(at, content)
-        end_tag = code_end(self._text, content, _END_OF_CODE[name])
+        end_tag = _code_end(self._text, content, _END_OF_CODE[name])
         if end_tag is None:
             return self._replace(content if stays else at, len(self._text), "")
         if stays:
@@ -357,7 +315,7 @@ class _Stripping:
     def _declaration(self, at: int) -> int:
         text = self._text
         if text.startswith("<!--", at):
-            return self._replace(at, comment_end(text, at + 4) or len(text), "")
+            return self._replace(at, _comment_end(text, at + 4) or len(text), "")
         if text.startswith(_CDATA, at):
             begin = self._replace(at, at + len(_CDATA), "")
             end = text.find("]]>", begin)
@@ -368,25 +326,13 @@ class _Stripping:
         return self._replace(at, end + 1, "") if end >= 0 else self._keep(at, len(text))
 
 
-def html_strip_filter(options: Options) -> HtmlStripFilter:
-    """A char filter of type `html_strip`."""
-    return HtmlStripFilter(options.strings("escaped_tags", []))
-
-
 def _special(name: str) -> str | None:
-    """The one of `br`, `script` and `style` that a name is; as to Java's `equalsIgnoreCase`, `ſ` is an `s`."""
-    for special in _SPECIAL_NAMES:
-        if len(name) == len(special) and all(map(_same, name, special)):
-            return special
-    return None
-
-
-def _same(first: str, second: str) -> bool:
-    return lower(first.upper()) == lower(second.upper())
+    """Return `br`, `script` or `style` if the name equals it by Java's `equalsIgnoreCase`, to which `ſ` is an `s`."""
+    folded = [lower(char.upper()) for char in name]
+    return next((special for special in ("br", *_END_OF_CODE) if folded == list(special)), None)
 
 
 def _paired(match: re.Match[str]) -> str | None:
-    """The character of two references to its surrogates; None if they aren't a pair."""
     high = int(match["high_hex"], 16) if match["high_hex"] else int(match["high"])
     low = int(match["low_hex"], 16) if match["low_hex"] else int(match["low"])
     if not (0xD800 <= high < 0xDC00 <= low < 0xE000) or max(match[0]) > "\uffff":
@@ -395,7 +341,6 @@ def _paired(match: re.Match[str]) -> str | None:
 
 
 def _referenced(match: re.Match[str]) -> str | None:
-    """The character of a reference; None if there is none."""
     if match["name"]:
         return _ENTITIES.get(match["name"])
     code = int(match["hex"], 16) if match["hex"] else int(match["decimal"])

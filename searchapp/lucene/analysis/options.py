@@ -1,4 +1,4 @@
-"""The settings of one piece of an analyzer, read by type and checked for leftovers.
+"""The settings of one piece of an analyzer, read by type and checked for unknown ones.
 
 Elasticsearch keeps every setting as text, so `2`, `"2"`, `true` and `"true"` are all good values, and a list
 may be given as one string with commas.
@@ -13,17 +13,15 @@ from typing import Any
 from searchapp.lucene.errors import BadSettings, NotSupported
 
 TRIMMED = "".join(map(chr, range(0x21)))
-"""What Java's `String.trim` takes off both ends."""
+"""The characters that Java's `String.trim` removes at both ends."""
 
 JAVA_WHITESPACE = "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2028\u2029\u205f\u3000" + "".join(
     chr(code) for code in range(0x2000, 0x200B) if code != 0x2007
 )
-"""Java's `Character.isWhitespace`: the no-break spaces are no white space to it."""
+"""Java's `Character.isWhitespace`, which excludes the no-break spaces."""
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _LIMIT = 1 << 31
-
-ALWAYS_ALLOWED = frozenset({"type"})
 
 
 class Options:
@@ -32,42 +30,42 @@ class Options:
     def __init__(self, piece: str, settings: Mapping[str, Any]) -> None:
         self.piece = piece
         self._settings = {key: value for key, value in settings.items() if value is not None}
-        self._read: set[str] = set(ALWAYS_ALLOWED)
+        self._read = {"type"}
 
     def __contains__(self, name: str) -> bool:
         return name in self._settings
 
     def is_list(self, name: str) -> bool:
-        """Whether a setting is given as a list and not as one value."""
+        """Whether a setting is given as a list and not as a single value."""
         return isinstance(self._settings.get(name), list)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A string; without a default the setting is required."""
+        """Read a string, which is required without a default."""
         value = self._value(name)
-        if value is None:
-            if default is None:
-                raise BadSettings(f"{self.piece}: `{name}` is missing")
-            return default
-        return self._scalar(value, name)
+        if value is not None:
+            return self._scalar(value, name)
+        if default is None:
+            raise self.bad(f"`{name}` is missing")
+        return default
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """A whole number of 32 bits; without a default the setting is required."""
+        """Read an integer of 32 bits, which is required without a default."""
         text = self.text(name, None if default is None else str(default))
         if not _INTEGER.fullmatch(text) or max(text) > "\uffff" or not -_LIMIT <= int(text) < _LIMIT:
-            raise BadSettings(f"{self.piece}: `{name}` must be an integer, not {text!r}")
+            raise self.bad(f"`{name}` must be an integer, not {text!r}")
         return int(text)
 
     def boolean(self, name: str, default: bool) -> bool:
-        """Yes or no; a blank text is neither and leaves the default."""
+        """Read true or false; blank text means the default."""
         text = self.text(name, str(default).lower())
         if not text.strip(JAVA_WHITESPACE):
             return default
         if text not in ("true", "false"):
-            raise BadSettings(f"{self.piece}: `{name}` must be true or false, not {text!r}")
+            raise self.bad(f"`{name}` must be true or false, not {text!r}")
         return text == "true"
 
     def strings(self, name: str, default: list[str] | None = None) -> list[str]:
-        """A list of strings, or one string with commas; without a default the setting is required."""
+        """Read a list of strings, or one string with commas, which is required without a default."""
         value = self._value(name)
         if isinstance(value, list):
             return [self._scalar(item, name) for item in value]
@@ -77,33 +75,33 @@ class Options:
         if parts:
             return [part.strip(TRIMMED) for part in parts]
         if default is None:
-            raise BadSettings(f"{self.piece}: `{name}` is missing")
+            raise self.bad(f"`{name}` is missing")
         return default
-
-    def _scalar(self, value: Any, name: str) -> str:
-        """A value as the text that Elasticsearch keeps of it."""
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, (str, int, float)):
-            return str(value)
-        raise BadSettings(f"{self.piece}: `{name}` must be a string or a list of strings, not {value!r}")
-
-    def refuse(self, *names: str) -> None:
-        """Name those of these settings that are given as not supported."""
-        if given := [f"`{name}`" for name in names if name in self._settings]:
-            raise self.not_supported(" and ".join(given))
-
-    def not_supported(self, what: str) -> NotSupported:
-        """The error that names a part of this piece, such as "`flags` COMMENTS"."""
-        return NotSupported(f"{what} of {self.piece}")
-
-    def bad(self, what: str) -> BadSettings:
-        return BadSettings(f"{self.piece}: {what}")
-
-    def finish(self) -> None:
-        """Refuse every setting that nobody has read: none is ever ignored."""
-        self.refuse(*sorted(self._settings.keys() - self._read))
 
     def _value(self, name: str) -> Any:
         self._read.add(name)
         return self._settings.get(name)
+
+    def _scalar(self, value: Any, name: str) -> str:
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, (str, int, float)):
+            return str(value)
+        raise self.bad(f"`{name}` must be a string or a list of strings, not {value!r}")
+
+    def refuse(self, *names: str) -> None:
+        """Reject these settings as not supported if they are given."""
+        if given := [f"`{name}`" for name in names if name in self._settings]:
+            raise self.not_supported(" and ".join(given))
+
+    def not_supported(self, construct: str) -> NotSupported:
+        """Return the error for a part of this piece, such as "`flags` COMMENTS"."""
+        return NotSupported(f"{construct} of {self.piece}")
+
+    def bad(self, problem: str) -> BadSettings:
+        """Return the error for a setting that Elasticsearch rejects too."""
+        return BadSettings(f"{self.piece}: {problem}")
+
+    def finish(self) -> None:
+        """Reject every setting that was not read: no setting is ever ignored."""
+        self.refuse(*sorted(self._settings.keys() - self._read))

@@ -1,6 +1,6 @@
 """Analyzers by name: the built-in ones and those of the `settings.analysis` of an index mapping.
 
-Defined pieces go by their names in the settings; pieces that need no settings go by their type, as in
+Defined pieces have their names in the settings; pieces that need no settings have the name of their type, as in
 Elasticsearch. Anything that is not in the tables below is rejected.
 """
 
@@ -8,24 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from searchapp.errors import ErrorCollector
 from searchapp.lucene.analysis import char_filters, token_filters, tokenizers
-from searchapp.lucene.analysis.analyzer import (
-    DEFAULT_POSITION_GAP,
-    Analyzer,
-    NamedCharFilter,
-    NamedTokenFilter,
-    Shared,
-)
+from searchapp.lucene.analysis.analyzer import DEFAULT_POSITION_GAP, Analyzer, SharedAnalysis
 from searchapp.lucene.analysis.char_filters import CharFilter
 from searchapp.lucene.analysis.options import Options
 from searchapp.lucene.analysis.stemmers import porter, possessive_english
-from searchapp.lucene.analysis.synonyms import synonym_filter
 from searchapp.lucene.analysis.token_filters import (
     NO_WORDS,
-    StreamFilter,
+    AnyFilter,
     TermFilter,
     changing,
     lowercase,
@@ -43,79 +37,50 @@ from searchapp.lucene.analysis.tokenizers import (
 )
 from searchapp.lucene.errors import BadSettings, NotSupported, Undefined
 
-
-def _analyzer(name: str, tokenizer: Tokenizer, *filters: TermFilter) -> Analyzer:
-    named = [NamedTokenFilter(str(number), filter_) for number, filter_ in enumerate(filters)]
-    return Analyzer(name, tokenizer, named, built_in=True)
+Parts = tuple[Tokenizer, tuple[TermFilter, ...]]
 
 
-def standard(name: str, options: Options) -> Analyzer:
-    """Words by UAX #29 in lower case (Lucene's `StandardAnalyzer`)."""
+def _standard(options: Options) -> Parts:
     stopwords = stop_words(stopword_list(options, "_none_"))
-    return _analyzer(name, standard_tokenizer(options), lowercase(options), stopwords)
+    return standard_tokenizer(options), (lowercase(options), stopwords)
 
 
-def simple(name: str, options: Options) -> Analyzer:
-    """Runs of letters in lower case (Lucene's `SimpleAnalyzer`)."""
-    return _analyzer(name, lowercase_tokenizer(options))
-
-
-def whitespace(name: str, options: Options) -> Analyzer:
-    """What stands between white space (Lucene's `WhitespaceAnalyzer`)."""
-    return _analyzer(name, whitespace_tokenizer(Options(options.piece, {})))
-
-
-def keyword(name: str, options: Options) -> Analyzer:
-    """The whole text (Lucene's `KeywordAnalyzer`)."""
-    return _analyzer(name, keyword_tokenizer(Options(options.piece, {})))
-
-
-def stop(name: str, options: Options) -> Analyzer:
-    """Runs of letters in lower case without stop words (Lucene's `StopAnalyzer`)."""
+def _stop(options: Options) -> Parts:
     options.refuse("stopwords_path")
-    return _analyzer(name, lowercase_tokenizer(options), stop_words(stopword_list(options, "_english_")))
+    return lowercase_tokenizer(options), (stop_words(stopword_list(options, "_english_")),)
 
 
-def english(name: str, options: Options) -> Analyzer:
-    """Words without possessive, stop words and inflection (Lucene's `EnglishAnalyzer`)."""
+def _english(options: Options) -> Parts:
     options.refuse("stopwords_path", "stem_exclusion_path")
-    return _analyzer(
-        name,
-        standard_tokenizer(Options(options.piece, {})),
-        changing(possessive_english),
-        lowercase(options),
-        stop_words(stopword_list(options, "_english_")),
-        marking(_stem_exclusion(options)),
-        stemming(porter),
-    )
-
-
-def _stem_exclusion(options: Options) -> list[str]:
+    stopwords = stop_words(stopword_list(options, "_english_"))
     words = options.strings("stem_exclusion", [])
-    return words if words != [NO_WORDS] or options.is_list("stem_exclusion") else []
+    if words == [NO_WORDS] and not options.is_list("stem_exclusion"):
+        words = []
+    exclusion = marking(frozenset(words).__contains__)
+    filters = changing(possessive_english), lowercase(options), stopwords, exclusion, stemming(porter)
+    return standard_tokenizer(Options(options.piece, {})), filters
 
 
-BUILT_IN: Final[Mapping[str, Callable[[str, Options], Analyzer]]] = {
-    "english": english,
-    "keyword": keyword,
-    "simple": simple,
-    "standard": standard,
-    "stop": stop,
-    "whitespace": whitespace,
+BUILT_IN: Final[Mapping[str, Callable[[Options], Parts]]] = {
+    "english": _english,
+    "keyword": lambda options: (keyword_tokenizer(Options(options.piece, {})), ()),
+    "simple": lambda options: (lowercase_tokenizer(options), ()),
+    "standard": _standard,
+    "stop": _stop,
+    "whitespace": lambda options: (whitespace_tokenizer(Options(options.piece, {})), ()),
 }
+"""The parts of Lucene's `EnglishAnalyzer`, `KeywordAnalyzer`, `SimpleAnalyzer` and so on, by their settings."""
+
+
+def _html_strip_filter(options: Options) -> CharFilter:
+    # Its patterns take longer to compile than all others together.
+    from searchapp.lucene.analysis.html_strip import HtmlStripFilter
+
+    return HtmlStripFilter(options)
 
 
 Piece = TypeVar("Piece")
 Makers = Mapping[str, Callable[[Options], Piece]]
-AnyFilter = TermFilter | StreamFilter
-
-
-def _html_strip_filter(options: Options) -> CharFilter:
-    """Loaded when a mapping asks for it: its patterns take longer to prepare than all others together."""
-    from searchapp.lucene.analysis.html_strip import html_strip_filter
-
-    return html_strip_filter(options)
-
 
 CHAR_FILTERS: Final[Makers[CharFilter]] = {
     "html_strip": _html_strip_filter,
@@ -133,40 +98,40 @@ TOKENIZERS: Final[Makers[Tokenizer]] = {
 }
 TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
     "asciifolding": token_filters.asciifolding,
-    "edge_ngram": token_filters.edge_ngram,
+    "edge_ngram": partial(token_filters.NGramFilter, edge=True),
     "keyword_marker": token_filters.keyword_marker,
     "length": token_filters.length,
     "lowercase": token_filters.lowercase,
-    "ngram": token_filters.ngram,
+    "ngram": partial(token_filters.NGramFilter, edge=False),
     "pattern_replace": token_filters.pattern_replace,
-    "porter_stem": token_filters.porter_stem,
-    "shingle": token_filters.shingle,
+    "porter_stem": lambda _options: stemming(porter),
+    "shingle": token_filters.ShingleFilter,
     "snowball": token_filters.snowball,
     "stemmer": token_filters.stemmer,
     "stemmer_override": token_filters.stemmer_override,
     "stop": token_filters.stop,
     "trim": token_filters.trim,
     "truncate": token_filters.truncate,
-    "unique": token_filters.unique,
+    "unique": token_filters.UniqueFilter,
 }
 UNCONFIGURED: Final[Mapping[str, Mapping[str, Any]]] = {
     "edge_ngram": {"max_gram": 1},
     "truncate": {"length": 10},
 }
-"""Where a filter that goes by the name of its type has other settings than a defined one without any."""
+"""Settings of a filter with the name of its type, where they differ from those of a defined one without any."""
 SYNONYMS: Final = "synonym"
-"""The one filter whose settings are themselves analysed, by the pieces that stand before it."""
+"""The filter whose settings are analyzed themselves, by the pieces before it."""
 
 DEFAULT: Final = "default"
-"""The analyzer of fields that name none; where it is not defined, it is the standard one."""
+"""The analyzer of fields without one; unless it is defined, it is the standard one."""
 
 _SECTIONS = ("analyzer", "char_filter", "tokenizer", "filter")
 
 
 class AnalysisRegistry:
-    """The analyzers that an index has.
+    """The analyzers of an index.
 
-    Every piece is built at once, so that settings that can't be kept are refused when an index is opened.
+    Every piece is built at once, so that an index with unsupported settings is rejected when it is opened.
 
     Args:
         settings_analysis: the object `settings.analysis`, which may be empty
@@ -181,16 +146,16 @@ class AnalysisRegistry:
         for section in sorted(settings_analysis.keys() - set(_SECTIONS)):
             with problems.at(f"settings.analysis.{section}"):
                 raise NotSupported(f"the section `{section}` of the analysis settings")
-        self._shared = Shared()
+        self._shared = SharedAnalysis()
         sections = [_section(settings_analysis, name, problems) for name in _SECTIONS]
-        analyzers, char_filters_, tokenizers_, filters = sections
+        analyzers, char_filter_settings, tokenizer_settings, filters = sections
         self._synonyms = {
             name: settings for name, settings in filters.items() if settings.get("type") == SYNONYMS
         }
         others = {name: settings for name, settings in filters.items() if name not in self._synonyms}
-        self._char_filters = _each("char_filter", char_filters_, CHAR_FILTERS, problems)
-        self._tokenizers = _each("tokenizer", tokenizers_, TOKENIZERS, problems)
-        self._filters = _each("filter", others, TOKEN_FILTERS, problems)
+        self._char_filters = _pieces("char_filter", char_filter_settings, CHAR_FILTERS, problems)
+        self._tokenizers = _pieces("tokenizer", tokenizer_settings, TOKENIZERS, problems)
+        self._filters = _pieces("filter", others, TOKEN_FILTERS, problems)
         self._analyzers: dict[str, Analyzer] = {}
         for name, settings in analyzers.items():
             with problems.at(f"settings.analysis.analyzer.{name}"), suppress(_Broken):
@@ -198,7 +163,7 @@ class AnalysisRegistry:
         problems.raise_if_any()
 
     def analyzer(self, name: str) -> Analyzer:
-        """The analyzer that the settings define by this name, or else the built-in one.
+        """Return the analyzer that the settings define by this name, or else the built-in one.
 
         Raises:
             NotSupported: there is no such analyzer here
@@ -218,50 +183,46 @@ class AnalysisRegistry:
         if gap < 0:
             raise options.not_supported("a negative `position_increment_gap`")
         tokenizer_name = options.text("tokenizer")
-        names = options.strings("char_filter", []), options.strings("filter", [])
+        char_filter_names, filter_names = options.strings("char_filter", []), options.strings("filter", [])
         options.finish()
         path = f"settings.analysis.analyzer.{name}"
         tokenizer = None
         with problems.at(f"{path}.tokenizer"), suppress(_Broken):
             tokenizer = _known(self._tokenizers, "tokenizer", tokenizer_name, TOKENIZERS)
-        char_filters_: list[NamedCharFilter] = []
-        for place, filter_ in enumerate(names[0]):
-            with problems.at(f"{path}.char_filter[{place}]"), suppress(_Broken):
-                char_filter = _known(self._char_filters, "char_filter", filter_, CHAR_FILTERS)
-                char_filters_.append(NamedCharFilter(filter_, char_filter))
-        filters: list[NamedTokenFilter] = []
-        for place, filter_ in enumerate(names[1]):
-            with problems.at(f"{path}.filter[{place}]"), suppress(_Broken):
-                if filter_ in self._synonyms:
-                    if tokenizer is None:
-                        raise _Broken
-                    before = Analyzer(name, tokenizer, filters, char_filters_)
-                    made: AnyFilter = self._synonym_filter(filter_, before)
-                else:
-                    made = _known(self._filters, "filter", filter_, TOKEN_FILTERS)
-                filters.append(NamedTokenFilter(filter_, made))
+        replacing: list[tuple[str, CharFilter]] = []
+        for index, piece in enumerate(char_filter_names):
+            with problems.at(f"{path}.char_filter[{index}]"), suppress(_Broken):
+                replacing.append((piece, _known(self._char_filters, "char_filter", piece, CHAR_FILTERS)))
+        filters: list[tuple[str, AnyFilter]] = []
+        for index, piece in enumerate(filter_names):
+            with problems.at(f"{path}.filter[{index}]"), suppress(_Broken):
+                if piece not in self._synonyms:
+                    filters.append((piece, _known(self._filters, "filter", piece, TOKEN_FILTERS)))
+                elif tokenizer is not None:
+                    before = Analyzer(name, tokenizer, filters, replacing)
+                    filters.append((piece, self._synonym_filter(piece, filters, before)))
         if tokenizer is None:
             raise _Broken
         return Analyzer(
             name,
             tokenizer,
             filters,
-            char_filters_,
+            replacing,
             tokenizer_name=tokenizer_name,
             position_increment_gap=gap,
             shared=self._shared,
         )
 
-    def _synonym_filter(self, name: str, before: Analyzer) -> AnyFilter:
-        """The filter of this name, in an analyzer that consists of `before` so far."""
+    def _synonym_filter(self, name: str, filters: list[tuple[str, AnyFilter]], before: Analyzer) -> AnyFilter:
+        """Make the filter of this name for an analyzer that consists of `before` so far."""
         options = Options(f"filter `{name}`", self._synonyms[name])
-        synonyms = synonym_filter(options, before)
+        made = token_filters.synonym_filter(options, [filter_ for _, filter_ in filters], before.terms)
         options.finish()
-        return synonyms
+        return made
 
 
 class _Broken(Exception):
-    """An analyzer names a piece that is wrong itself, which is reported there."""
+    """An analyzer names an invalid piece, which is reported at the piece."""
 
 
 def _section(
@@ -282,10 +243,10 @@ def _section(
     return {}
 
 
-def _each(
+def _pieces(
     kind: str, section: Mapping[str, Mapping[str, Any]], makers: Makers[Piece], problems: ErrorCollector
 ) -> dict[str, Piece | None]:
-    """The pieces that the settings describe, None in the place of each that is wrong."""
+    """Make the pieces that the settings describe, None in the place of an invalid one."""
     made: dict[str, Piece | None] = dict.fromkeys(section)
     for name, settings in section.items():
         with problems.at(f"settings.analysis.{kind}.{name}"):
@@ -294,7 +255,6 @@ def _each(
 
 
 def _made(kind: str, name: str, settings: Mapping[str, Any], makers: Makers[Piece]) -> Piece:
-    """The piece that the settings describe."""
     options = Options(f"{kind} `{name}`", settings)
     type_ = options.text("type")
     if type_ not in makers:
@@ -305,14 +265,14 @@ def _made(kind: str, name: str, settings: Mapping[str, Any], makers: Makers[Piec
 
 
 def _known(defined: dict[str, Piece | None], kind: str, name: str, makers: Makers[Piece]) -> Piece:
-    """The piece that the settings define by this name, or the one that goes by the name of its type.
+    """Return the piece that the settings define by this name, or the one with the name of its type.
 
-    The latter has the type's default settings, and is made once for all analyzers, which can share what it does.
+    The latter has the type's default settings and is made once for all analyzers, which share its results.
 
     Raises:
         NotSupported: Elasticsearch may have a piece of this name
         BadSettings: the type needs settings
-        _Broken: the settings define one that is wrong
+        _Broken: the settings define an invalid one
     """
     if name not in defined:
         if name not in makers:
@@ -328,6 +288,6 @@ def _built_in(name: str, type_: str, settings: Mapping[str, Any]) -> Analyzer:
     if not isinstance(type_, str) or type_ not in BUILT_IN:
         raise NotSupported(f"the analyzer `{name}`" + (f" of type {type_}" if type_ != name else ""))
     options = Options(f"analyzer `{name}`", settings)
-    analyzer = BUILT_IN[type_](name, options)
+    tokenizer, filters = BUILT_IN[type_](options)
     options.finish()
-    return analyzer
+    return Analyzer(name, tokenizer, [("", filter_) for filter_ in filters])

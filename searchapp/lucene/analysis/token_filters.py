@@ -1,19 +1,22 @@
 """Token filters: change, mark, remove or combine tokens.
 
-A term filter is a function of one term and its keyword mark, so the result of a whole chain for a term is computed
-once and remembered (`TermChain`). A stream filter sees several tokens or makes several of one: unique, shingle,
-n-grams. One function for each filter type reads its settings.
+A term filter is a function of one term and its keyword mark; `TermChain` runs several of them and remembers the
+result for each term. A stream filter reads the whole token stream: unique, shingle, n-grams, synonyms. One function
+for each filter type reads its settings.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise, repeat
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
-from searchapp.lucene.analysis.char_filters import Replacement
+from searchapp.lucene.analysis.char_filters import replacement_template
 from searchapp.lucene.analysis.characters import (
     fold,
     has_halves,
@@ -29,75 +32,59 @@ from searchapp.lucene.analysis.stemmers import minimal_english, porter, porter2,
 Span = tuple[int, int]
 """Start and end of a token in the text, in UTF-16 code units."""
 
+R = TypeVar("R")
+
 
 @dataclass(slots=True)
-class Tokens:
-    """A stream of tokens as parallel lists, which is much faster in Python than an object a token.
-
-    `spans` is None when nobody asked for offsets. `keywords` says which tokens stemmers must leave alone (None:
-    no token), `lengths` over how many positions a token reaches (None: one each). `trailing` is the number of
-    positions after the last token whose tokens were removed.
-    """
+class TokenStream:
+    """Hold a stream of tokens as parallel lists, which are much faster than one object per token."""
 
     terms: list[str]
     positions: list[int]
     spans: list[Span] | None = None
+    """None unless the caller requested offsets."""
     keywords: list[bool] | None = None
+    """Which tokens stemmers must not change; None: no token."""
     lengths: list[int] | None = None
+    """Number of positions that each token spans; None: one each."""
     trailing: int = 0
+    """Number of removed positions after the last token."""
     end_offset: int = 0
 
     @property
-    def past_end(self) -> int:
-        """The position after all tokens, those included that were removed at the end."""
+    def end_position(self) -> int:
+        """The position after all tokens, including removed ones at the end."""
         return (self.positions[-1] if self.positions else -1) + 1 + self.trailing
 
-    def copy(self) -> Tokens:
-        """The same stream, to which a filter may be applied; the lists are shared."""
-        return Tokens(
-            self.terms,
-            self.positions,
-            self.spans,
-            self.keywords,
-            self.lengths,
-            self.trailing,
-            self.end_offset,
-        )
-
-    def keep(self, chosen: Sequence[int]) -> Tokens:
-        """The tokens at these indices; the positions of the others become holes."""
-        last = self.positions[-1] if self.positions else -1
-        kept = self.pick(chosen)
-        kept.trailing += last - (kept.positions[-1] if kept.positions else -1)
-        return kept
-
-    def pick(self, chosen: Sequence[int]) -> Tokens:
-        """The tokens at these indices, each as often as it is named, with the position it had."""
-        return Tokens(
-            [self.terms[i] for i in chosen],
-            [self.positions[i] for i in chosen],
-            None if self.spans is None else [self.spans[i] for i in chosen],
-            None if self.keywords is None else [self.keywords[i] for i in chosen],
-            None if self.lengths is None else [self.lengths[i] for i in chosen],
-            self.trailing,
-            self.end_offset,
+    def keep(self, indices: Sequence[int]) -> TokenStream:
+        """Return the tokens at these indices, which may repeat; the positions of other tokens become holes."""
+        positions = [self.positions[i] for i in indices]
+        removed = (self.positions[-1] if self.positions else -1) - (positions[-1] if positions else -1)
+        return replace(
+            self,
+            terms=[self.terms[i] for i in indices],
+            positions=positions,
+            spans=self.spans and [self.spans[i] for i in indices],
+            keywords=self.keywords and [self.keywords[i] for i in indices],
+            lengths=self.lengths and [self.lengths[i] for i in indices],
+            trailing=self.trailing + removed,
         )
 
 
-TermFilter = Callable[[str, bool], tuple[str, bool] | None]
-"""Maps a term and whether it is a keyword to the same, changed; None removes the token."""
+Outcome = tuple[str, bool] | None
+TermFilter = Callable[[str, bool], Outcome]
+"""Maps a term and its keyword mark to the changed pair; None removes the token."""
 
 
 class StreamFilter(ABC):
-    """A token filter that looks at more than one token at a time, or makes several of one."""
+    """A token filter that reads several tokens at a time, or makes several tokens of one."""
 
     @abstractmethod
-    def apply(self, tokens: Tokens) -> Tokens:
-        """The filtered tokens; the argument must not be used afterwards."""
+    def apply(self, tokens: TokenStream) -> TokenStream:
+        """Return the filtered tokens; the caller must not use the argument afterwards."""
 
 
-_PLACES = list(range(10_000))
-"""The positions of a stream without holes, as far as they are compared quickly."""
+AnyFilter = TermFilter | StreamFilter
 
 MAX_SHINGLE_DIFF = 3
 MAX_NGRAM_DIFF = 1
@@ -105,61 +92,40 @@ MAX_NGRAM_DIFF = 1
 
 
 class UniqueFilter(StreamFilter):
-    """Each term once: in the whole text, or among the tokens of one position (Elasticsearch's own filter)."""
+    """Keep the first token of each term in the text, or among the tokens of one position (Elasticsearch's filter)."""
 
-    def __init__(self, only_on_same_position: bool) -> None:
-        self.only_on_same_position = only_on_same_position
+    def __init__(self, options: Options) -> None:
+        self.only_on_same_position = options.boolean("only_on_same_position", False)
 
-    def apply(self, tokens: Tokens) -> Tokens:
-        if not self.only_on_same_position and len(set(tokens.terms)) == len(tokens.terms):
-            return tokens
-        seen: set[object] = set()
-        chosen = []
-        if (
-            not self.only_on_same_position
-            and tokens.spans is None
-            and tokens.keywords is None
-            and tokens.lengths is None
-        ):
-            return _firsts(tokens)
-        keys: Iterable[object] = tokens.terms
+    def apply(self, tokens: TokenStream) -> TokenStream:
+        keys: list[str] | list[tuple[str, int]] = tokens.terms
         if self.only_on_same_position:
-            keys = zip(tokens.terms, tokens.positions, strict=True)
-        for i, key in enumerate(keys):
-            if key not in seen:
-                seen.add(key)
-                chosen.append(i)
-        return tokens.keep(chosen)
+            keys = list(zip(tokens.terms, tokens.positions, strict=True))
+        count = len(keys)
+        first = dict(
+            zip(reversed(keys), range(count - 1, -1, -1), strict=True)
+        )  # a dict keeps the last value
+        return tokens if len(first) == count else tokens.keep(sorted(first.values()))
 
 
-def _firsts(tokens: Tokens) -> Tokens:
-    """The first token of each term, from a stream of which nothing but positions is kept."""
-    terms, positions = tokens.terms, tokens.positions
-    first = dict(zip(reversed(terms), reversed(positions), strict=True))  # the last entry of a key stays
-    kept = list(dict.fromkeys(terms))
-    at = [first[term] for term in kept]
-    return Tokens(kept, at, None, None, None, tokens.trailing + positions[-1] - at[-1], tokens.end_offset)
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A token in a shingle's window; `index` is the token whose marks it has."""
+class _ShinglePart(NamedTuple):
+    """A token, or the filler of an empty position, in the window of the shingle filter."""
 
     term: str
-    filler: bool
-    span: Span | None
+    is_filler: bool
+    span: Span
     keyword: bool
 
 
 class ShingleFilter(StreamFilter):
-    """Runs of neighbouring tokens as one token (Lucene's `ShingleFilter`).
+    """Join runs of neighbouring tokens (Lucene's `ShingleFilter`).
 
-    Positions that are empty count as filler tokens, at most one fewer than the longest shingle in a row; a
-    shingle of fillers alone is not given. All shingles that begin with the same token share its position.
+    Empty positions count as filler tokens, at most one fewer in a row than the longest shingle has tokens; shingles
+    of fillers alone are dropped. All shingles that begin with the same token share its position.
     """
 
     branches: ClassVar[bool] = False
-    """Elasticsearch makes no graphs of shingles, of which there would be too many paths."""
+    """Elasticsearch makes no graphs of shingles, which would have too many paths."""
 
     def __init__(self, options: Options) -> None:
         self._shortest = options.integer("min_shingle_size", 2)
@@ -167,9 +133,6 @@ class ShingleFilter(StreamFilter):
         self._unigrams = options.boolean("output_unigrams", True)
         self._unigrams_if_alone = options.boolean("output_unigrams_if_no_shingles", False)
         self.separator = options.text("token_separator", " ")
-        self._halves = (
-            False  # whether there are halves of characters in the stream, which may meet in a shingle
-        )
         self._filler = options.text("filler_token", "_")
         if not 2 <= self._shortest <= self._longest:
             raise options.bad("shingle sizes must be at least 2, the minimum at most the maximum")
@@ -177,75 +140,60 @@ class ShingleFilter(StreamFilter):
         if self._longest - self._shortest + self._unigrams > MAX_SHINGLE_DIFF:
             raise options.bad(f"shingle sizes may differ by {MAX_SHINGLE_DIFF} (index.max_shingle_diff)")
 
-    def apply(self, tokens: Tokens) -> Tokens:
-        count = len(tokens.terms)
-        plain = tokens.spans is None and not tokens.trailing
-        self._halves = has_halves(tokens.terms)
-        if plain and not self._halves and self.gives_pairs and tokens.positions == _PLACES[:count]:
-            return self._neighbours(tokens)
-        window = list(self._pieces(tokens))
+    def apply(self, tokens: TokenStream) -> TokenStream:
+        terms, halves = tokens.terms, has_halves(tokens.terms)
+        is_plain = tokens.spans is None and not tokens.trailing and not halves
+        if is_plain and self.gives_pairs and tokens.positions == list(range(len(terms))):
+            pairs = list(map(self.separator.join, pairwise(terms)))
+            return TokenStream(
+                pairs, list(range(len(pairs))), keywords=tokens.keywords and tokens.keywords[:-1]
+            )
+        parts = list(self._parts(tokens))
         sizes = list(range(self._shortest, self._longest + 1))
-        if self._unigrams or (self._unigrams_if_alone and len(window) < self._shortest):
+        if self._unigrams or (self._unigrams_if_alone and len(parts) < self._shortest):
             sizes.insert(0, 1)
-        out = Tokens([], [], None if tokens.spans is None else [], [], [], tokens.trailing, tokens.end_offset)
-        position = -1
-        for first in range(len(window)):
-            shingles = [
-                window[first : first + size]
-                for size in sizes
-                if first + size <= len(window) and not all(p.filler for p in window[first : first + size])
-            ]
+        joined, positions, lengths = list[str](), list[int](), list[int]()
+        spans, keywords = list[Span](), list[bool]()
+        for first in range(len(parts)):
+            windows = (parts[first : first + size] for size in sizes if first + size <= len(parts))
+            shingles = [window for window in windows if not all(part.is_filler for part in window)]
             if not shingles:
-                break  # Lucene's filter stops at the first place where it has nothing to give
-            position += 1
+                break  # Lucene's filter ends the stream at the first position without a shingle
             for shingle in shingles:
-                self._add(out, shingle, position)
-        return out
+                term = self.separator.join([part.term for part in shingle])
+                joined.append(joined_units(term) if halves else term)
+                positions.append(first)
+                spans.append((shingle[0].span[0], shingle[-1].span[1]))
+                keywords.append(shingle[0].keyword)
+                size = len(shingle)
+                lengths.append(size if self._unigrams else max(1, size - self._shortest + 1))
+        return replace(
+            tokens,
+            terms=joined,
+            positions=positions,
+            spans=None if tokens.spans is None else spans,
+            keywords=keywords,
+            lengths=lengths,
+        )
 
-    def _neighbours(self, tokens: Tokens) -> Tokens:
-        """Just pairs, from a stream without holes: the common case, without the bookkeeping."""
-        if len(tokens.terms) < 2:
-            return Tokens([], [])
-        pairs = zip(tokens.terms, tokens.terms[1:], strict=False)
-        terms = list(map(self.separator.join, pairs))
-        keywords = None if tokens.keywords is None else tokens.keywords[:-1]
-        return Tokens(terms, list(range(len(terms))), keywords=keywords)
-
-    def _add(self, out: Tokens, shingle: list[_Piece], position: int) -> None:
-        term = self.separator.join([piece.term for piece in shingle])
-        out.terms.append(joined_units(term) if self._halves else term)
-        out.positions.append(position)
-        if out.spans is not None and shingle[0].span and shingle[-1].span:
-            out.spans.append((shingle[0].span[0], shingle[-1].span[1]))
-        if out.keywords is not None:
-            out.keywords.append(shingle[0].keyword)
-        if out.lengths is not None:
-            size = len(shingle)
-            out.lengths.append(size if self._unigrams else max(1, size - self._shortest + 1))
-
-    def _pieces(self, tokens: Tokens) -> Iterator[_Piece]:
-        """The tokens and the fillers between and after them."""
-        most = self._longest - 1
+    def _parts(self, tokens: TokenStream) -> Iterator[_ShinglePart]:
+        """Yield the tokens, with fillers for the empty positions between and after them."""
         before = -1
-        spans, keywords = tokens.spans, tokens.keywords
-        for i, (term, at) in enumerate(zip(tokens.terms, tokens.positions, strict=True)):
-            span = spans[i] if spans is not None else None
-            keyword = keywords is not None and keywords[i]
-            filler_span = (span[0], span[0]) if span is not None else None
-            for _ in range(min(at - before - 1, most)):
-                yield _Piece(self._filler, True, filler_span, keyword)
-            yield _Piece(term, False, span, keyword)
-            before = at
-        end = (tokens.end_offset, tokens.end_offset) if spans is not None else None
-        for _ in range(min(tokens.trailing, most)):
-            yield _Piece(self._filler, True, end, False)
+        spans, keywords = tokens.spans or repeat((0, 0)), tokens.keywords or repeat(False)
+        rows = zip(tokens.terms, tokens.positions, spans, keywords, strict=False)
+        for term, position, span, keyword in rows:
+            filler = _ShinglePart(self._filler, True, (span[0], span[0]), keyword)
+            yield from repeat(filler, min(position - before - 1, self._longest - 1))
+            yield _ShinglePart(term, False, span, keyword)
+            before = position
+        filler = _ShinglePart(self._filler, True, (tokens.end_offset, tokens.end_offset), False)
+        yield from repeat(filler, min(tokens.trailing, self._longest - 1))
 
 
 class NGramFilter(StreamFilter):
-    """Parts of each term, in characters: all of them, or those at its beginning.
+    """Return all parts of each term, or with `edge` those at its beginning, in characters.
 
-    Lucene's `NGramTokenFilter` and `EdgeNGramTokenFilter`; each part keeps the position and the offsets of the
-    whole term.
+    As Lucene's `NGramTokenFilter` and `EdgeNGramTokenFilter`: a part has the position and the offsets of its term.
     """
 
     def __init__(self, options: Options, edge: bool) -> None:
@@ -260,48 +208,136 @@ class NGramFilter(StreamFilter):
         if not edge and self._high - self._low > MAX_NGRAM_DIFF:
             raise options.bad(f"gram sizes may differ by {MAX_NGRAM_DIFF} (index.max_ngram_diff)")
 
-    def apply(self, tokens: Tokens) -> Tokens:
+    def apply(self, tokens: TokenStream) -> TokenStream:
         grams = [self._grams(term) for term in tokens.terms]
         out = tokens.keep([i for i, parts in enumerate(grams) for _ in parts])
         out.terms = [part for parts in grams for part in parts]
-        out.trailing -= tokens.trailing  # Lucene's filters forget the holes at the end of what they are given
+        out.trailing -= tokens.trailing  # Lucene's filters drop the holes at the end of their input
         return out
 
     def _grams(self, term: str) -> list[str]:
-        starts = range(1) if self._edge else range(len(term))
-        grams = [
-            term[start : start + size]
-            for start in starts
-            for size in range(self._low, self._high + 1)
-            if start + size <= len(term)
-        ]
-        if self._original and not self._low <= len(term) <= self._high:
+        length = len(term)
+        starts = range(1) if self._edge else range(length)
+        sizes = range(self._low, self._high + 1)
+        grams = [term[start : start + size] for start in starts for size in sizes if start + size <= length]
+        if self._original and not self._low <= length <= self._high:
             grams.append(term)
         return grams
 
 
-def unique(options: Options) -> StreamFilter:
-    """A filter of type `unique`."""
-    return UniqueFilter(options.boolean("only_on_same_position", False))
-
-
-def shingle(options: Options) -> StreamFilter:
-    """A filter of type `shingle`."""
-    return ShingleFilter(options)
-
-
-def ngram(options: Options) -> StreamFilter:
-    """A filter of type `ngram`."""
-    return NGramFilter(options, edge=False)
-
-
-def edge_ngram(options: Options) -> StreamFilter:
-    """A filter of type `edge_ngram`."""
-    return NGramFilter(options, edge=True)
-
-
 REMEMBERED_TERMS = 500_000
-"""A chain forgets all terms when it knows this many, so that memory stays bounded whatever is indexed."""
+"""Terms after which a memo starts empty again, which bounds its memory."""
+
+
+class _Memo(dict[str, R], Generic[R]):
+    """Results of a function of a term."""
+
+    def __init__(self, compute: Callable[[str], R]) -> None:
+        self._compute = compute
+
+    def __missing__(self, term: str) -> R:
+        if len(self) >= REMEMBERED_TERMS:
+            self.clear()
+        self[term] = result = self._compute(term)
+        return result
+
+
+def outcome(filters: Sequence[TermFilter], term: str, keyword: bool = False) -> Outcome:
+    """Return the term and its keyword mark after several filters; None if one of them removes it."""
+    pair: Outcome = (term, keyword)
+    for filter_ in filters:
+        if pair is None:
+            break
+        pair = filter_(*pair)
+    return pair
+
+
+def term_outcome(filters: Sequence[TermFilter], term: str) -> str | None:
+    """Return the term without mark after several filters; None if one of them removes it."""
+    pair = outcome(filters, term)
+    return pair and pair[0]
+
+
+class TermChain(StreamFilter):
+    """Apply several term filters; `keeps_marks` tells whether a later filter reads keyword marks."""
+
+    def __init__(self, filters: Sequence[TermFilter], keeps_marks: bool = True) -> None:
+        self._keeps_marks = keeps_marks
+        self._unmarked = _Memo(partial(outcome, filters))
+        self._marked = _Memo(partial(outcome, filters, keyword=True))
+        self.terms = _Memo(partial(term_outcome, filters))
+
+    def apply(self, tokens: TokenStream) -> TokenStream:
+        if tokens.keywords is None and not self._keeps_marks:
+            return _with_terms(tokens, list(map(self.terms.__getitem__, tokens.terms)))
+        outcomes = [
+            self._marked[term] if marked else self._unmarked[term]
+            for term, marked in zip(tokens.terms, tokens.keywords or repeat(False), strict=False)
+        ]
+        tokens = _with_terms(tokens, [pair and pair[0] for pair in outcomes])
+        marks = [pair[1] for pair in outcomes if pair is not None]
+        tokens.keywords = marks if any(marks) else None
+        return tokens
+
+
+def _with_terms(tokens: TokenStream, terms: Sequence[str | None]) -> TokenStream:
+    """Replace the terms, and remove the tokens whose term is None."""
+    remaining = [term for term in terms if term is not None]
+    if len(remaining) < len(terms):
+        tokens = tokens.keep([i for i, term in enumerate(terms) if term is not None])
+    tokens.terms = remaining
+    return tokens
+
+
+def stream_filters(
+    filters: Sequence[AnyFilter], chain: Callable[[tuple[TermFilter, ...], bool], TermChain] = TermChain
+) -> list[StreamFilter]:
+    """Return the filters as stream filters, neighbouring term filters as one chain made by `chain`."""
+    stages: list[StreamFilter] = []
+    run: tuple[TermFilter, ...] = ()
+    has_chain = False
+    for filter_ in (*reversed(filters), None):
+        if filter_ is not None and not isinstance(filter_, StreamFilter):
+            run = (filter_, *run)
+            continue
+        if run:
+            stages.insert(0, chain(run, has_chain))
+            run, has_chain = (), True
+        if filter_ is not None:
+            stages.insert(0, filter_)
+    return stages
+
+
+def changing(change: Callable[[str], str]) -> TermFilter:
+    """Return a filter that changes every term."""
+    return lambda term, keyword: (change(term), keyword)
+
+
+def stemming(stem: Callable[[str], str]) -> TermFilter:
+    """Return a filter that changes every term but keywords."""
+    return lambda term, keyword: (term if keyword else stem(term), keyword)
+
+
+def keeping(is_wanted: Callable[[str], bool]) -> TermFilter:
+    """Return a filter that removes unwanted terms."""
+    return lambda term, keyword: (term, keyword) if is_wanted(term) else None
+
+
+def marking(is_keyword: Callable[[str], bool]) -> TermFilter:
+    """Return a filter that marks keywords."""
+    return lambda term, keyword: (term, keyword or is_keyword(term))
+
+
+@dataclass(frozen=True, slots=True)
+class LeavingHalves:
+    """A filter that may leave half of a character beyond U+FFFF, which later filters see."""
+
+    filter: TermFilter
+    leaves_halves: ClassVar[bool] = True
+
+    def __call__(self, term: str, keyword: bool) -> Outcome:
+        return self.filter(term, keyword)
+
 
 # fmt: off
 ENGLISH_STOPWORDS = (
@@ -313,171 +349,52 @@ ENGLISH_STOPWORDS = (
 
 NO_WORDS = "_none_"
 
-Outcome = tuple[str, bool] | None
-
-
-class _Memory(dict[str, Outcome]):
-    """What becomes of each term that starts with the given keyword mark."""
-
-    def __init__(self, filters: Sequence[TermFilter], keyword: bool) -> None:
-        self._filters = filters
-        self._keyword = keyword
-
-    def __missing__(self, term: str) -> Outcome:
-        if len(self) >= REMEMBERED_TERMS:
-            self.clear()
-        self[term] = found = outcome(self._filters, term, self._keyword)
-        return found
-
-
-class _Terms(dict[str, str | None]):
-    """What becomes of each term that is no keyword, but for its mark; None where it is removed."""
-
-    def __init__(self, filters: Sequence[TermFilter]) -> None:
-        self._filters = filters
-
-    def __missing__(self, term: str) -> str | None:
-        if len(self) >= REMEMBERED_TERMS:
-            self.clear()
-        found = outcome(self._filters, term, keyword=False)
-        self[term] = becomes = None if found is None else found[0]
-        return becomes
-
-
-def outcome(filters: Sequence[TermFilter], term: str, keyword: bool) -> Outcome:
-    """What filters in a row make of a term and its keyword mark; None if one removes it."""
-    found: Outcome = (term, keyword)
-    for filter_ in filters:
-        if found is None:
-            break
-        found = filter_(*found)
-    return found
-
-
-class TermChain(StreamFilter):
-    """Several term filters in a row, as one stream filter.
-
-    `keeps_marks` says whether somebody looks at the marks of keywords behind it; without, there are none.
-    """
-
-    def __init__(self, filters: Sequence[TermFilter], keeps_marks: bool = True) -> None:
-        self._plain = _Memory(filters, keyword=False)
-        self._marked = _Memory(filters, keyword=True)
-        self._terms = _Terms(filters)
-        self._keeps_marks = keeps_marks
-
-    @property
-    def unmarked(self) -> Callable[[str], str | None]:
-        """What becomes of a term that is no keyword, but for its mark; None where it is removed."""
-        return self._terms.__getitem__
-
-    def apply(self, tokens: Tokens) -> Tokens:
-        if tokens.keywords is None and not self._keeps_marks:
-            return self._unmarked(tokens)
-        if tokens.keywords is None:
-            plain = self._plain
-            outcomes = [plain[term] for term in tokens.terms]
-        else:
-            pairs = zip(tokens.terms, tokens.keywords, strict=True)
-            outcomes = [self._marked[term] if marked else self._plain[term] for term, marked in pairs]
-        if None in outcomes:
-            tokens = tokens.keep([i for i, outcome in enumerate(outcomes) if outcome is not None])
-        kept = [outcome for outcome in outcomes if outcome is not None]
-        tokens.terms = [term for term, _ in kept]
-        tokens.keywords = [marked for _, marked in kept] if any(marked for _, marked in kept) else None
-        return tokens
-
-    def _unmarked(self, tokens: Tokens) -> Tokens:
-        """The same where no mark comes in and none goes out, as at the end of most analyzers."""
-        becomes = self._terms
-        terms = [becomes[term] for term in tokens.terms]
-        if all(terms) or None not in terms:  # a term may also become empty
-            tokens.terms = terms  # type: ignore[assignment]
-            return tokens
-        if tokens.spans is not None or tokens.lengths is not None:
-            tokens = tokens.keep([i for i, term in enumerate(terms) if term is not None])
-        else:
-            last = tokens.positions[-1]
-            kept = [at for at, term in zip(tokens.positions, terms, strict=True) if term is not None]
-            tokens.positions = kept
-            tokens.trailing += last - (kept[-1] if kept else -1)
-        tokens.terms = [term for term in terms if term is not None]
-        return tokens
-
-
-def changing(change: Callable[[str], str]) -> TermFilter:
-    """A filter that changes every term."""
-    return lambda term, keyword: (change(term), keyword)
-
-
-def stemming(stem: Callable[[str], str]) -> TermFilter:
-    """A filter that changes every term but keywords."""
-    return lambda term, keyword: (term if keyword else stem(term), keyword)
-
-
-@dataclass(frozen=True, slots=True)
-class LeavingHalves:
-    """A filter that may leave half of a character beyond U+FFFF; the filters behind it see just that."""
-
-    filter: TermFilter
-    leaves_halves: ClassVar[bool] = True
-
-    def __call__(self, term: str, keyword: bool) -> tuple[str, bool] | None:
-        return self.filter(term, keyword)
-
-
-def keeping(wanted: Callable[[str], bool]) -> TermFilter:
-    """A filter that removes the terms that are not wanted."""
-    return lambda term, keyword: (term, keyword) if wanted(term) else None
-
-
-def marking(words: Sequence[str]) -> TermFilter:
-    """A filter that marks these words as keywords."""
-    marked = frozenset(words)
-    return lambda term, keyword: (term, keyword or term in marked)
-
 
 def lowercase(options: Options) -> TermFilter:
-    """A filter of type `lowercase` (Lucene's `LowerCaseFilter`)."""
+    """Make a filter of type `lowercase` (Lucene's `LowerCaseFilter`)."""
     options.refuse("language")
     return changing(lower)
 
 
 def asciifolding(options: Options) -> TermFilter:
-    """A filter of type `asciifolding` (Lucene's `ASCIIFoldingFilter`)."""
+    """Make a filter of type `asciifolding` (Lucene's `ASCIIFoldingFilter`)."""
     if options.boolean("preserve_original", False):
         raise options.not_supported("`preserve_original`")
     return changing(fold)
 
 
 def trim(_options: Options) -> TermFilter:
-    """Without white space at both ends (Lucene's `TrimFilter`)."""
+    """Make a filter of type `trim` (Lucene's `TrimFilter`)."""
     return changing(lambda term: term.strip(JAVA_WHITESPACE))
 
 
 def stop(options: Options) -> TermFilter:
-    """A filter of type `stop` (Lucene's `StopFilter`)."""
+    """Make a filter of type `stop` (Lucene's `StopFilter`)."""
     options.refuse("stopwords_path")
     if not options.boolean("remove_trailing", True):
         raise options.not_supported("`remove_trailing` false")
     words = stopword_list(options, "_english_")
-    ignore_case = options.boolean("ignore_case", False)
-    return stop_words(words, ignore_case and "stopwords" in options)  # the default words have their case
+    # The default words are compared with their case.
+    return stop_words(words, options.boolean("ignore_case", False) and "stopwords" in options)
 
 
 def stop_words(words: Sequence[str], ignore_case: bool = False) -> TermFilter:
-    """A filter that removes these words."""
-    if ignore_case:
-        lowered = frozenset(map(lower, words))
-        return keeping(lambda term: lower(term) not in lowered)
-    exact = frozenset(words)
-    return keeping(lambda term: term not in exact)
+    """Return a filter that removes these words."""
+    is_stop_word = _membership(words, ignore_case)
+    return keeping(lambda term: not is_stop_word(term))
+
+
+def _membership(words: Sequence[str], ignore_case: bool) -> Callable[[str], bool]:
+    if not ignore_case:
+        return frozenset(words).__contains__
+    lowered = frozenset(map(lower, words))
+    return lambda term: lower(term) in lowered
 
 
 def stopword_list(options: Options, default: str) -> list[str]:
-    """The setting `stopwords`, with the names of lists such as `_english_` replaced by their words.
+    """Read the setting `stopwords`, and replace names of lists such as `_english_` by their words.
 
-    `_none_` alone, not in a list, stands for no words; beside others it is a word.
+    `_none_` alone, outside a list, stands for no words; beside other words it is a word.
     """
     given = options.strings("stopwords", []) if "stopwords" in options else [default]
     if given == [NO_WORDS] and not options.is_list("stopwords"):
@@ -494,7 +411,7 @@ def stopword_list(options: Options, default: str) -> list[str]:
 
 
 def length(options: Options) -> TermFilter:
-    """Terms from `min` to `max` code units (Lucene's `LengthFilter`)."""
+    """Make a filter of type `length`, in code units (Lucene's `LengthFilter`)."""
     low, high = options.integer("min", 0), options.integer("max", 2**31 - 1)
     if not 0 <= low <= high:
         raise options.bad(f"`min` {low} and `max` {high} are no range")
@@ -502,64 +419,53 @@ def length(options: Options) -> TermFilter:
 
 
 def truncate(options: Options) -> TermFilter:
-    """The first `length` code units (Lucene's `TruncateTokenFilter`, which leaves keywords alone)."""
+    """Make a filter of type `truncate`, in code units (Lucene's `TruncateTokenFilter`, which keeps keywords)."""
     units = options.integer("length")
     if units < 1:
         raise options.bad(f"`length` must be positive, not {units}")
     return LeavingHalves(stemming(lambda term: joined_units(utf16_units(term)[:units])))
 
 
-def snowball_english() -> TermFilter:
-    """Porter's second English stemmer (Lucene's `SnowballFilter`)."""
-    return stemming(porter2)
-
-
-def porter_stem(_options: Options) -> TermFilter:
-    """Porter's first stemmer (Lucene's `PorterStemFilter`)."""
-    return stemming(porter)
+_STEMMERS = {
+    "english": stemming(porter),
+    "porter": stemming(porter),
+    "porter2": stemming(porter2),
+    "minimal_english": stemming(minimal_english),
+    "minimalenglish": stemming(minimal_english),
+    "possessive_english": changing(possessive_english),
+    "possessiveenglish": changing(possessive_english),
+}
 
 
 def stemmer(options: Options) -> TermFilter:
-    """A filter of type `stemmer`; the older name of `language` is `name`."""
+    """Make a filter of type `stemmer`; `name` is the older name of `language`."""
     language = options.text("language", options.text("name", "porter"))
-    match language.lower():
-        case "english" | "porter":
-            return stemming(porter)
-        case "porter2":
-            return snowball_english()
-        case "minimal_english" | "minimalenglish":
-            return stemming(minimal_english)
-        case "possessive_english" | "possessiveenglish":
-            return changing(possessive_english)
-    raise options.not_supported(f"the language {language}")
+    if language.lower() not in _STEMMERS:
+        raise options.not_supported(f"the language {language}")
+    return _STEMMERS[language.lower()]
 
 
 def snowball(options: Options) -> TermFilter:
-    """A filter of type `snowball`; the one language here is English."""
+    """Make a filter of type `snowball`, which supports English only."""
     language = options.text("language", "English")
     if language.lower() != "english":
         raise options.not_supported(f"the language {language}")
-    return snowball_english()
+    return stemming(porter2)
 
 
 def keyword_marker(options: Options) -> TermFilter:
-    """A filter of type `keyword_marker`: stemmers leave the terms that it marks as they are."""
+    """Make a filter of type `keyword_marker`: stemmers do not change the terms that it marks."""
     options.refuse("keywords_path")
     ignore_case = options.boolean("ignore_case", False)
-    if "keywords_pattern" in options:
-        if "keywords" in options:
-            raise options.bad("`keywords` and `keywords_pattern` exclude each other")
-        pattern = compile_java(options, "keywords_pattern", has_flags=False)
-        return lambda term, keyword: (term, keyword or pattern.matches(term))
-    words = options.strings("keywords")
-    if ignore_case:
-        lowered = frozenset(map(lower, words))
-        return lambda term, keyword: (term, keyword or lower(term) in lowered)
-    return marking(words)
+    if "keywords_pattern" not in options:
+        return marking(_membership(options.strings("keywords"), ignore_case))
+    if "keywords" in options:
+        raise options.bad("`keywords` and `keywords_pattern` exclude each other")
+    return marking(compile_java(options, "keywords_pattern", has_flags=False).matches)
 
 
 def stemmer_override(options: Options) -> TermFilter:
-    """A filter of type `stemmer_override`: rules `a, b => c`, which make c a keyword; the first rule wins."""
+    """Make a filter of type `stemmer_override`: a rule `a, b => c` makes c a keyword; the first rule wins."""
     options.refuse("rules_path")
     overrides: dict[str, str] = {}
     for rule in options.strings("rules"):
@@ -572,17 +478,178 @@ def stemmer_override(options: Options) -> TermFilter:
             overrides.setdefault(key, stem)
 
     def override(term: str, keyword: bool) -> tuple[str, bool]:
-        if keyword or term not in overrides:
-            return term, keyword
-        return overrides[term], True
+        return (term, keyword) if keyword or term not in overrides else (overrides[term], True)
 
     return override
 
 
 def pattern_replace(options: Options) -> TermFilter:
-    """A filter of type `pattern_replace` (Lucene's `PatternReplaceFilter`)."""
+    """Make a filter of type `pattern_replace` (Lucene's `PatternReplaceFilter`)."""
     pattern = compile_java(options)
-    template = Replacement(options.text("replacement", ""), pattern, options).template
+    template = replacement_template(options, pattern)
     count = 0 if options.boolean("all", True) else 1
     change = changing(lambda term: pattern.substitute(template, term, count))
     return LeavingHalves(change) if pattern.leaves_halves else change
+
+
+TermTuple = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _SynonymEntry:
+    """The synonyms of a phrase, and whether the phrase itself stays."""
+
+    keep: bool = False
+    phrases: dict[TermTuple, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _SynonymSlot:
+    """The token at a position, if it is part of a match, and the words of synonyms at the position."""
+
+    matched: bool = False
+    keep: bool = False
+    words: list[tuple[str, int | None, int]] = field(default_factory=list)
+    """Word; index of the token whose end offset it takes, None for the token of the slot; length in positions."""
+
+
+class SynonymFilter(StreamFilter):
+    """Replace phrases by synonyms or add them, the longest phrase first (Lucene's `SynonymFilter`).
+
+    Words of a synonym are laid over the following tokens one by one, as this filter does, unlike `synonym_graph`.
+    """
+
+    branches: ClassVar[bool] = True
+
+    def __init__(self, entries: dict[TermTuple, _SynonymEntry]) -> None:
+        self._entries = entries
+        self._lengths: dict[str, set[int]] = defaultdict(set)
+        for phrase in entries:
+            self._lengths[phrase[0]].add(len(phrase))
+
+    def apply(self, tokens: TokenStream) -> TokenStream:
+        if self._lengths.keys().isdisjoint(tokens.terms):
+            return tokens
+        terms, spans = tokens.terms, tokens.spans or [(0, 0)] * len(tokens.terms)
+        rows: list[tuple[str, int, int, Span, bool]] = []
+        position = before = -1
+        for i, slot in enumerate(self._slots(terms)):
+            position += 1
+            is_token = i < len(terms)
+            if is_token and (slot.keep or not slot.matched):
+                position += tokens.positions[i] - before - 1  # a replaced token loses the holes before it
+                length = tokens.lengths[i] if tokens.lengths else 1
+                marked = tokens.keywords is not None and tokens.keywords[i]
+                rows.append((terms[i], position, length, spans[i], marked))
+            elif not slot.words:
+                position -= 1
+            before = tokens.positions[i] if is_token else before
+            start, end = spans[min(i, len(spans) - 1)]
+            for word, last, length in slot.words:
+                rows.append((word, position, length, (start, end if last is None else spans[last][1]), False))
+        out, positions, lengths, out_spans, keywords = map(list, zip(*rows, strict=True))
+        return replace(
+            tokens,
+            terms=out,
+            positions=positions,
+            lengths=lengths,
+            spans=None if tokens.spans is None else out_spans,
+            keywords=keywords,
+        )
+
+    def _slots(self, terms: Sequence[str]) -> list[_SynonymSlot]:
+        slots = [_SynonymSlot() for _ in terms]
+        start = 0
+        while start < len(terms):
+            lengths = sorted(self._lengths.get(terms[start], ()), reverse=True)
+            phrases = (tuple(terms[start : start + length]) for length in lengths)
+            phrase = next((phrase for phrase in phrases if phrase in self._entries), None)
+            if phrase is not None:
+                self._lay(slots, start, len(phrase), self._entries[phrase])
+            start += len(phrase) if phrase else 1
+        return slots
+
+    @staticmethod
+    def _lay(slots: list[_SynonymSlot], start: int, length: int, entry: _SynonymEntry) -> None:
+        for slot in slots[start : start + length]:
+            slot.matched = True
+            slot.keep = slot.keep or entry.keep
+        for phrase in entry.phrases:
+            slots += [_SynonymSlot() for _ in range(start + len(phrase) - len(slots))]
+            if len(phrase) == 1:
+                slots[start].words.append((phrase[0], start + length - 1, length if entry.keep else 1))
+            else:
+                for index, word in enumerate(phrase, start):
+                    slots[index].words.append((word, None, 1))
+
+
+_LINE_END = re.compile("\r\n|\r|\n")
+"""The end of a rule: other line ends of Unicode are characters of a rule."""
+
+AnalyzesTerms = Callable[[str], list[tuple[str, int]]]
+
+
+def synonym_filter(options: Options, filters: Sequence[AnyFilter], terms: AnalyzesTerms) -> StreamFilter:
+    """Make a filter of type `synonym` from rules in Solr's format: `couch, sofa` and `i-pod, i pod => ipod`.
+
+    Args:
+        options: its settings
+        filters: the filters before it
+        terms: the terms and positions of a text behind these filters, by which the rules are analyzed
+    """
+    options.refuse("synonyms_path", "synonyms_set", "updateable")
+    if options.text("format", "solr") != "solr":
+        raise options.not_supported(f"`format` {options.text('format')}")
+    if options.boolean("lenient", False):
+        raise options.not_supported("`lenient`")
+    if any(isinstance(filter_, StreamFilter) for filter_ in filters):
+        raise options.not_supported(
+            "a filter of several tokens (shingle, unique, synonym, n-grams) before it"
+        )
+    expand = options.boolean("expand", True)
+    entries: dict[TermTuple, _SynonymEntry] = defaultdict(_SynonymEntry)
+    for rule in options.strings("synonyms"):
+        for line in _LINE_END.split(rule):
+            if line and not line.startswith("#"):
+                for source, target, keep in _synonym_pairs(line, expand, terms, options):
+                    entries[source].keep |= keep
+                    entries[source].phrases[target] = None
+    return SynonymFilter(dict(entries))
+
+
+def _synonym_pairs(
+    line: str, expand: bool, terms: AnalyzesTerms, options: Options
+) -> list[tuple[TermTuple, TermTuple, bool]]:
+    """Return each phrase of a rule, a synonym of it, and whether the phrase stays."""
+    sides = _split_unescaped(line, "=>")
+    if len(sides) > 2:
+        raise options.bad(f"the rule {line!r} has more than one =>")
+    phrases, *targets = (
+        [_rule_phrase(text, terms, options) for text in _split_unescaped(side, ",")] for side in sides
+    )
+    if targets:
+        return [(source, target, False) for source in phrases for target in targets[0]]
+    if expand:
+        numbered = list(enumerate(phrases))
+        return [(source, target, True) for i, source in numbered for j, target in numbered if i != j]
+    return [(source, phrases[0], False) for source in phrases]
+
+
+def _split_unescaped(text: str, separator: str) -> list[str]:
+    """Return the parts that are not empty between separators without a backslash before them."""
+    parts = [""]
+    for piece in re.findall(rf"\\[\s\S]|{re.escape(separator)}|[\s\S]", text):
+        if piece == separator:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return [part for part in parts if part]
+
+
+def _rule_phrase(text: str, terms: AnalyzesTerms, options: Options) -> TermTuple:
+    text = re.sub(r"\\([\s\S])", r"\1", text).strip(TRIMMED)
+    phrase = terms(text)
+    positions = [position for _, position in phrase]
+    if not phrase or not all(term for term, _ in phrase) or positions != list(range(len(phrase))):
+        raise options.bad(f"the synonym {text!r} loses words in the analyzer before the filter")
+    return tuple(term for term, _ in phrase)

@@ -1,4 +1,4 @@
-"""Tokenizers: cut a text into tokens.
+"""Tokenizers: divide a text into tokens.
 
 A tokenizer returns spans in the characters of its text; `terms` is the fast path without spans. All of Lucene's
 tokenizers here give each token a position of its own.
@@ -8,7 +8,7 @@ grammar: a token is the longest text that fits one of the rules. Beyond UAX #29,
 character is a token, so is a run of a Southeast Asian script, and an emoji by UTS #51. Code points have at most one
 class each, in `data/word_break.txt`. The rules are regular expressions; in texts beyond ASCII they match a letter
 for the class of each character, because expressions with all of Unicode would take half a second to compile. Lucene
-looks at no more than `max_token_length` code units from the beginning of a token; a longer word is split there.
+reads at most `max_token_length` code units from the beginning of a token; a longer word is split there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
 
 from searchapp.lucene.analysis.characters import (
     as_set,
@@ -37,60 +36,43 @@ from searchapp.lucene.analysis.options import JAVA_WHITESPACE, Options
 
 Spans = list[tuple[int, int]]
 
-FIRST_HALF, SECOND_HALF = 0xD800, 0xDC00
-"""Where the code units begin that are the first and the second half of a character."""
 
-
-class Tokenizer(Protocol):
-    """Cuts text into tokens.
-
-    `stops_after` is the length in code units of a token behind which it does not look before it gives the token; None
-    if it always knows what follows.
-    """
-
-    stops_after: int | None
-
-    def terms(self, text: str) -> list[str]:
-        """The tokens' texts."""
-
-    def cut(self, text: str) -> tuple[str, Spans]:
-        """The text and where the tokens stand in it, start and end.
-
-        It comes as its code units where a token may begin between the two halves of a character.
-        """
-
-    def normalize(self, term: str) -> str:
-        """What becomes of a token's text: most tokenizers leave it as it is."""
-
-
-class SpanTokenizer:
-    """A tokenizer that is defined by its spans."""
+class Tokenizer:
+    """Divides a text into tokens; a subclass defines `cut` or `spans`."""
 
     stops_after: int | None = None
-
-    def spans(self, text: str) -> Spans:
-        raise NotImplementedError
+    """The length in code units of a token after which it does not read on; None if it always reads on."""
 
     def terms(self, text: str) -> list[str]:
+        """Return the texts of the tokens."""
         text, spans = self.cut(text)
         return [joined_units(text[start:end]) for start, end in spans]
 
     def cut(self, text: str) -> tuple[str, Spans]:
+        """Return the text and the spans of the tokens in it.
+
+        The text is returned as code units if a token may begin between the two halves of a character.
+        """
         return text, self.spans(text)
 
+    def spans(self, text: str) -> Spans:
+        """Return the spans of the tokens."""
+        raise NotImplementedError
+
     def normalize(self, term: str) -> str:
+        """Return the term of a token's text."""
         return term
 
 
-class KeywordTokenizer(SpanTokenizer):
-    """The whole text as one token, an empty one too (Lucene's `KeywordTokenizer`)."""
+class KeywordTokenizer(Tokenizer):
+    """Returns the text as one token, an empty text too (Lucene's `KeywordTokenizer`)."""
 
     def spans(self, text: str) -> Spans:
         return [(0, len(text))]
 
 
-class RunTokenizer(SpanTokenizer):
-    """Runs of characters of one kind, cut after `limit` code units (Lucene's `CharTokenizer`)."""
+class RunTokenizer(Tokenizer):
+    """Returns runs of characters of one kind, split after `limit` code units (Lucene's `CharTokenizer`)."""
 
     def __init__(self, kind: str, limit: int, lowercase: bool = False) -> None:
         self._pattern = re.compile(f"{kind}+")
@@ -98,30 +80,30 @@ class RunTokenizer(SpanTokenizer):
         self._lowercase = lowercase
 
     def terms(self, text: str) -> list[str]:
-        found: list[str] = self._pattern.findall(text)
-        if max(map(len, found), default=0) * 2 > self._limit:
-            found = super().terms(text)
-        return [lower(term) for term in found] if self._lowercase else found
+        terms: list[str] = self._pattern.findall(text)
+        if max(map(len, terms), default=0) * 2 > self._limit:
+            terms = super().terms(text)
+        return [lower(term) for term in terms] if self._lowercase else terms
 
     def spans(self, text: str) -> Spans:
-        return [piece for match in self._pattern.finditer(text) for piece in self._cut(text, *match.span())]
+        return [span for match in self._pattern.finditer(text) for span in self._split(text, *match.span())]
 
     def normalize(self, term: str) -> str:
         return lower(term) if self._lowercase else term
 
-    def _cut(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def _split(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         while utf16_length(text[start:end]) > self._limit:
-            cut = code_units_end(text, start, self._limit)
+            cut = _code_units_end(text, start, self._limit)
             if utf16_length(text[start:cut]) < self._limit:
-                cut += 1  # a surrogate pair that begins before the limit is taken whole
+                cut += 1  # a surrogate pair that begins before the limit belongs to the token
             yield start, cut
             start = cut
         if start < end:
             yield start, end
 
 
-class MatchTokenizer(SpanTokenizer):
-    """What a pattern, or one group of it, matches (Lucene's `PatternTokenizer` with a group)."""
+class MatchTokenizer(Tokenizer):
+    """Returns the matches of a pattern, or of one group of it (Lucene's `PatternTokenizer` with a group)."""
 
     def __init__(self, pattern: JavaRegex, group: int) -> None:
         self._pattern = pattern
@@ -129,160 +111,130 @@ class MatchTokenizer(SpanTokenizer):
         self.leaves_halves = pattern.leaves_halves
 
     def terms(self, text: str) -> list[str]:
-        if self._pattern.find_between_halves(text) is not None:
-            return super().terms(text)
-        return self._pattern.find_texts(text, self._group)
+        return (
+            super().terms(text) if self._pattern.splits(text) else self._pattern.find_texts(text, self._group)
+        )
 
     def cut(self, text: str) -> tuple[str, Spans]:
-        between = self._pattern.find_between_halves(text)
-        if between is None:
-            return super().cut(text)
-        spans = (found.span(self._group) for found in between)
-        return utf16_units(text), [(start, end) for start, end in spans if start < end]
-
-    def spans(self, text: str) -> Spans:
-        matches = (match.span(self._group) for match in self._pattern.find(text))
-        return [(start, end) for start, end in matches if start < end]
+        text, matches = self._pattern.find_in_units(text)
+        spans = (match.span(self._group) for match in matches)
+        return text, [(start, end) for start, end in spans if start < end]
 
 
-class SplitTokenizer(SpanTokenizer):
-    """What stands between the matches of a pattern (Lucene's `PatternTokenizer` without a group)."""
+class SplitTokenizer(Tokenizer):
+    """Returns the text between the matches of a pattern (Lucene's `PatternTokenizer` without a group)."""
 
     def __init__(self, pattern: JavaRegex) -> None:
         self._pattern = pattern
         self.leaves_halves = pattern.leaves_halves
 
     def cut(self, text: str) -> tuple[str, Spans]:
-        between = self._pattern.find_between_halves(text)
-        if between is None:
-            return super().cut(text)
-        units = utf16_units(text)
-        return units, _apart(((found.start, found.end) for found in between), len(units))
+        text, matches = self._pattern.find_in_units(text)
+        spans = []
+        start = 0
+        for match in matches:
+            spans.append((start, match.start))
+            start = match.end
+        return text, [(start, end) for start, end in (*spans, (start, len(text))) if start < end]
 
-    def spans(self, text: str) -> Spans:
-        return _apart((match.span() for match in self._pattern.find(text)), len(text))
 
-
-class SimplePatternTokenizer(SpanTokenizer):
-    """The longest matches of a row of characters and classes (Lucene's `SimplePatternTokenizer`).
+class SimplePatternTokenizer(Tokenizer):
+    """Returns the longest matches of a sequence of characters and classes (Lucene's `SimplePatternTokenizer`).
 
     Args:
-        pattern: the whole row, of which the last one may be repeated
-        first: the first of it
+        pattern: the sequence, whose last element may be repeated
+        first: its first element
     """
+
+    leaves_halves = True
 
     def __init__(self, pattern: JavaRegex, first: JavaRegex) -> None:
         self._pattern = pattern
         self._first = first
-        self.leaves_halves = True
 
     def cut(self, text: str) -> tuple[str, Spans]:
         if text.isascii() or not (has_astral(text) or has_halves(text)):
-            return text, self.spans(text)
+            return text, [match.span() for match in self._pattern.find(text)]
         units = utf16_units(text)
-        return units, self._in_units(units)
+        return units, self._unit_spans(units)
 
-    def spans(self, text: str) -> Spans:
-        return [match.span() for match in self._pattern.find(text)]
+    def _unit_spans(self, units: str) -> Spans:
+        """Return the spans that Lucene finds in the code units of a text.
 
-    def _in_units(self, units: str) -> Spans:
-        """The spans by Lucene's way through the code units of a text.
-
-        A first half takes the next code unit with it, whatever that is; after a beginning that came to nothing the
-        search goes on at the second code unit, whatever it belongs to.
+        A first half takes the next code unit with it, whatever that is; after a beginning without match the search
+        goes on at the second code unit, whatever it belongs to.
         """
         spans = []
-        at = 0
-        while at < len(units):
-            text, ends = _paired(units, at)
+        start = 0
+        while start < len(units):
+            text, ends = _paired_units(units, start)
             match = self._pattern.match(text)
             if match and match.end():
-                spans.append((at, ends[match.end() - 1]))
-                at = spans[-1][1]
+                spans.append((start, ends[match.end() - 1]))
+                start = spans[-1][1]
             else:
-                at = at + 1 if self._first.match(text) else ends[0]
+                start = start + 1 if self._first.match(text) else ends[0]
         return spans
 
 
-def _paired(units: str, start: int) -> tuple[str, list[int]]:
-    """The characters from a code unit on, each first half paired with what follows, and where each of them ends."""
+def _paired_units(units: str, start: int) -> tuple[str, list[int]]:
+    """Return the characters from a code unit on, each first half paired with the next unit, and their ends."""
     characters: list[str] = []
     ends: list[int] = []
-    at = start
-    while at < len(units):
-        unit = ord(units[at])
-        at += 1
-        if FIRST_HALF <= unit < SECOND_HALF:
-            follows = ord(units[at]) if at < len(units) else 0xFFFF
-            unit = 0x10000 + ((unit - FIRST_HALF) << 10) + follows - SECOND_HALF
-            at = min(at + 1, len(units))
+    end = start
+    while end < len(units):
+        unit = ord(units[end])
+        end += 1
+        if 0xD800 <= unit < 0xDC00:
+            second = ord(units[end]) if end < len(units) else 0xFFFF
+            unit = 0x10000 + ((unit - 0xD800) << 10) + second - 0xDC00
+            end = min(end + 1, len(units))
         characters.append(chr(min(unit, 0x10FFFF)))
-        ends.append(at)
+        ends.append(end)
     return "".join(characters), ends
 
 
-def _apart(separators: Iterable[tuple[int, int]], length: int) -> Spans:
-    """What stands between separators in a text, if there is anything."""
-    spans = []
-    begin = 0
-    for start, end in separators:
-        if start > begin:
-            spans.append((begin, start))
-        begin = end
-    if begin < length:
-        spans.append((begin, length))
-    return spans
-
-
-def code_units_end(text: str, start: int, units: int) -> int:
-    """The last index at which `text[start:index]` has no more than this many UTF-16 code units."""
+def _code_units_end(text: str, start: int, units: int) -> int:
+    """Return the last index at which `text[start:index]` has no more than this many UTF-16 code units."""
     end = min(start + units, len(text))
     while (excess := utf16_length(text[start:end]) - units) > 0:
         end -= (excess + 1) // 2
     return end
 
 
-def java_letters() -> str:
-    """Java's `Character.isLetter`, as a bracket expression."""
-    return f"[{category_set('L')}]"
+_LARGEST_LIMIT = 1 << 20
 
 
-LARGEST_LIMIT = 1 << 20
-
-
-def token_limit(options: Options) -> int:
-    """The setting `max_token_length`, in code units."""
-    limit = options.integer("max_token_length", 255)
-    if not 1 <= limit <= LARGEST_LIMIT:
-        raise options.bad(f"`max_token_length` must be from 1 to {LARGEST_LIMIT}, not {limit}")
+def _token_limit(options: Options, name: str = "max_token_length", default: int = 255) -> int:
+    limit = options.integer(name, default)
+    if not 1 <= limit <= _LARGEST_LIMIT:
+        raise options.bad(f"`{name}` must be from 1 to {_LARGEST_LIMIT}, not {limit}")
     return limit
 
 
 def whitespace_tokenizer(options: Options) -> Tokenizer:
-    """A tokenizer of type `whitespace`."""
-    return RunTokenizer(f"[^{JAVA_WHITESPACE}]", token_limit(options))
+    """Make a tokenizer of type `whitespace`."""
+    return RunTokenizer(f"[^{JAVA_WHITESPACE}]", _token_limit(options))
 
 
 def letter_tokenizer(_options: Options) -> Tokenizer:
-    """A tokenizer of type `letter`."""
-    return RunTokenizer(java_letters(), 255)
+    """Make a tokenizer of type `letter`, by Java's `Character.isLetter`."""
+    return RunTokenizer(f"[{category_set('L')}]", 255)
 
 
 def lowercase_tokenizer(_options: Options) -> Tokenizer:
-    """A tokenizer of type `lowercase`: letters, in lower case."""
-    return RunTokenizer(java_letters(), 255, lowercase=True)
+    """Make a tokenizer of type `lowercase`: letters, in lower case."""
+    return RunTokenizer(f"[{category_set('L')}]", 255, lowercase=True)
 
 
 def keyword_tokenizer(options: Options) -> Tokenizer:
-    """A tokenizer of type `keyword`."""
-    size = options.integer("buffer_size", 256)  # how much is read at once; the token is the same
-    if not 1 <= size <= LARGEST_LIMIT:
-        raise options.bad(f"`buffer_size` must be from 1 to {LARGEST_LIMIT}, not {size}")
+    """Make a tokenizer of type `keyword`."""
+    _token_limit(options, "buffer_size", 256)  # the size of one read, which does not change the token
     return KeywordTokenizer()
 
 
 def pattern_tokenizer(options: Options) -> Tokenizer:
-    """A tokenizer of type `pattern`: without a group the pattern is what separates."""
+    """Make a tokenizer of type `pattern`, which separates tokens unless a group is given."""
     group = options.integer("group", -1)
     pattern = compile_java(options, default=r"\W+")
     if group > pattern.groups:
@@ -297,26 +249,28 @@ _SIMPLE_ELEMENT = (
     r"(?:[A-Za-z0-9 _,;:!%=/'-]|\\[^A-Za-z0-9\s]"
     r"|\[\^?(?:[A-Za-z0-9 _]-[A-Za-z0-9 _]|[A-Za-z0-9 _.,;:!?])+\])"
 )
-_FIRST = re.compile(_SIMPLE_ELEMENT)
-_SIMPLE_PATTERN = re.compile(rf"(?:{_SIMPLE_ELEMENT})+(?:\+|\{{[1-9][0-9]*(?:,[0-9]*)?\}})?")
+_SIMPLE_PATTERN = re.compile(
+    rf"({_SIMPLE_ELEMENT})(?:{_SIMPLE_ELEMENT})*(?:\+|\{{[1-9][0-9]*(?:,[0-9]*)?\}})?"
+)
 
 
 def simple_pattern_tokenizer(options: Options) -> Tokenizer:
-    """A tokenizer of type `simple_pattern`: the longest matches of a Lucene `RegExp`.
+    """Make a tokenizer of type `simple_pattern`: the longest matches of a Lucene `RegExp`.
 
-    Characters and classes in a row, of which the last may be repeated, mean the same in all dialects; the rest of
-    Lucene's syntax is refused.
+    Sequences of characters and classes, of which the last may be repeated, mean the same in all dialects; the rest of
+    Lucene's syntax is rejected.
     """
     options.refuse("flags")
     source = options.text("pattern", "")
-    if not _SIMPLE_PATTERN.fullmatch(source):
+    match = _SIMPLE_PATTERN.fullmatch(source)
+    if not match:
         raise options.not_supported(f"the pattern {source!r}")
-    first = Options(options.piece, {"pattern": _FIRST.match(source)[0]})  # type: ignore[index]
+    first = Options(options.piece, {"pattern": match[1]})
     return SimplePatternTokenizer(compile_java(options), compile_java(first))
 
 
-class StandardTokenizer(SpanTokenizer):
-    """Words, numbers, ideographs, emoji; `limit` is the length of the longest token in code units."""
+class StandardTokenizer(Tokenizer):
+    """Returns words, numbers, ideographs and emoji of at most `limit` code units."""
 
     def __init__(self, limit: int) -> None:
         self._limit = self.stops_after = limit
@@ -324,54 +278,55 @@ class StandardTokenizer(SpanTokenizer):
     def terms(self, text: str) -> list[str]:
         if not text.isascii():
             return super().terms(text)
-        found = [term for term in _RULES.scan_ascii.findall(text) if term]
-        return found if self._all_short(map(len, found)) else super().terms(text)
+        terms = [term for term in _RULES.scan_ascii.findall(text) if term]
+        return terms if self._are_short(map(len, terms)) else super().terms(text)
 
     def spans(self, text: str) -> Spans:
         is_ascii = text.isascii()
         classes = text if is_ascii else text.translate(_RULES.classes)
-        if is_ascii or not _RULES.has_emoji.search(classes):  # then it is enough to look for words
+        if is_ascii or not _RULES.has_emoji.search(classes):  # then words are enough
             scan = _RULES.scan_ascii if is_ascii else _RULES.scan
-            found = [match.span(1) for match in scan.finditer(classes) if match[1]]
-            if self._all_short(end - start for start, end in found):
-                return found
+            spans = [match.span(1) for match in scan.finditer(classes) if match[1]]
+            if self._are_short(end - start for start, end in spans):
+                return spans
         return self._longest_matches(text, text.translate(_RULES.classes))
 
-    def _all_short(self, lengths: Iterable[int]) -> bool:
-        """Whether nothing needs to be cut, even if each character should be two code units."""
+    def _are_short(self, lengths: Iterable[int]) -> bool:
+        """Whether no token needs a split, even if each character is two code units."""
         return max(lengths, default=0) * 2 <= self._limit
 
     def _longest_matches(self, text: str, classes: str) -> Spans:
-        """The spans where a word and an emoji may begin at one place, or a word may be too long."""
+        """Return the spans where a word and an emoji may begin at one place, or a word may be too long."""
         spans = []
-        at = 0
-        while next_start := _RULES.start.search(classes, at):
-            at = next_start.start()
-            stop = code_units_end(text, at, self._limit)
-            rules = (_RULES.word, _RULES.emoji)
-            found = (rule.match(classes, at, stop) for rule in rules)
-            end = max((match.end() for match in found if match), default=at)
-            if end > at:
-                spans.append((at, end))
-            at = max(end, at + 1)
+        start = 0
+        while candidate := _RULES.start.search(classes, start):
+            start = candidate.start()
+            stop = _code_units_end(text, start, self._limit)
+            matches = (rule.match(classes, start, stop) for rule in (_RULES.word, _RULES.emoji))
+            end = max((match.end() for match in matches if match), default=start)
+            if end > start:
+                spans.append((start, end))
+            start = max(end, start + 1)
         return spans
 
 
+# fmt: off
 _EXTENDING = (
-    "extend",
-    "zwj",
-    "keycap",
-    "text_style",
-    "emoji_style",
-    "emoji_modifier",
-    "complex_context_extend",
+    "extend", "zwj", "keycap", "text_style", "emoji_style", "emoji_modifier", "complex_context_extend",
 )
 _NO_START = ("mid_letter", "mid_num_let", "single_quote", "double_quote", "mid_num", "extend")
 _EMOJI = ("emoji", "letter_emoji", "emoji_modifier", "regional_indicator", "keycap")
+_LETTERS = ("letter", "letter_emoji", "hebrew_letter")
+_AFTER_LETTERS = (
+    "numeric", "ascii_digit", "katakana", "extend_num_let", "mid_letter", "mid_num_let", "single_quote",
+    "double_quote",
+)
+"""Classes that may continue a word after a letter."""
+# fmt: on
 
 
-class _Classes(dict[int, str]):
-    """By code point the letter that stands for its class, found when it is asked for first."""
+class _ClassLetters(dict[int, str]):
+    """The letter that stands for the class of a code point, computed at the first access."""
 
     NONE = " "
 
@@ -379,13 +334,13 @@ class _Classes(dict[int, str]):
         super().__init__()
         self.letters = {name: chr(ord("A") + number) for number, name in enumerate(table)}
         self._ranges = sorted(
-            (low, high, self.letters[name]) for name, ranges in table.items() for low, high in ranges
+            (*span, self.letters[name]) for name, ranges in table.items() for span in ranges
         )
         self._begins = [low for low, _high, _letter in self._ranges]
 
     def __missing__(self, code: int) -> str:
-        place = bisect_right(self._begins, code) - 1
-        _low, high, letter = self._ranges[place] if place >= 0 else (0, -1, self.NONE)
+        index = bisect_right(self._begins, code) - 1
+        _low, high, letter = self._ranges[index] if index >= 0 else (0, -1, self.NONE)
         self[code] = letter if code <= high else self.NONE
         return self[code]
 
@@ -394,25 +349,25 @@ class _Alphabet:
     """Bracket expressions for classes of characters.
 
     Args:
-        inside: what stands between the brackets for each class, nothing where it has no characters
+        inside: the inside of the brackets for each class, empty for a class without characters
     """
 
     def __init__(self, inside: Mapping[str, str]) -> None:
-        self.classes = inside
+        self._inside = inside
 
     def any_of(self, *names: str) -> str:
-        """One character of these classes."""
-        inside = "".join(self.classes[name] for name in names)
+        """Return the expression for one character of these classes."""
+        inside = "".join(self._inside[name] for name in names)
         return f"[{inside}]" if inside else "(?!)"
 
     def extended(self, *names: str) -> str:
-        """One character of these classes and what extends it (WB4)."""
-        extending = any(self.classes[name] for name in _EXTENDING)
-        return self.any_of(*names) + (f"{self.any_of(*_EXTENDING)}*" if extending else "")
+        """Return the expression for one character of these classes and what extends it (WB4)."""
+        extending = self.any_of(*_EXTENDING)
+        return self.any_of(*names) + ("" if extending == "(?!)" else f"{extending}*")
 
 
 def _word_rule(alphabet: _Alphabet) -> str:
-    """UAX #29, WB4 to WB13b, and the scripts that it leaves to dictionaries."""
+    """Return UAX #29, WB4 to WB13b, and the scripts that it leaves to dictionaries."""
     some = alphabet.extended
     letter = some("letter", "letter_emoji", "hebrew_letter")
     plain, hebrew = some("letter", "letter_emoji"), some("hebrew_letter")
@@ -436,7 +391,7 @@ def _word_rule(alphabet: _Alphabet) -> str:
 
 
 def _emoji_rule(alphabet: _Alphabet) -> str:
-    """UTS #51 as Lucene reads it: a presentation selector ends an emoji unless a ZWJ and another one follow."""
+    """Return UTS #51 as Lucene reads it: a presentation selector ends an emoji unless a ZWJ and an emoji follow."""
     any_of = alphabet.any_of
     picture, modifier = any_of("emoji", "letter_emoji"), any_of("emoji_modifier")
     zwj, style = any_of("zwj"), any_of("emoji_style")
@@ -448,18 +403,10 @@ def _emoji_rule(alphabet: _Alphabet) -> str:
     return rf"(?:{zwj}+(?={picture}))?{joined}|{flag}|{keycap}"
 
 
-_LETTERS = ("letter", "letter_emoji", "hebrew_letter")
-_BEHIND_LETTERS = (
-    "numeric", "ascii_digit", "katakana", "extend_num_let", "mid_letter", "mid_num_let", "single_quote",
-    "double_quote",
-)  # fmt: skip
-"""With what a word may go on behind a letter."""
-
-
 class _Rules:
-    """The rules, for the letters of classes and, as most texts are ASCII, for such text itself: nothing extends there.
+    """The rules for the letters of classes, and for ASCII text, in which no character extends another one.
 
-    The `scan` rules also run over connectors without a word; group 1 is the word.
+    The `scan` rules also match connectors without a word; group 1 is the word.
     """
 
     @cached_property
@@ -467,8 +414,8 @@ class _Rules:
         return {name: parse_ranges(ranges) for name, ranges in read_table("word_break.txt")}
 
     @cached_property
-    def classes(self) -> _Classes:
-        return _Classes(self._table)
+    def classes(self) -> _ClassLetters:
+        return _ClassLetters(self._table)
 
     @cached_property
     def _alphabet(self) -> _Alphabet:
@@ -490,8 +437,8 @@ class _Rules:
             for name, ranges in self._table.items()
         }
         alphabet = _Alphabet(inside)
-        # Most words are letters behind which nothing stands that the rules look at.
-        plain = f"{alphabet.any_of(*_LETTERS)}++(?!{alphabet.any_of(*_LETTERS, *_BEHIND_LETTERS)})"
+        # Most words are letters, followed by a character that no rule mentions.
+        plain = f"{alphabet.any_of(*_LETTERS)}++(?!{alphabet.any_of(*_LETTERS, *_AFTER_LETTERS)})"
         return re.compile(rf"(?=[A-Za-z0-9_])({plain}|{_word_rule(alphabet)})|_+")
 
     @cached_property
@@ -515,8 +462,8 @@ _RULES = _Rules()
 
 
 def standard_tokenizer(options: Options) -> Tokenizer:
-    """A tokenizer of type `standard`."""
-    limit = token_limit(options)
-    if limit == 1:  # a character beyond U+FFFF takes two code units, and Lucene's scanner stops at it
+    """Make a tokenizer of type `standard`."""
+    limit = _token_limit(options)
+    if limit == 1:  # a character beyond U+FFFF is two code units, at which Lucene's scanner stops
         raise options.not_supported("`max_token_length` 1")
     return StandardTokenizer(limit)

@@ -168,7 +168,7 @@ class Parser:
         return found
 
     def _found_different(self, analyzer: str, text: str) -> tuple[str, ...] | None:
-        different = self.analyzers.analyzer(analyzer).different
+        different = self.analyzers.analyzer(analyzer).distinct_terms
         found = None if different is None else different(text)
         if found is not None:
             return found
