@@ -40,7 +40,7 @@ SCREENS = {
     "CompareScreen": r"by topic · greatest gains first",
     "ExplainedTwice": r" in both runs",
     "HomeScreen": r"smart-relations-wikidata",
-    "Report": r"│  ↑↓ scroll    esc back",
+    "ReportDialog": r"│  ↑↓ scroll    esc back",
     "Palette": "what to do, in a few letters",
     "SavedSearches": r"\^x delete",
     "Jumping": r"\n[a-z] +1 ",
@@ -89,7 +89,7 @@ class Driven:
     def back(self) -> None:
         """Leave a question."""
         self.terminal.press("escape")
-        questions = ("Choose", "Words", "Help", "JudgmentList", "Filtering", "Explained", "Report", "Compared",
+        questions = ("Choose", "Words", "Help", "JudgmentList", "Filtering", "Explained", "ReportDialog", "Compared",
                      "Analyzed", "SolvedPage", "Folding", "SavedSearches", "Jumping", "ExplainedTwice")  # fmt: skip
         for shown in (*(SCREENS[screen] for screen in questions), PICKING, SEARCH_HELP):
             self.terminal.wait_for(rf"(?s)\A(?!.*(?:{shown}))")
@@ -403,7 +403,7 @@ def browse(world: World) -> Result:
         one.do("enter", "is not the file|━Tasks")
         one.do("tab", "Run ")
         one.do("z tab z", "Run ")
-        one.visit("tab tab e", "Report")
+        one.visit("tab tab e", "ReportDialog")
         one.terminal.press("\x10")
         one.see("Palette")
         one.paste(hostile.id("what is looked for in the palette"))

@@ -30,7 +30,7 @@ from searchapp.tasks import load
 from searchapp.tui.adjudicate.screen import AdjudicateApp
 from searchapp.tui.judge.screen import JudgeApp
 from searchapp.tui.kit import keys
-from searchapp.tui.kit import screen as garbage
+from searchapp.tui.kit import screen as kit_screen
 from searchapp.tui.kit.content import Form, Notation, Plain
 from searchapp.tui.kit.screen import KeyApp, KeyScreen
 from searchapp.tui.kit.status import beginning
@@ -83,8 +83,7 @@ if not FULL:
     Stylesheet._parse_rules = parse_once  # type: ignore[assignment]
     # A screen has all that is there left out of the search for garbage, and taken in again: here all tests and modules,
     # through which the next search would go for a fifth of the time of a screen's test.
-    garbage.freeze_objects = lambda *, after_others: None
-    garbage.unfreeze_objects = lambda: None
+    kit_screen.freeze_objects = lambda *, after_others: None
 
 
 @dataclass(frozen=True)

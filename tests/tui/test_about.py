@@ -7,8 +7,8 @@ from textual.pilot import Pilot
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.dialogs import Help
-from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.screen import KeyApp, KeyScreen
+from searchapp.tui.kit.widgets import Line
 from tests.tui.conftest import Judging, drive, text_of
 
 P = Pilot[None]

@@ -8,8 +8,7 @@ from textual.app import App, ComposeResult
 
 from searchapp.text import visible, visible_line
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
-from searchapp.tui.kit.line import Line
-from searchapp.tui.kit.widgets import Entry, KeyLine, Rows, TextPane, fitted, one_line
+from searchapp.tui.kit.widgets import Entry, KeyLine, Line, Rows, TextPane, fitted, one_line
 from tests.test_visible import HOSTILE
 
 MARKUP = "[/] [bold]x[/bold] [@click=app.quit]y[/]"

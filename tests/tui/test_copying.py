@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.screen import copy_with_program
+from searchapp.tui.kit.widgets import Line
 from tests.tui.conftest import Judging, drive, settled, text_of
 
 P = Pilot[None]

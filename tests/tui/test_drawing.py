@@ -13,7 +13,8 @@ from textual.screen import Screen
 
 from scripts.at_rest import still
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.kit.dialogs import Choose, SteadyScreen
+from searchapp.tui.kit.dialogs import Choose
+from searchapp.tui.kit.widgets import OrderedScreen
 from tests.tui.conftest import Judging, drive, press, settled, text_of, until
 
 
@@ -21,9 +22,13 @@ from tests.tui.conftest import Judging, drive, press, settled, text_of, until
 def draws(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was done, in its order: a `turn` of a screen's timer, `drawn`, `looks` where all panes are given theirs."""
     done: list[str] = []
-    refresh, update, turn = Screen._compositor_refresh, Stylesheet.update_nodes, SteadyScreen._on_timer_update
+    refresh, update, turn = (
+        Screen._compositor_refresh,
+        Stylesheet.update_nodes,
+        OrderedScreen._on_timer_update,
+    )
 
-    def take_turn(screen: SteadyScreen[Any]) -> None:
+    def take_turn(screen: OrderedScreen[Any]) -> None:
         done.append("turn")
         turn(screen)
 
@@ -40,7 +45,7 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(Screen, "_compositor_refresh", draw)
     monkeypatch.setattr(Stylesheet, "update_nodes", give)
-    monkeypatch.setattr(SteadyScreen, "_on_timer_update", take_turn)
+    monkeypatch.setattr(OrderedScreen, "_on_timer_update", take_turn)
     return done
 
 

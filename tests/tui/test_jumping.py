@@ -9,9 +9,8 @@ from textual.pilot import Pilot
 
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.jump import LETTERS, MOST, Jumping, labels
-from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.screen import KeyApp
-from searchapp.tui.kit.widgets import KeyLine
+from searchapp.tui.kit.widgets import KeyLine, Line
 from tests.tui.conftest import Judging, drive, text_of
 
 P = Pilot[None]

@@ -27,7 +27,7 @@ from scripts.at_rest import still
 from scripts.pictures import SPLITS, Bench, Clock
 from searchapp.judging import events
 from searchapp.tui.kit import background
-from searchapp.tui.kit.background import Asker, Background
+from searchapp.tui.kit.background import BackgroundQueue, SearchQueue
 from searchapp.tui.kit.palette import Palette
 from searchapp.tui.kit.screen import KeyApp
 from tests.profile import FULL, SEED
@@ -195,8 +195,8 @@ class Lateness:
 
     def hold_up(self, patch: pytest.MonkeyPatch) -> None:
         """Let everything that is asked on screens take its time."""
-        patch.setattr(Background, "_answer", self.before(Background._answer))
-        patch.setattr(Asker, "_hand_on", self.before(Asker._hand_on))
+        patch.setattr(BackgroundQueue, "_work", self.before(BackgroundQueue._work))
+        patch.setattr(SearchQueue, "_deliver", self.before(SearchQueue._deliver))
         threaded, palette, in_background = Worker._run_threaded, Palette.__init__, background.in_background
 
         async def run_late(worker: Worker[Any]) -> Any:

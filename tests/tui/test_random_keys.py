@@ -23,7 +23,6 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.tui.config.screen import GRADES, ConfigScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.keys import load
-from searchapp.tui.kit.line import OrderedApp
 from searchapp.tui.kit.screen import KeyApp, KeyScreen
 from searchapp.tui.search.screen import SearchScreen
 from tests.profile import FULL, SEED
@@ -106,7 +105,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Watch]]:
     """The watch of the session that runs, the last of the list."""
     watches: list[Watch] = []
     display, exit_, go_back, do = App._display, App.exit, KeyScreen.go_back, KeyScreen.do
-    begin, append = OrderedApp.__init__, JudgmentLog.append
+    begin, append = KeyApp.__init__, JudgmentLog.append
 
     def displayed(app: App[Any], screen: Any, renderable: Any) -> None:
         display(app, screen, renderable)
@@ -136,7 +135,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Watch]]:
     class Noted(deque[events.Key]):
         """The keys that wait, each of which is noted when it is handled."""
 
-        app: OrderedApp
+        app: KeyApp
 
         def popleft(self) -> events.Key:
             seen, screen = watches[-1], self.app.screen
@@ -145,7 +144,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Watch]]:
             seen.see(screen)
             return seen.key
 
-    def begun(app: OrderedApp, *args: Any, **more: Any) -> None:
+    def begun(app: KeyApp, *args: Any, **more: Any) -> None:
         begin(app, *args, **more)
         app._keys = noted = Noted()
         noted.app = app
@@ -155,7 +154,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Watch]]:
     monkeypatch.setattr(KeyScreen, "go_back", gone_back)
     monkeypatch.setattr(KeyScreen, "do", done)
     monkeypatch.setattr(JudgmentLog, "append", appended)
-    monkeypatch.setattr(OrderedApp, "__init__", begun)
+    monkeypatch.setattr(KeyApp, "__init__", begun)
     yield watches
 
 

@@ -15,8 +15,7 @@ from searchapp.judging.session import Adjudication, JudgingSession, SeenDocument
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.judging import WorkScreen
-from searchapp.tui.kit.line import Line
-from searchapp.tui.kit.widgets import Rows, TextPane
+from searchapp.tui.kit.widgets import Line, Rows, TextPane
 from tests.profile import FULL
 from tests.tui.conftest import Judging, drive, settled
 

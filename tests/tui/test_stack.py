@@ -23,9 +23,9 @@ from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.dialogs import Help
-from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.palette import Palette
 from searchapp.tui.kit.screen import KeyApp, KeyScreen, front
+from searchapp.tui.kit.widgets import Line
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import Judging, Prepared, drive, settled, text_of
 from tests.tui.search.conftest import SearchingOn, answered

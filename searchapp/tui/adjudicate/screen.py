@@ -21,11 +21,10 @@ from searchapp.tui.kit import pages
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.judging import WorkApp, WorkScreen
 from searchapp.tui.kit.keys import EDITING, FILTERING, KeyMap, PaneHelp, ScreenSettings
-from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.pages import FAINT
 from searchapp.tui.kit.screen import Pane
 from searchapp.tui.kit.status import beginning
-from searchapp.tui.kit.widgets import KeyLine, Part, Rows, TextPane, fitted, one_line
+from searchapp.tui.kit.widgets import KeyLine, Line, Part, Rows, TextPane, fitted, one_line
 
 PANES = {
     "disputes": PaneHelp(

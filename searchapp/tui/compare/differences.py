@@ -18,7 +18,7 @@ from searchapp.app.inspection.topic_comparison import Comparing
 from searchapp.progress import TextProgress, WorkStopped
 from searchapp.text import visible_line
 from searchapp.tui.gold.lists import RankingRows, TopicRows, shown_figure
-from searchapp.tui.kit.background import Background, Post
+from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.explanation import bar
 from searchapp.tui.kit.widgets import Part
@@ -58,7 +58,7 @@ class Figuring:
         came: Callable[[Comparison], object],
         failed: Callable[[Exception], object],
     ) -> None:
-        self._background = Background("compare", lambda: comparing, post)
+        self._background = BackgroundQueue("compare", lambda: comparing, post)
         self._post = post
         self._so_far = so_far
         self._came = came

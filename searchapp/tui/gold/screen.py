@@ -29,16 +29,15 @@ from searchapp.tui.gold.lists import (
     Reading,
     TopicRows,
 )
-from searchapp.tui.kit.background import Background, Post
+from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import Notation, entitle
 from searchapp.tui.kit.dialogs import Words
 from searchapp.tui.kit.explanation import Explained
 from searchapp.tui.kit.judging import TopicJudging
 from searchapp.tui.kit.keys import KeyMap
-from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.screen import Banner, KeyScreen, saves, show_in_pager
 from searchapp.tui.kit.status import beginning, instead_of, no_such_grade, said_by
-from searchapp.tui.kit.widgets import KeyLine, Rows, one_line, shortened
+from searchapp.tui.kit.widgets import KeyLine, Line, Rows, one_line, shortened
 
 
 class Side:
@@ -54,8 +53,8 @@ class Side:
         self.missed = missed
         self.ranked: TopicRanking | None = None
         self.in_missed = False
-        self.quick = Background("topics", lambda: topics, post)
-        self.slow = Background("missed gold", lambda: topics, post)
+        self.quick = BackgroundQueue("topics", lambda: topics, post)
+        self.slow = BackgroundQueue("missed gold", lambda: topics, post)
 
     @property
     def rows(self) -> DocumentRows:
@@ -309,7 +308,7 @@ class Judging(TopicJudging):
         if outcome is None:
             self._screen.head.tell("there is nothing to redo")
             return
-        self._given += 1
+        self._undoable += 1
         self._again(outcome, "redone")
 
     def _again(self, outcome: Outcome, what: str) -> None:
@@ -439,11 +438,11 @@ class GoldScreen(KeyScreen):
         return self.side.topics
 
     @property
-    def quick(self) -> Background[RunTopics]:
+    def quick(self) -> BackgroundQueue[RunTopics]:
         return self.side.quick
 
     @property
-    def slow(self) -> Background[RunTopics]:
+    def slow(self) -> BackgroundQueue[RunTopics]:
         return self.side.slow
 
     @property

@@ -48,7 +48,7 @@ from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.background import Post, in_background
 from searchapp.tui.kit.content import Content
-from searchapp.tui.kit.dialogs import Report
+from searchapp.tui.kit.dialogs import ReportDialog
 from searchapp.tui.kit.keys import load as load_keys
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import KeyScreen
@@ -316,7 +316,7 @@ class Opener:
 
     def doctor(self) -> None:
         """Show what the doctor finds, check by check."""
-        report = Report("Can searchapp work here?")
+        report = ReportDialog("Can searchapp work here?")
         self._home.app.push_screen(report)
 
         def show(check: Check) -> None:

@@ -30,13 +30,12 @@ from searchapp.tui.home.opener import Opener
 from searchapp.tui.home.overview import Watching
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import Content, Notation, entitle
-from searchapp.tui.kit.dialogs import Choice, Picking, Report
+from searchapp.tui.kit.dialogs import Choice, Picking, ReportDialog
 from searchapp.tui.kit.keys import KeyAction, KeyMap, PaneHelp, ScreenSettings, shared
-from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen
 from searchapp.tui.kit.status import said_by, with_tilde
-from searchapp.tui.kit.widgets import KeyLine, Part, Rows, TextPane, fitted, one_line, shortened
+from searchapp.tui.kit.widgets import KeyLine, Line, Part, Rows, TextPane, fitted, one_line, shortened
 from searchapp.tui.search.requests import Sought
 
 PANES = {
@@ -335,6 +334,8 @@ class HomeScreen(KeyScreen):
     ABOUT = PANES
     SCROLLED = "#details"
 
+    head: HomeHead
+
     def __init__(self, resolution: Resolution, folder: Path, keys: KeyMap) -> None:
         super().__init__(keys, HomeHead(resolution.settings.engine), COLUMNS, ("tasks", "runs"))
         self._resolution = resolution
@@ -353,11 +354,6 @@ class HomeScreen(KeyScreen):
         self._news: Sequence[str] = ()
         self._draw_others: Callable[[], object] = lambda: None
         """Draws the figures again of the runs that one may be compared with."""
-
-    @property
-    def head(self) -> HomeHead:
-        assert isinstance(self._head, HomeHead)
-        return self._head
 
     def compose(self) -> ComposeResult:
         yield self.head
@@ -526,7 +522,7 @@ class HomeScreen(KeyScreen):
             title = f"{run.path.name}: {run.manifest.task} {run.manifest.split}"
             if self.app.screen is self:  # or somebody has opened something else meanwhile
                 self.head.came()
-                self.app.push_screen(Report(title, of_evaluation(found)))
+                self.app.push_screen(ReportDialog(title, of_evaluation(found)))
             else:
                 self.head.tell(f"{title}: {self.watching.figure_words(run)}")
 

@@ -18,9 +18,8 @@ from searchapp.judging.judgments import Filter, ListedJudgment, listed
 from searchapp.judging.session import JudgingSession, Session
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, Plain
 from searchapp.tui.kit.dialogs import Dialog
-from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.status import CANT_TELL, NOTED, SKIPPED, UNSCORED, mark
-from searchapp.tui.kit.widgets import Part, Rows, fitted, one_line
+from searchapp.tui.kit.widgets import Line, Part, Rows, fitted, one_line
 
 _ID_CELLS = 12
 _BLOCK = 1000

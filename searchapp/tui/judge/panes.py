@@ -18,7 +18,7 @@ from searchapp.tui.judge.lists import RankingRows
 from searchapp.tui.kit import pages
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.keys import KeyMap
-from searchapp.tui.kit.screen import Head, Pane
+from searchapp.tui.kit.screen import Banner, Pane
 from searchapp.tui.kit.widgets import TextPane
 
 
@@ -39,7 +39,7 @@ class Finder:
         screen: Screen[None],
         rows: RankingRows,
         run_pages: RunPages,
-        head: Head,
+        head: Banner,
         keys: KeyMap,
         go: Callable[[int], object],
     ) -> None:

@@ -25,9 +25,8 @@ from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.dialogs import Words
 from searchapp.tui.kit.judging import WorkApp, WorkScreen
 from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, KeyMap, PaneHelp, ScreenSettings
-from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.status import beginning, instead_of, judged_already, standing
-from searchapp.tui.kit.widgets import KeyLine, Rows
+from searchapp.tui.kit.widgets import KeyLine, Line, Rows
 
 PANES = {
     "ranking": PaneHelp(

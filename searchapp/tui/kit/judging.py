@@ -1,4 +1,4 @@
-"""An annotator's work on a screen: a key saves at once, others' judgments come in, unsaved ones are asked about."""
+"""An annotator's session on a screen: saving, judgments from elsewhere, and leaving with unsaved ones."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from searchapp.judging.session import OthersOpinions, Outcome, SeenDocument, Ses
 from searchapp.tui.kit.dialogs import Choose, Words
 from searchapp.tui.kit.keys import KeyMap, ScreenSettings
 from searchapp.tui.kit.prompts import not_saved, rescue
-from searchapp.tui.kit.screen import Head, KeyApp, KeyScreen
+from searchapp.tui.kit.screen import KeyApp, KeyScreen, SessionBanner
 from searchapp.tui.kit.status import came_in, mark, no_such_grade, unsaved
 from searchapp.tui.kit.widgets import Part
 
 REFRESH_SECONDS = 5.0
-"""How often others' judgments are read, and what could not be saved is tried again."""
+"""The interval of reading others' judgments and of further attempts to save."""
 
 
 class SessionControl:
-    """An annotator's session on a screen: outcomes, retries, judgments from elsewhere, and the way out.
+    """Reports outcomes of a session on a screen, retries, reads judgments from elsewhere, and lets the annotator leave.
 
     Args:
-        screen: shows what happened, and has the timer
-        take_in: reads and shows what was written elsewhere since; returns these events
+        screen: shows the reports
+        take_in: reads and shows events that were written elsewhere; returns them
     """
 
     def __init__(self, screen: KeyScreen, take_in: Callable[[], Sequence[Event]]) -> None:
@@ -43,7 +43,7 @@ class SessionControl:
         self._screen.set_interval(REFRESH_SECONDS, self.refresh)
 
     def refresh(self) -> None:
-        """Try again to save what is unsaved; if nothing is, show what was written elsewhere."""
+        """Try again to save waiting judgments; without any, show events that were written elsewhere."""
         session, head = self.session, self._screen.head
         if session is None:
             return
@@ -56,14 +56,12 @@ class SessionControl:
             head.tell(str(error), "$error")
 
     def tell(self, outcome: Outcome, what: str) -> None:
-        """Say that an action is saved, or why it is not."""
+        """ReportDialog that an action is saved, or why it is not."""
         head, waiting = self._screen.head, 0 if self.session is None else self.session.waiting
         if outcome.is_saved:
             head.tell(f"✓ saved  {what}", "$success")
         else:
             head.tell(unsaved(waiting, str(outcome.not_saved)), "bold $error")
-
-    # The way out
 
     def leave(self) -> None:
         """Leave the screen, after a question if judgments are not saved."""
@@ -74,7 +72,7 @@ class SessionControl:
             self._ask(session, session.not_saved or "")
 
     def last_words(self) -> str | None:
-        """Save what waits, in a file of its own if need be, when nobody can be asked; a sentence that says where."""
+        """Save waiting judgments without a question, if need be to a file; return a sentence that names the file."""
         session = self.session
         if session is None or _is_saved(session):
             return None
@@ -111,28 +109,28 @@ class SessionControl:
 
 
 def _is_saved(session: Session) -> bool:
-    """Whether everything is saved, if need be after another try."""
+    """Return whether everything is saved, if need be after another attempt."""
     return not session.waiting or session.save_waiting().is_saved
 
 
 class TopicJudging(SessionControl):
-    """Judging documents of a topic on a screen that is for something else, once the annotator asks for it.
+    """Judges documents of a topic on a screen for something else, once the annotator begins.
 
-    A subclass names the topic and draws what changes.
+    A subclass names the topic and draws changes.
 
     Args:
-        screen: shows what happened
+        screen: shows the reports
         labels: the names of the grades
         open_session: opens the annotator's session, when judging begins
     """
 
     def __init__(self, screen: KeyScreen, labels: Sequence[str], open_session: Callable[[], Session]) -> None:
-        super().__init__(screen, self._refreshed)
+        super().__init__(screen, self._refresh_session)
         self.labels = labels
         self._open_session = open_session
         self._others_opinions: OthersOpinions | None = None
-        self._given = 0
-        """How many actions of this screen can be undone."""
+        self._undoable = 0
+        """The number of actions of this screen that can be undone."""
 
     @property
     def topic_id(self) -> str | None:
@@ -140,11 +138,11 @@ class TopicJudging(SessionControl):
         raise NotImplementedError
 
     def redraw(self, documents: Sequence[str] | None) -> None:
-        """Draw again what was said of some documents of the topic, or of all."""
+        """Draw the opinions on some documents of the topic again, or on all."""
         raise NotImplementedError
 
     def open(self) -> Session:
-        """The session, which is opened unless it is open.
+        """Return the session, opening it the first time.
 
         Raises:
             SearchappError: the log can't be opened.
@@ -156,56 +154,52 @@ class TopicJudging(SessionControl):
             return session
         return self.session
 
-    # What was said
-
     def opinion(self, document: str) -> Opinion | None:
-        """What the annotator says of a document."""
+        """Return the annotator's opinion on a document."""
         session, topic = self.session, self.topic_id
         return None if session is None or topic is None else session.opinion(topic, document)
 
     def mark(self, document: str) -> Part:
-        """What was said of a document, in a sign."""
+        """Return the sign of the annotator's opinion on a document."""
         return mark(self.opinion(document), len(self.labels) - 1)
 
     def others(self, document: str) -> Sequence[Opinion]:
-        """What others say of a document, once the annotator has judged it."""
+        """Return others' opinions on a document, once the annotator has judged it."""
         others, topic = self._others_opinions, self.topic_id
         return () if others is None or topic is None else others.others(topic, document)
 
     def words(self, document: str) -> str:
-        """The annotator's words on a document."""
+        """Return the annotator's words on a document."""
         session, topic = self.session, self.topic_id
         if session is None or topic is None:
             return ""
         return session.view.words(session.author.annotator, topic, document)
 
-    # What is said
-
     def seen(self, document: str, run: str, rank: int | None) -> SeenDocument:
-        """A document of the topic as the log is to know it."""
+        """Return a document of the topic for the log."""
         assert self._others_opinions is not None and self.topic_id is not None
         saw_others = self._others_opinions.saw_others(self.topic_id, document)
         return SeenDocument(self.topic_id, document, run, rank, saw_others)
 
     def done(self, outcome: Outcome, what: str) -> None:
-        """Say what an action came to, which can be undone from now on."""
-        self._given += 1
+        """ReportDialog an action, which can be undone from now on."""
+        self._undoable += 1
         self.tell(outcome, what)
 
     def take_back(self) -> Outcome | None:
-        """Undo the last action of this screen; None when there is none."""
-        outcome = self.session.undo() if self.session is not None and self._given else None
+        """Undo the last action of this screen; return None if there is none."""
+        outcome = self.session.undo() if self.session is not None and self._undoable else None
         if outcome is not None:
-            self._given -= 1
+            self._undoable -= 1
         return outcome
 
     def refresh(self) -> None:
         is_unsaved = self.session is not None and self.session.waiting > 0
         super().refresh()
         if is_unsaved:
-            self.redraw(())  # what reads the log shows what is saved by now
+            self.redraw(())  # readers of the log now show the saved judgments
 
-    def _refreshed(self) -> Sequence[Event]:
+    def _refresh_session(self) -> Sequence[Event]:
         came = () if self.session is None else self.session.refresh()
         if came:
             self.redraw(None)
@@ -213,24 +207,26 @@ class TopicJudging(SessionControl):
 
 
 TEAM_SECONDS = 0.5
-"""How often it is looked what has gone to, and come from, the cluster of a team, and who else has the log open."""
+"""The interval of checks for judgments sent to and fetched from a team's cluster, and for other open windows."""
 
 
 class WorkScreen(KeyScreen):
-    """An annotator at work.
+    """A screen on which an annotator judges.
 
     Args:
-        session: what the annotator writes into
-        pages: what the annotator reads
-        keys: what keys do
+        session: receives the judgments
+        pages: the documents
+        keys: the actions by their keys
         labels: the names of the grades
-        title: whose work it is, and on what
+        title: annotator and task
         columns: the panes and their columns, see `Panes`
-        lists: those of them that are lists, the main one first
-        presence: says who else has the log open; None where nobody looks
+        lists: the panes that are lists, the main one first
+        presence: knows who else has the log open, if given
     """
 
     SAVES_GRADES = True
+
+    head: SessionBanner
 
     def __init__(
         self,
@@ -243,7 +239,7 @@ class WorkScreen(KeyScreen):
         lists: Sequence[str],
         presence: Presence | None = None,
     ) -> None:
-        super().__init__(keys, Head(session, title, presence), columns, lists)
+        super().__init__(keys, SessionBanner(session, title, presence), columns, lists)
         self.session = session
         self.pages = pages
         self.labels = labels
@@ -251,15 +247,10 @@ class WorkScreen(KeyScreen):
         self._presence = presence
         self._fetched = 0
 
-    @property
-    def head(self) -> Head:
-        assert isinstance(self._head, Head)
-        return self._head
-
     def begun(self) -> None:
         self.control.begin(self.session)
         if self.session.synchronizer is not None or self._presence is not None:
-            self.set_interval(TEAM_SECONDS, self._look_around)
+            self.set_interval(TEAM_SECONDS, self._show_changes_elsewhere)
         if self._presence is not None and self._presence.others:
             self._ask_about_windows(self._presence)
 
@@ -269,17 +260,13 @@ class WorkScreen(KeyScreen):
     def last_words(self) -> str | None:
         return self.control.last_words()
 
-    # What a screen says
-
     def give(self, grade: int, reason: str = "") -> None:
-        """Give what the cursor is on a grade, and move on."""
+        """Grade the document under the cursor, and move on."""
         raise NotImplementedError
 
     def take_in(self) -> Sequence[Event]:
-        """Read and show what was written elsewhere since; returns these events."""
+        """Read and show events that were written elsewhere; return them."""
         raise NotImplementedError
-
-    # Keys
 
     def refuse(self, event: events.Key) -> None:
         if event.key.isdecimal():
@@ -294,23 +281,23 @@ class WorkScreen(KeyScreen):
             super().act(name)
 
     def ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None:
-        """Ask for a grade, or for what else can be said with a reason, and then for the reason."""
+        """Ask for a grade or one of the `others`, actions with a reason, and then for the reason."""
         acts: dict[str, Callable[[str], None]] = {
             f"grade_{grade}": lambda reason, grade=grade: self.give(grade, reason)  # type: ignore[misc]
             for grade in range(len(self.labels))
         }
         acts |= others
-        options = {self.keys.first(name): name for name in acts if self.keys.first(name)}
-        about = {one.name: one.about for one in self.keys.actions}
+        names = {key: name for name in acts if (key := self.keys.first(name))}
 
         def ask(key: str | None) -> None:
             if key is not None:
-                act = acts[options[key]]
+                act = acts[names[key]]
                 self.app.push_screen(
                     Words("Reason"), lambda reason: act(reason) if reason is not None else None
                 )
 
-        self.app.push_screen(Choose(question, [(key, about[name]) for key, name in options.items()]), ask)
+        options = [(key, self.keys[name].about) for key, name in names.items()]
+        self.app.push_screen(Choose(question, options), ask)
 
     def ask_note(self, document: str, said: str, write: Callable[[str], None]) -> None:
         self.app.push_screen(
@@ -318,7 +305,6 @@ class WorkScreen(KeyScreen):
         )
 
     def _ask_about_windows(self, presence: Presence) -> None:
-        """Say that the same annotator has another window open, and ask whether to go on."""
         where = "; ".join(map(str, presence.others))
         name = self.session.author.annotator
         question = (
@@ -330,18 +316,13 @@ class WorkScreen(KeyScreen):
             Choose(question, options), lambda key: self.control.leave() if key == "q" else None
         )
 
-    # What happens elsewhere
-
-    def _look_around(self) -> None:
-        """Show what others have sent, how many judgments wait to be sent, and which windows are open.
-
-        The network is left to the synchronizer.
-        """
+    def _show_changes_elsewhere(self) -> None:
+        """Show others' judgments, the number of unsent ones, and open windows; the synchronizer uses the network."""
         synchronizer = self.session.synchronizer
         if synchronizer is not None and synchronizer.fetched != self._fetched:
             self._fetched = synchronizer.fetched
             self.control.refresh()
-        self.head.look_around()
+        self.head.draw_if_changed()
         for news in (self.session.news, self.pages.news):
             while news:
                 self.head.tell(news.pop(0), "$warning")

@@ -1,9 +1,10 @@
-"""Jump mode: everything in sight that can be gone to gets a label, and typing it goes there."""
+"""Jump mode: every visible target gets a label, and typing the label goes there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, product
 from string import ascii_lowercase
 from typing import ClassVar
@@ -21,60 +22,59 @@ from searchapp.tui.kit.widgets import KeyLine, Rows
 
 HOME_ROW = "asdfghjkl"
 LETTERS = HOME_ROW + "".join(letter for letter in ascii_lowercase if letter not in HOME_ROW)
-"""Those that labels are made of, the nearest to the fingers first."""
+"""The letters of labels, the nearest to the fingers first."""
+
+MOST = len(LETTERS) ** 2
+"""The most targets with a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Something to jump to: where its label stands on the screen, and what going there is."""
+    """Something to jump to."""
 
     at: Offset
+    """The place of its label on the screen."""
+
     go: Callable[[], object]
 
 
 def targets(screen: Screen[None], focus: Callable[[Widget], object]) -> list[Target]:
-    """Everything in sight on a screen: lines of lists, panes and lines for words, keys; in reading order."""
+    """Return all visible targets of a screen in reading order: lines of lists, panes, lines of text, and keys."""
     found: list[Target] = []
     for widget in screen.query("*"):
-        if not widget.region.area or not _in_sight(widget):
+        if not widget.region.area or not all(
+            one.display and one.visible for one in widget.ancestors_with_self if isinstance(one, Widget)
+        ):
             continue
         if isinstance(widget, Rows):
-            found += _lines(widget, focus)
+            found += _line_targets(widget, focus)
         elif isinstance(widget, KeyLine):
-            found += _keys(widget)
+            left, top = widget.content_region.offset
+            for x, y, entry in widget.positions():
+                message = KeyLine.Pressed(entry.name)
+                found.append(Target(Offset(left + x + 1, top + y), partial(widget.post_message, message)))
         elif widget.can_focus:
-            found.append(Target(widget.region.offset, lambda widget=widget: focus(widget)))  # type: ignore[misc]
-    found = [one for one in found if screen.region.contains_point(one.at)]
-    return sorted(found, key=lambda one: (one.at.y, one.at.x))
+            found.append(Target(widget.region.offset, partial(focus, widget)))
+    found = [target for target in found if screen.region.contains_point(target.at)]
+    return sorted(found, key=lambda target: (target.at.y, target.at.x))
 
 
-def _in_sight(widget: Widget) -> bool:
-    return all(one.display and one.visible for one in widget.ancestors_with_self if isinstance(one, Widget))
-
-
-def _lines(rows: Rows, focus: Callable[[Widget], object]) -> Iterator[Target]:
+def _line_targets(rows: Rows, focus: Callable[[Widget], object]) -> Iterator[Target]:
     left, top = rows.content_region.offset
 
     def go(place: int) -> None:
         focus(rows)
         rows.move(place)
 
-    seen = rows.visible_places
-    for place in seen:
-        yield Target(Offset(left, top + place - seen.start), lambda place=place: go(place))  # type: ignore[misc]
-    if not seen:
-        yield Target(rows.region.offset, lambda: focus(rows))
-
-
-def _keys(line: KeyLine) -> Iterator[Target]:
-    left, top = line.content_region.offset
-    for (x, y), name in line.places():
-        go = lambda name=name: line.post_message(KeyLine.Pressed(name))  # noqa: E731
-        yield Target(Offset(left + x, top + y), go)
+    places = rows.visible_places
+    for place in places:
+        yield Target(Offset(left, top + place - places.start), partial(go, place))
+    if not places:
+        yield Target(rows.region.offset, partial(focus, rows))
 
 
 def labels(count: int) -> list[str]:
-    """Labels for so many targets: one letter each, or two for the last of them; none begins another.
+    """Return labels for so many targets: one letter each, or two for the last of them; none begins another.
 
     >>> labels(3), labels(27)[-3:], len(set(labels(600)))
     (['a', 's', 'd'], ['y', 'za', 'zs'], 600)
@@ -85,12 +85,8 @@ def labels(count: int) -> list[str]:
     return [*singles[:count], *islice(both, max(0, count - len(singles)))]
 
 
-MOST = len(LETTERS) ** 2
-"""Targets that can have a label."""
-
-
 class Labels(Widget):
-    """A screen as it was drawn, with labels over it: one widget, for a widget each would take a third of a second."""
+    """A screen as it was drawn, with labels over it; a widget per label would take a third of a second."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"labels--label"}
     ALLOW_SELECT = False
@@ -99,14 +95,14 @@ class Labels(Widget):
         super().__init__()
         self._drawn = drawn
         self._at = at
-        self.begun = ""
-        """What is typed: labels that begin otherwise are not shown any more."""
+        self.typed = ""
+        """The typed beginning; other labels are hidden."""
 
     def render_line(self, y: int) -> Strip:
         line = self._drawn[y] if y < len(self._drawn) else Strip.blank(self.size.width)
         style = self.get_component_rich_style("labels--label")
         for label, at in self._at.items():
-            if at.y == y and label.startswith(self.begun):
+            if at.y == y and label.startswith(self.typed):
                 end = at.x + len(label)
                 shown = Strip([Segment(label, style)], len(label))
                 line = Strip.join([line.crop(0, at.x), shown, line.crop(end)])
@@ -114,7 +110,7 @@ class Labels(Widget):
 
 
 class Jumping(Dialog[None]):
-    """The labels, over the screen that they are of; a key that begins none of them takes them away."""
+    """The labels over their screen; a key that no label has closes it."""
 
     def __init__(self, screen: Screen[None], found: Sequence[Target]) -> None:
         super().__init__()
@@ -128,14 +124,14 @@ class Jumping(Dialog[None]):
         yield self._labels
 
     def take(self, event: events.Key) -> bool:
-        begun = self._labels.begun
-        typed = begun[:-1] if event.key == "backspace" and begun else begun + event.key
-        going = self._targets.get(typed)
-        if going is not None:
+        typed = self._labels.typed
+        typed = typed[:-1] if event.key == "backspace" and typed else typed + event.key
+        target = self._targets.get(typed)
+        if target is not None:
             self.dismiss(None)
-            going.go()
+            target.go()
         elif any(label.startswith(typed) for label in self._targets):
-            self._labels.begun = typed
+            self._labels.typed = typed
             self._labels.refresh()
         else:
             self.dismiss(None)
@@ -145,6 +141,6 @@ class Jumping(Dialog[None]):
         self.dismiss(None)
 
     def on_resize(self, event: events.Resize) -> None:
-        """What the labels stand on is elsewhere now."""
+        """Close: the targets have moved."""
         if event.size != self._size:
             self.dismiss(None)

@@ -1,9 +1,4 @@
-"""What every screen has in common: keys, panes, the first line, questions, clipboard and pager; and the app.
-
-A screen is a `KeyScreen` that says what it shows and what its keys do; `KeyApp` shows it, and others that are opened
-from it. Python's search for garbage is put off while somebody types: among all objects it takes as long as three
-answers.
-"""
+"""The base of screens with keys, their panes and first line, clipboard and pager; and the app that shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ import shlex
 import shutil
 import signal
 import subprocess
-import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,7 +19,7 @@ from typing import ClassVar
 from textual import events, on
 from textual.app import App, SuspendNotSupported
 from textual.containers import VerticalScroll
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
@@ -36,27 +31,28 @@ from searchapp.judging.session import Session
 from searchapp.judging.team import waiting_words
 from searchapp.text import counted, visible
 from searchapp.tui.kit.content import Content, Plain
-from searchapp.tui.kit.dialogs import WIDTHS, Choose, Help, SteadyScreen
+from searchapp.tui.kit.dialogs import Choose, Help
 from searchapp.tui.kit.jump import Jumping, targets
 from searchapp.tui.kit.keys import KeyMap, PaneHelp, shown_key, types_nothing
-from searchapp.tui.kit.line import Line, OrderedApp
 from searchapp.tui.kit.palette import Offer, Palette
 from searchapp.tui.kit.status import said_by, unsaved
 from searchapp.tui.kit.themes import dress, next_theme
-from searchapp.tui.kit.widgets import Entry, KeyLine, Rows, shortened
+from searchapp.tui.kit.widgets import WIDE_FROM, Entry, KeyLine, Line, OrderedScreen, Rows, shortened
 
 STEP_CELLS = 4
+"""The cells by which a key makes a list wider or narrower."""
+
 LEAST_CELLS = 18
-"""A list is made wider and narrower by this many cells, and leaves at least this many to itself and to the rest."""
+"""The least width of a list, and of the panes beside it."""
 
 
 class Panes:
-    """Arranges a screen's panes.
+    """Arranges a screen's panes; its style sheet has rules for the classes `-zoom-NAME` and `-reading`.
 
     Args:
-        screen: the screen that they are on; its looks say what the classes `-zoom-NAME` and `-reading` do
-        columns: the ids of the panes in the order in which they are gone through, and those of the columns they are in
-        lists: the ids of those that are lists, the main one first
+        screen: the screen
+        columns: the ids of the panes, in the order of the next-pane key, and the ids of their columns
+        lists: the ids of the panes that are lists, the main one first
     """
 
     def __init__(self, screen: Screen[None], columns: Mapping[str, str], lists: Sequence[str]) -> None:
@@ -67,52 +63,48 @@ class Panes:
         self._widths: dict[str, int] = {}
 
     def focus(self, widget: Widget) -> None:
-        """Give a widget the focus, and bring it into sight if something hides it."""
-        column = self._columns.get(widget.id or "")
-        if self._zoomed and column is not None:
+        """Focus a widget, and show it if a zoomed pane or the reading view hides it."""
+        if self._zoomed and widget.id in self._columns:
             self._zoom(widget.id or "")
         if widget.id in self._lists and self.is_reading:
             self._read(False)
         self._screen.set_focus(widget)
 
     def next(self, step: int) -> None:
-        """Go to the next pane, or to one before."""
-        every = [self._screen.query_one(f"#{name}") for name in self._columns]
+        """Focus the next pane, or with step -1 the one before."""
+        panes = [self._screen.query_one(f"#{name}") for name in self._columns]
         if not self._zoomed:
-            # A key may come before what the key before it changed is drawn.
+            # The changes of the key before may not be drawn yet.
             self._screen.app.stylesheet.update(self._screen)
-        seen = every if self._zoomed else [pane for pane in every if _is_displayed(pane)]
-        if seen:
+            panes = [pane for pane in panes if _is_displayed(pane)]
+        if panes:
             focused = self._screen.focused
-            here = seen.index(focused) if focused in seen else -1 if step > 0 else 0
-            self.focus(seen[(here + step) % len(seen)])
+            place = panes.index(focused) if focused in panes else -1 if step > 0 else 0
+            self.focus(panes[(place + step) % len(panes)])
 
     @property
     def is_reading(self) -> bool:
         return self._screen.has_class("-reading")
 
     def toggle_zoom(self) -> None:
-        """Leave only the pane with the focus, or bring all back."""
-        focused = self._screen.focused
-        name = focused.id if focused is not None and focused.id in self._columns else self._lists[0]
+        """Show only the pane with the focus, or all again."""
+        name = self._focused_of(self._columns)
         self._read(False)
-        self._zoom("" if self._zoomed else name or "")
+        self._zoom("" if self._zoomed else name)
 
     def toggle_reading(self) -> None:
-        """Hide the lists, which the keys move on in all the same, or bring them back."""
+        """Hide the lists, on which keys still move, or show them again."""
         self._zoom("")
         self._read(not self.is_reading)
         self._screen.set_focus(None if self.is_reading else self._screen.query_one(f"#{self._lists[0]}"))
 
     def widen(self, steps: int) -> None:
-        """Make the list with the focus, or else the main one, wider or narrower; if it is hidden, bring it back."""
+        """Make the list with the focus, or else the main one, wider or narrower; show it first if it is hidden."""
         if self._zoomed or self.is_reading:
             self._zoom("")
             self._read(False)
             return
-        focused = self._screen.focused
-        name = focused.id if focused is not None and focused.id in self._lists else self._lists[0]
-        column = self._columns[name or ""]
+        column = self._columns[self._focused_of(self._lists)]
         widget = self._screen.query_one(f"#{column}")
         width = widget.outer_size.width + steps * STEP_CELLS
         beside = [one for one in widget.siblings if isinstance(one, Widget) and one.display]
@@ -122,27 +114,35 @@ class Panes:
 
     @property
     def widths(self) -> Mapping[str, int]:
-        """The widths that were chosen, by the ids of the columns."""
+        """The widths that the user chose, by the ids of the columns."""
         return dict(self._widths)
 
     @widths.setter
     def widths(self, chosen: Mapping[str, int]) -> None:
-        every = {self._columns[name] for name in self._lists}
+        columns = {self._columns[name] for name in self._lists}
         most = max(LEAST_CELLS, self._screen.size.width - LEAST_CELLS)
         self._widths = {
-            column: max(LEAST_CELLS, min(width, most)) for column, width in chosen.items() if column in every
+            column: max(LEAST_CELLS, min(width, most))
+            for column, width in chosen.items()
+            if column in columns
         }
         self._set_widths()
 
     def forget_widths(self) -> None:
-        """Let the looks of the screen decide again: the terminal has another size, where chosen widths may not fit."""
+        """Return to the style sheet's widths: chosen ones may not fit another size of the terminal."""
         for column in self._widths:
             self._screen.query_one(f"#{column}").styles.width = None
         self._widths.clear()
 
+    def _focused_of(self, names: Iterable[str]) -> str:
+        """Return the id of the pane with the focus if it is one of these, else of the main list."""
+        focused = self._screen.focused
+        name = None if focused is None else focused.id
+        return name if name is not None and name in names else self._lists[0]
+
     def _zoom(self, name: str) -> None:
-        for one in self._columns:
-            self._screen.set_class(one == name, f"-zoom-{one}")
+        for column in self._columns:
+            self._screen.set_class(column == name, f"-zoom-{column}")
         self._zoomed = name
         self._set_widths()
 
@@ -151,45 +151,44 @@ class Panes:
         self._set_widths()
 
     def _set_widths(self) -> None:
-        """Let the widths that were chosen hold, where the looks of the screen do not give all of it to one column."""
+        """Apply the chosen widths, unless one column takes the whole screen."""
         for column, width in self._widths.items():
-            self._screen.query_one(f"#{column}").styles.width = (
-                None if self._zoomed or self.is_reading else width
-            )
+            styles = self._screen.query_one(f"#{column}").styles
+            styles.width = None if self._zoomed or self.is_reading else width
 
 
 def _is_displayed(widget: Widget) -> bool:
-    return widget.display and all(one.display for one in widget.ancestors if isinstance(one, Widget))
+    return all(one.display for one in widget.ancestors_with_self if isinstance(one, Widget))
 
 
 TITLE_CELLS = 60
-"""A longer title is cut: what is saved, and what is not, must be visible after it."""
+"""A longer title is cut, so that the words behind it stay visible."""
 
 
 class Banner(Plain):
-    """Says where one is, and what was just done."""
+    """The first line: the title, and the result of the last action."""
 
     def __init__(self, title: str) -> None:
         super().__init__(id="head")
         self._title = shortened(title, TITLE_CELLS)
         self._status = Content("")
         self.lasts = False
-        """Whether an answer that arrives leaves what is said: it came of what somebody did since they asked."""
+        """Whether the next answer leaves the status, because an action after its question set it."""
         self._waits = False
 
     def tell(self, words: str, look: str = "$faint", *, add: bool = False, lasts: bool = True) -> None:
-        """Say something, in the place of what was said before or behind it.
+        """Show a status in place of the one before, or behind it with `add`.
 
-        What does not last goes with the answer to what was asked before.
+        The answer to an earlier question clears a status that does not last.
         """
         self.lasts = lasts or (add and self.lasts)
         self._waits = False
-        said = Content.styled(words, look)
-        self._status = Content("   ").join([self._status, said]) if add else said
+        status = Content.styled(words, look)
+        self._status = Content("   ").join([self._status, status]) if add else status
         self.draw()
 
     def wait(self, words: str = "") -> None:
-        """Say that something is waited for, until it comes."""
+        """Show that an answer is awaited, until it arrives."""
         self.tell(words)
         self._waits = True
 
@@ -199,148 +198,95 @@ class Banner(Plain):
         return self._waits
 
     def came(self) -> None:
-        """Take back that something is waited for, unless something else was said meanwhile."""
+        """Clear the status of `wait`, unless another one has replaced it."""
         if self._waits:
             self.tell("")
 
     def retitle(self, title: str) -> None:
-        """Say that one is somewhere else."""
         self._title = shortened(title, TITLE_CELLS)
         self.draw()
 
     def draw(self) -> None:
-        """Show how things are now."""
+        """Show title and status."""
         self.update(Content.assemble((f"{self._title}  ", "bold"), self._status), layout=False)
 
 
-class Head(Banner):
-    """Says of a session what an annotator must know."""
+class SessionBanner(Banner):
+    """The first line of an annotator's screen: also unsaved and unsent judgments, and other windows."""
 
     def __init__(self, session: Session, title: str, presence: Presence | None) -> None:
         super().__init__(title)
         self._session = session
         self._presence = presence
-        self._told: object = None
+        self._drawn: object = None
 
-    def look_around(self) -> None:
-        """Draw again if the cluster, or other windows, are no longer as they were when it was drawn."""
-        if self._around() != self._told:
+    def draw_if_changed(self) -> None:
+        """Draw again if the state of the cluster or of other windows has changed."""
+        if self._surroundings() != self._drawn:
             self.draw()
 
     def draw(self) -> None:
+        self._drawn = unsent, trouble, others = self._surroundings()
         waiting = self._session.waiting
-        self._told = self._around()
         self.set_class(bool(waiting), "-waiting")
         if waiting:
             words = Content.styled(unsaved(waiting, self._session.not_saved), "bold")
-        else:
-            count, trouble = self._of_team()
-            title = (f"{self._title}  ", "bold")
-            words = Content.assemble(title, self._of_windows(), count, self._status, trouble)
-        self.update(words, layout=False)
+            self.update(words, layout=False)
+            return
+        parts: list[Content | tuple[str, str]] = [(f"{self._title}  ", "bold")]
+        if others:
+            parts.append((f"▲ {others + 1} windows  ", "bold $warning"))
+        if trouble is not None:
+            parts.append((f"▲ {waiting_words(unsent)}  ", "bold $warning"))
+        parts.append(self._status)
+        if trouble is not None:
+            parts.append((f"  {trouble}", "$faint"))
+        elif unsent:
+            parts.append((f"  {waiting_words(unsent)}", "$faint"))
+        self.update(Content.assemble(*parts), layout=False)
 
-    def _around(self) -> tuple[int, str | None, int]:
+    def _surroundings(self) -> tuple[int, str | None, int]:
+        """Return the number of unsent judgments, why the cluster refuses them, and the number of other windows."""
         synchronizer, presence = self._session.synchronizer, self._presence
-        why = None if synchronizer is None else synchronizer.trouble
-        return self._session.unsent, why, 0 if presence is None else len(presence.others)
-
-    def _of_windows(self) -> Content:
-        """That the same annotator has other windows open."""
-        others = 0 if self._presence is None else len(self._presence.others)
-        return Content.styled(f"▲ {others + 1} windows  ", "bold $warning") if others else Content("")
-
-    def _of_team(self) -> tuple[Content, Content]:
-        """How many judgments wait for the cluster, and why if it does not take them."""
-        unsent, why, _ = self._around()
-        if not unsent and why is None:
-            return Content(""), Content("")
-        words = waiting_words(unsent)
-        if why is None:
-            return Content(""), Content.styled(f"  {words}", "$faint")  # it is about to be sent
-        return Content.styled(f"▲ {words}  ", "bold $warning"), Content.styled(f"  {why}", "$faint")
-
-
-GARBAGE_LOOK_SECONDS = 0.5
-"""How often it is looked whether somebody is at the keys."""
-
-GARBAGE_REST_SECONDS = 0.4
-"""After a key from when on nobody is."""
-
-WORTH_IT = 5
-"""Searches among the middle-aged objects after which one among all of them pays."""
-
-LATEST = 200
-"""Such searches after which it is not put off any more, for the sake of the memory."""
+        trouble = None if synchronizer is None else synchronizer.trouble
+        return self._session.unsent, trouble, 0 if presence is None else len(presence.others)
 
 
 def freeze_objects(*, after_others: bool) -> None:
-    """Leave out what is there by now, which stays: to look for garbage in it would keep keys waiting.
+    """Exclude the present objects, which stay, from garbage collection: it would delay keys by a quarter of a second.
 
-    Where other screens have stood before, `after_others`, what is left of them goes first.
+    `after_others` first collects the remains of other screens.
     """
     if after_others:
         gc.collect()
     gc.freeze()
 
 
-def unfreeze_objects() -> None:
-    """Search everything again."""
-    gc.unfreeze()
+COPY_SECONDS = 2.0
 
-
-class Garbage:
-    """Searches when nobody is at the keys, from `begin` to `end`."""
-
-    def __init__(self) -> None:
-        self._before: tuple[int, int, int] | None = None
-        self._last_input = 0.0
-
-    def begin(self) -> None:
-        """From now on put searches off."""
-        self._before = gc.get_threshold()
-        gc.set_threshold(*self._before[:2], LATEST)
-
-    def input_came(self) -> None:
-        """Somebody is at the keys, or the mouse."""
-        self._last_input = time.monotonic()
-
-    def look(self) -> None:
-        """Search, if nobody is and it pays."""
-        if time.monotonic() - self._last_input >= GARBAGE_REST_SECONDS and gc.get_count()[2] >= WORTH_IT:
-            gc.collect()
-
-    def end(self) -> None:
-        """Search as before."""
-        if self._before is not None:
-            gc.set_threshold(*self._before)
-            self._before = None
-
-
-TIMEOUT_SECONDS = 2.0
-
-PROGRAMS: Sequence[tuple[Sequence[str], str]] = (
+COPY_COMMANDS: Sequence[tuple[Sequence[str], str]] = (
     (("wl-copy",), "WAYLAND_DISPLAY"),
     (("xclip", "-selection", "clipboard"), "DISPLAY"),
     (("xsel", "--clipboard", "--input"), "DISPLAY"),
     (("pbcopy",), ""),
 )
-"""What puts its standard input on the clipboard, the first one first, and the variable without which it can't work."""
+"""Commands that copy their standard input to the clipboard, by preference, and the variable that each needs."""
 
 
 def copy_with_program(text: str, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Copy a text with the first of the system's programs that does it; returns its name, None if none does."""
-    for command, needed in PROGRAMS:
+    """Copy a text with the first command of the system that succeeds; return its name, or None."""
+    for command, needed in COPY_COMMANDS:
         path = shutil.which(command[0], path=environment.get("PATH"))
         if path is None or (needed and not environment.get(needed)):
             continue
         try:
-            # Its output is not waited for: such a program stays in the background to serve what was copied.
+            # Its output is discarded: such a program stays in the background to serve the copied text.
             subprocess.run(
                 [path, *command[1:]],
                 input=text.encode("utf-8", "replace"),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=TIMEOUT_SECONDS,
+                timeout=COPY_SECONDS,
                 check=True,
                 env=dict(environment),
             )
@@ -350,18 +296,15 @@ def copy_with_program(text: str, environment: Mapping[str, str] = os.environ) ->
     return None
 
 
-DEFAULT = "less"
-
-
 def show_in_pager(app: App[None], text: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Show a text with the program that PAGER names, and come back when it ends.
+    """Show a text with the program that PAGER names, until it ends.
 
     Raises:
-        SearchappError: there is no such program, or no terminal that could be given to it.
+        SearchappError: the program or the terminal is missing.
     """
     if app.is_web:
         raise SearchappError("a browser has no terminal for $PAGER: the document can be read in its pane")
-    named = environment.get("PAGER") or DEFAULT
+    named = environment.get("PAGER") or "less"
     try:
         command = shlex.split(named)
     except ValueError as error:
@@ -377,48 +320,47 @@ def show_in_pager(app: App[None], text: str, environment: Mapping[str, str] = os
         raise SearchappError(f"{named!r} can't be run: set PAGER to a program that shows texts") from error
 
 
-LOOKS = Path(__file__).with_name("screen.tcss")
-"""The looks of what screens have in common."""
-
 BESIDE_LINE = ("palette", "help", "jump")
-"""What can be done while somebody types into a line, by keys that type nothing."""
+"""The actions whose keys that type no character work in a line of text too."""
 
 
 def saves(name: str) -> bool:
-    """Whether an action appends to the judgment log at once."""
+    """Return whether an action appends to the judgment log at once."""
     return name.startswith("grade_") or name in ("skip", "cant_tell", "undo", "redo")
 
 
 class Pane(VerticalScroll, can_focus=True, inherit_bindings=False):
-    """A text that scrolls; its keys are the screen's."""
+    """A pane that scrolls; the screen acts on its keys."""
 
 
-class KeyScreen(SteadyScreen[None]):
-    """A screen whose keys people choose: the only one of an app, or one that stands on another.
+class KeyScreen(OrderedScreen[None]):
+    """A screen whose keys the settings can change.
 
-    A subclass names its own looks as CSS_PATH. They hold in the whole app from then on, so each rule of theirs begins
-    with the class of the screen.
+    A subclass names its style sheet as CSS_PATH; its rules apply to the whole app, so each begins with the class of the
+    screen.
 
     Args:
-        keys: what keys do
+        keys: the actions by their keys
         head: the first line
         columns: the panes and their columns, see `Panes`
-        lists: those of them that are lists, the main one first
+        lists: the panes that are lists, the main one first
     """
 
     SCROLLED: ClassVar[str] = "#document"
-    """The pane that keys scroll, whichever has the focus."""
+    """The pane that the scroll keys scroll."""
 
     ABOUT: ClassVar[Mapping[str, PaneHelp]] = {}
-    """What the panes are for, by their ids."""
+    """The help about the panes, by their ids."""
 
     SAVES_GRADES: ClassVar[bool] = False
-    """Whether keys append to the judgment log: then keys that were read before the first paint are discarded."""
+    """Whether keys append to the judgment log; then keys from before the first paint are discarded."""
+
+    head: Banner
 
     def __init__(self, keys: KeyMap, head: Banner, columns: Mapping[str, str], lists: Sequence[str]) -> None:
         super().__init__()
         self.keys = keys
-        self._head = head
+        self.head = head
         self.panes = Panes(self, columns, lists)
         self._main_list = lists[0]
 
@@ -429,40 +371,34 @@ class KeyScreen(SteadyScreen[None]):
         freeze_objects(after_others=not self._is_lowest)
 
     def on_unmount(self) -> None:
-        unfreeze_objects()
+        gc.unfreeze()
 
     def on_resize(self) -> None:
         self.panes.forget_widths()
 
-    @property
-    def head(self) -> Banner:
-        """The first line."""
-        return self._head
-
-    # What a screen says
-
     def tell_error(self, error: Exception) -> None:
-        """Say that something has failed."""
+        """Show an error in the first line."""
         self.head.tell(said_by(error), "$error")
 
+    # For subclasses
+
     def begin(self) -> None:
-        """Show where the work begins."""
+        """Fill the panes."""
         raise NotImplementedError
 
     def begun(self) -> None:
-        """Do what comes after the beginning, once it is shown."""
+        """Start background work, once the panes are filled."""
 
     def actions(self) -> Mapping[str, Callable[[], object]]:
-        """What can be done, by its name, besides what is in `_common`."""
+        """Return the functions of the actions by name, except for those in `_common`."""
         raise NotImplementedError
 
     def help(self) -> Help:
-        """What the help says."""
         return Help(self.keys, about=self.about_focused)
 
     @property
     def about_focused(self) -> PaneHelp | None:
-        """The pane with the focus, or else the main one; None if nothing is said of it."""
+        """The help about the pane with the focus, or else the main one, if there is any."""
         focused = self.focused
         name = None if focused is None else focused.id
         return self.ABOUT.get(name or self._main_list)
@@ -471,70 +407,64 @@ class KeyScreen(SteadyScreen[None]):
         """Go back, after a question if something would be lost."""
         self.go_back()
 
+    def last_words(self) -> str | None:
+        """Save unsaved work without a question, because the program ends; return a sentence about it, if needed."""
+        return None
+
+    def leave_line(self, line: Line) -> None:
+        """Act on Escape in a line of text."""
+        raise NotImplementedError
+
+    def offers(self) -> Iterable[Offer]:
+        """Return the palette's offers besides the actions."""
+        return ()
+
+    def offers_everywhere(self) -> Iterable[Offer]:
+        """Return further offers that the screens on top of this one have too."""
+        return ()
+
+    def further_offers(self) -> Iterable[Offer]:
+        """Return offers that take longer to find; called in another thread."""
+        return ()
+
     def go_back(self, message: str | None = None) -> None:
-        """Back to the screen below, or out of the program if there is none; the message is said there."""
+        """Return to the screen below and show the message there, or end the program."""
         if self._is_lowest:
             self.app.exit(message=message)
             return
         self.dismiss(None)
         below = front(self.app)
         if below is not None:
-            below.await_paint()  # keys typed after the one that leaves are not for it
-        if message and below is not None:
-            below.head.tell(message, "$warning")
+            below.await_paint()  # keys after the one that leaves are not meant for it
+            if message:
+                below.head.tell(message, "$warning")
 
     @property
     def _is_lowest(self) -> bool:
         return self.app.screen_stack[0] is self
 
-    def last_words(self) -> str | None:
-        """Save what can be saved when nobody can be asked; a sentence that says where, if there is something to say."""
-        return None
-
-    def leave_line(self, line: Line) -> None:
-        """A line for words was left with Escape."""
-        raise NotImplementedError
-
-    def offers(self) -> Iterable[Offer]:
-        """What the palette has besides the actions."""
-        return ()
-
-    def offers_everywhere(self) -> Iterable[Offer]:
-        """What it has on every screen that stands on this one, too."""
-        return ()
-
-    def further_offers(self) -> Iterable[Offer]:
-        """What it has besides that takes longer to find; called in another thread."""
-        return ()
-
     # Keys
 
     def take(self, event: events.Key) -> bool:
         line = self.focused
+        name = self.keys.action(event.key)
         if isinstance(line, Line):
             if event.key == "escape":
                 self.leave_line(line)
-                return True
-            return line.take(event) or self._take_beside_line(event)
-        if self.SAVES_GRADES and not self.is_painted_before(event):
-            return True
-        name = self.keys.action(event.key)
-        if name is None:
+            elif not line.take(event):
+                if name not in BESIDE_LINE or not types_nothing(event.key):
+                    return False
+                self.do(name)
+        elif self.SAVES_GRADES and not self.is_painted_before(event):
+            pass  # the user has not seen the document that the key would grade
+        elif name is None:
             self.refuse(event)
         else:
             self.do(name)
         return True
 
-    def _take_beside_line(self, event: events.Key) -> bool:
-        """Do what a key stands for that types nothing, while somebody types."""
-        name = self.keys.action(event.key)
-        if name in BESIDE_LINE and types_nothing(event.key):
-            self.do(name)
-            return True
-        return False
-
     def refuse(self, event: events.Key) -> None:
-        """Say that a key does nothing."""
+        """ReportDialog that a key has no effect."""
         typed = (event.character or "").strip() if event.is_printable else ""
         key = typed or shown_key(event.key)
         self.head.tell(f"{key} does nothing here: {self.keys.shown('help')} lists the keys", "$warning")
@@ -545,34 +475,38 @@ class KeyScreen(SteadyScreen[None]):
             self.do(event.name)
 
     def do(self, name: str) -> None:
-        """Do what a key stands for."""
+        """Run an action, draw all changes once, and show an error in the first line."""
+        self._attempt(partial(self.act, name))
+
+    def _attempt(self, action: Callable[[], object]) -> None:
         try:
-            with self.app.batch_update():  # so that all that changes is drawn once
-                self.act(name)
+            with self.app.batch_update():
+                action()
         except SearchappError as error:
             self.head.tell(str(error), "$error")
 
     def act(self, name: str) -> None:
-        """Do what a name stands for."""
+        """Run an action."""
         (self._common() | dict(self.actions()))[name]()
 
     def _common(self) -> dict[str, Callable[[], object]]:
         scrolled = self.query_one(self.SCROLLED)
+        half = scrolled.size.height // 2
         return {
             "down": lambda: self._move(1),
             "up": lambda: self._move(-1),
             "page_down": lambda: self._move(1, by_page=True),
             "page_up": lambda: self._move(-1, by_page=True),
-            "first": lambda: self._end(first=True),
-            "last": lambda: self._end(first=False),
+            "first": lambda: self._move_to_end(first=True),
+            "last": lambda: self._move_to_end(first=False),
             "next_pane": lambda: self.panes.next(1),
             "previous_pane": lambda: self.panes.next(-1),
             "zoom": self.panes.toggle_zoom,
             "reading": self.panes.toggle_reading,
             "wider": lambda: self.panes.widen(1),
             "narrower": lambda: self.panes.widen(-1),
-            "scroll_down": lambda: scrolled.scroll_relative(y=scrolled.size.height // 2, animate=False),
-            "scroll_up": lambda: scrolled.scroll_relative(y=-(scrolled.size.height // 2), animate=False),
+            "scroll_down": lambda: scrolled.scroll_relative(y=half, animate=False),
+            "scroll_up": lambda: scrolled.scroll_relative(y=-half, animate=False),
             "jump": lambda: self.app.push_screen(Jumping(self, targets(self, self.panes.focus))),
             "theme": self._change_theme,
             "copy": self._copy,
@@ -582,26 +516,24 @@ class KeyScreen(SteadyScreen[None]):
         }
 
     def _entries(self, *names: str) -> list[Entry]:
-        words = {one.name: one.word for one in self.keys.actions}
-        return [Entry(name, self.keys.shown(name), words[name]) for name in names]
+        return [Entry(name, self.keys.shown(name), self.keys[name].word) for name in names]
 
     def _grade_entries(self, labels: Sequence[str], *others: str) -> list[Entry]:
-        """The grades for a line of keys, by their names, and what else is said of a document."""
-        grades = [
-            Entry(f"grade_{grade}", self.keys.shown(f"grade_{grade}"), label if label != str(grade) else "")
-            for grade, label in enumerate(labels)
-        ]
+        """Return the entries of the grades and of other actions for a line of keys."""
+        names = [f"grade_{grade}" for grade in range(len(labels))]
+        words = ["" if label == str(grade) else label for grade, label in enumerate(labels)]
+        grades = [Entry(name, self.keys.shown(name), word) for name, word in zip(names, words, strict=True)]
         return [*grades, *self._entries(*others)]
 
     def _open_palette(self) -> None:
-        actions = [
-            Offer(one.about, partial(self.do, one.name), key=self.keys.shown(one.name))
-            for one in self.keys.actions
-            if one.name != "palette"
+        offers = [
+            Offer(action.about, partial(self.do, action.name), key=self.keys.shown(action.name))
+            for action in self.keys.actions
+            if action.name != "palette"
         ]
-        screens = [one for one in reversed(self.app.screen_stack) if isinstance(one, KeyScreen)]
-        everywhere = [offer for one in screens for offer in one.offers_everywhere()]
-        offers = [*actions, *everywhere, *self.offers()]
+        for screen in key_screens(self.app):
+            offers += screen.offers_everywhere()
+        offers += self.offers()
         self.app.push_screen(Palette(offers, lambda: list(self.further_offers())))
 
     def _change_theme(self) -> None:
@@ -618,36 +550,32 @@ class KeyScreen(SteadyScreen[None]):
                 f"{self.keys.shown('quit')} leaves"
             )
 
-    # Moving within a pane
-
     def _move(self, lines: int, by_page: bool = False) -> None:
-        focused = self._moved_in
-        if isinstance(focused, Rows):
-            focused.move(focused.cursor + lines * (focused.page if by_page else 1))
+        pane = self._moved_pane
+        if isinstance(pane, Rows):
+            pane.move(pane.cursor + lines * (pane.page if by_page else 1))
         else:
-            focused.scroll_relative(y=lines * (focused.size.height - 1 if by_page else 1), animate=False)
+            pane.scroll_relative(y=lines * (pane.size.height - 1 if by_page else 1), animate=False)
 
-    def _end(self, first: bool) -> None:
-        focused = self._moved_in
-        if isinstance(focused, Rows):
-            focused.move(0 if first else focused.count - 1)
+    def _move_to_end(self, first: bool) -> None:
+        pane = self._moved_pane
+        if isinstance(pane, Rows):
+            pane.move(0 if first else pane.count - 1)
         else:
-            (focused.scroll_home if first else focused.scroll_end)(animate=False)
+            (pane.scroll_home if first else pane.scroll_end)(animate=False)
 
     @property
-    def _moved_in(self) -> Widget:
-        """The pane that keys move in: that with the focus, or else the main list."""
+    def _moved_pane(self) -> Widget:
+        """The pane with the focus, or else the main list."""
         focused = self.focused
         if focused is None or isinstance(focused, Line):
             return self.query_one(f"#{self._main_list}")
         return focused
 
-    # Questions
-
     def ask(
         self, question: str, yes: Callable[[], object], *, others: Mapping[str, str] | None = None
     ) -> None:
-        """Ask whether to do something; `others` are names of actions that can be had instead, and what they mean."""
+        """Ask whether to do something; `others` are actions that can be chosen instead, and their meanings."""
         options = [("y", "Yes"), ("n", "No")]
         elsewhere: dict[str, str] = {}
         for name, about in (others or {}).items():
@@ -657,78 +585,105 @@ class KeyScreen(SteadyScreen[None]):
                 options.append((key, about))
 
         def answer(key: str | None) -> None:
-            with self.app.batch_update():
-                try:
-                    if key == "y":
-                        yes()
-                except SearchappError as error:
-                    self.head.tell(str(error), "$error")
+            if key == "y":
+                self._attempt(yes)
             if key in elsewhere:
                 self.do(elsewhere[key])
 
         self.app.push_screen(Choose(question, options), answer)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Say so when something in the background has failed."""
+        """Show the failure of a worker in the first line."""
         if event.state is WorkerState.ERROR:
             self.head.tell(f"{event.worker.name} failed: {said_by(event.worker.error)}", "$error")
 
 
+def key_screens(app: App[None]) -> list[KeyScreen]:
+    """Return the screens without dialogs, the one in front first."""
+    return [screen for screen in reversed(app.screen_stack) if isinstance(screen, KeyScreen)]
+
+
 def front(app: App[None]) -> KeyScreen | None:
-    """The screen in front, whatever questions stand on it; None if there is none."""
-    return next((one for one in reversed(app.screen_stack) if isinstance(one, KeyScreen)), None)
+    """Return the screen in front, below its dialogs, if there is one."""
+    return next(iter(key_screens(app)), None)
 
 
-class KeyApp(OrderedApp):
-    """Shows a screen, and others that are opened from it, until whoever works there leaves it."""
+COPY_KEYS = ("ctrl+c", "super+c")
+"""The keys that copy the selected text of a dialog."""
+
+
+class KeyApp(App[None]):
+    """Shows a screen, and others on top of it, until the user leaves it; keys act in the order they were pressed in.
+
+    Textual hands a key to the focused widget over several queues: the first letters of a note, typed before its dialog
+    opens or sent by a script, would be taken for grades. So the app hands each key to the front screen, which acts on
+    it at once, and keys wait until that screen is mounted.
+    """
 
     ENABLE_COMMAND_PALETTE = False
-    HORIZONTAL_BREAKPOINTS = WIDTHS
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE_FROM, "-wide")]  # noqa: RUF012  # Textual's type
     ESCAPE_TO_MINIMIZE = False
 
     def __init__(self, main: KeyScreen, theme: str, spacing: str = SPACINGS[0]) -> None:
-        # Textual reads the looks of a screen when it is put on another one, not those of the first.
-        super().__init__(css_path=[LOOKS, *main.css_path])
+        # Textual reads the style sheet of a screen that is pushed, but not of the first one.
+        super().__init__(css_path=[Path(__file__).with_name("screen.tcss"), *main.css_path])
         self.animation_level = "none"
-        # Prints last words, and errors with the texts around them.
+        # It prints last words, and errors with texts around them.
         self.error_console = HarmlessConsole(stderr=True)
         dress(self, theme, spacing)
         self.main = main
-        self._garbage = Garbage()
+        self._keys: deque[events.Key] = deque()
 
     def get_default_screen(self) -> Screen[None]:
         return self.main
 
     def on_mount(self) -> None:
         for name in ("SIGTERM", "SIGHUP"):
-            # Not every system has both, or lets them be waited for.
+            # Some systems lack one of them, or handlers for it.
             with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
                 number = getattr(signal, name)
                 asyncio.get_running_loop().add_signal_handler(number, self._leave, number)
-        self._garbage.begin()
-        self.set_interval(GARBAGE_LOOK_SECONDS, self._garbage.look)
-
-    def on_unmount(self) -> None:
-        self._garbage.end()
 
     async def on_event(self, event: events.Event) -> None:
-        """Note when somebody is at the keys."""
-        if isinstance(event, events.InputEvent):
-            self._garbage.input_came()
-        await super().on_event(event)
+        if isinstance(event, events.AppBlur) and self.is_web:
+            return  # Textual begins with it in a browser, and no widget would have the focus
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            self._keys.append(event)
+            await self.take_keys()
+        elif isinstance(event, events.Paste) and not event.is_forwarded and isinstance(self.focused, Line):
+            self.focused.paste(event.text)
+        else:
+            await super().on_event(event)
+
+    async def take_keys(self) -> None:
+        """Act on the waiting keys, up to one that opens a screen which is not mounted yet."""
+        while self._keys:
+            if self._exit:
+                self._keys.clear()
+                return
+            screen = self.screen
+            if not screen.is_mounted:
+                screen.call_later(self.call_later, self.take_keys)  # the first call after it is mounted
+                return
+            event = self._keys.popleft()
+            copies = isinstance(screen, ModalScreen) and event.key in COPY_KEYS
+            if copies and (text := screen.get_selected_text()):
+                self.copy_to_clipboard(text)
+            elif not (isinstance(screen, OrderedScreen | Palette) and screen.take(event)):
+                await super().on_event(event)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a text with the system's program for that, or else through the terminal, and say which."""
-        if self.is_web:  # the program's system may be another one than the browser's
-            self._copied(text, None)
+        """Copy a text with a program of the system, or else through the terminal, and report which."""
+        if self.is_web:  # the browser may run on another system than the program
+            self._report_copy(text, None)
             return
 
         def copy() -> None:
-            self.call_from_thread(self._copied, text, copy_with_program(text))
+            self.call_from_thread(self._report_copy, text, copy_with_program(text))
 
         self.run_worker(copy, "to copy", thread=True, exit_on_error=False, group="copy")
 
-    def _copied(self, text: str, program: str | None) -> None:
+    def _report_copy(self, text: str, program: str | None) -> None:
         size = counted(len(text), "character")
         head = (front(self) or self.main).head
         if program is not None:
@@ -743,7 +698,6 @@ class KeyApp(OrderedApp):
             head.tell(f"sent {size} to the {where}")
 
     def _leave(self, number: int) -> None:
-        """The system, or a terminal that was closed, ends the program: leave in order, and with all judgments."""
-        screens = [one for one in reversed(self.screen_stack) if isinstance(one, KeyScreen)]
-        words = [said for said in (one.last_words() for one in screens) if said is not None]
+        """Leave in order, with all judgments, when the system or a closed terminal ends the program."""
+        words = [said for screen in key_screens(self) if (said := screen.last_words()) is not None]
         self.exit(return_code=128 + number, message="\n".join(words) or None)

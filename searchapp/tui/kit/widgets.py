@@ -1,46 +1,49 @@
-"""The widgets of the panes: a list of any length, a text of any length, a line of keys.
+"""Screens that take keys in their order, and the widgets of their panes: lists, texts and lines.
 
-`Rows` and `TextPane` are drawn line by line, so that another text does not lay out the screen again. Widths are in
-cells. Imports no `textual.app`: prompts use the functions that cut texts to cells.
+`Rows` and `TextPane` draw line by line, so that another text does not lay out the screen again. Widths are in cells.
+Imports no `textual.app`: prompts use the functions that cut texts to cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
+from textual import events, on
+from textual._time import get_time
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
+from textual.screen import Screen, ScreenResultType
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.visual import Visual
 from textual.widget import Widget
+from textual.widgets import Input
 
 from searchapp.text import visible_line
 from searchapp.tui.kit.content import Content, Notation
 
 READ, SHOWN = 1_500, 600
-"""Characters at the beginning of a text: what is looked at for a line, and what is shown at most of that."""
+"""The most characters of a text that are read for a line, and the most that it shows."""
 
 Part = tuple[str, str]
-"""Text, and the component class that says what it looks like."""
+"""Text, and the component class of its style."""
 
 
 def one_line(text: str, notation: Notation) -> str:
-    """The beginning of a text on one line."""
+    """Return the beginning of a text on one line."""
     begin = notation.rewritten(text[:READ]).text
     return visible_line(" ".join(begin[:SHOWN].split()))
 
 
 def fitted(text: str, cells: int) -> str:
-    """A text in exactly this many cells, cut with an ellipsis or filled up with blanks.
+    """Return a text in exactly this many cells, cut with an ellipsis or filled up with blanks.
 
     >>> fitted("topology", 5), fitted("top", 5)
     ('topo…', 'top  ')
@@ -54,7 +57,7 @@ def fitted(text: str, cells: int) -> str:
 
 
 def shortened(text: str, cells: int) -> str:
-    """A text on one line in at most this many cells, cut with an ellipsis.
+    """Return a text on one line in at most this many cells, cut with an ellipsis.
 
     >>> shortened("topology", 5), shortened("top", 5)
     ('topo…', 'top')
@@ -63,19 +66,178 @@ def shortened(text: str, cells: int) -> str:
     return text if cell_len(text) <= cells else fitted(text, cells)
 
 
-@runtime_checkable
-class FollowsCursors(Protocol):
-    """A screen that shows what the cursor of a list is on."""
+WIDE_FROM = 110
+"""The columns from which on a screen is wide, otherwise narrow."""
+
+
+class OrderedScreen(Screen[ScreenResultType]):
+    """A screen that acts on keys in their order, and that only its timer draws, once per turn.
+
+    Textual draws a screen whenever it has laid it out, three times before the first key, and each time sends all of it
+    to the terminal.
+    """
+
+    _is_put_off = False
+    _painted: float | None = None
+    _held_back: Sequence[Callable[[], object]] = ()
+
+    def take(self, event: events.Key) -> bool:  # noqa: ARG002  # for subclasses
+        """Act on a key; return whether it has an effect."""
+        return False
 
     def cursor_moved(self, rows: Rows) -> None:
-        """The cursor is on another line; called at once, so that both are drawn together and once."""
+        """Show what belongs to the line under the cursor, at once, so that both are drawn together."""
+
+    def when_in_front(self, do: Callable[[], object]) -> None:
+        """Call a function as soon as no other screen covers this one.
+
+        A late answer must not open a dialog while the user is typing on another screen.
+        """
+        if self.is_active:
+            do()
+        else:
+            self._held_back = [*self._held_back, do]
+
+    @on(events.ScreenResume)
+    def _came_to_front(self) -> None:
+        while self._held_back and self.is_active:
+            do, *self._held_back = self._held_back
+            do()
+
+    def await_paint(self) -> None:
+        """Count the screen as unpainted until it is drawn the next time."""
+        self._painted = None
+        self.refresh()
+
+    def is_painted_before(self, event: events.Event) -> bool:
+        """Return whether the screen was painted before an event happened, so that the user saw it."""
+        return self._painted is not None and self._painted <= event.time
+
+    @property
+    def is_painted(self) -> bool:
+        return self._painted is not None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether no drawing is put off."""
+        return not self._is_put_off
+
+    def on_compose(self) -> None:
+        """Choose the narrow or wide style before the panes exist: later Textual would restyle all of them."""
+        is_wide = self.app.size.width >= WIDE_FROM
+        self.update_classes({"-wide": is_wide, "-narrow": not is_wide})
+
+    @on(events.ScreenResume)
+    def _resumed(self, event: events.ScreenResume) -> None:
+        if self.app.screen_stack[0] is self and not self.stack_updates:
+            event.refresh_styles = False  # the panes have just been styled
+
+    def _compositor_refresh(self) -> None:
+        if self is self.app.screen:
+            self._is_put_off = True  # the compositor keeps the changes
+            self._update_timer.resume()
+        else:
+            super()._compositor_refresh()
+
+    def _on_timer_update(self) -> None:
+        super()._on_timer_update()
+        if self.app._batch_count:
+            self._update_timer.resume()  # Textual does not report the end of the batch
+        elif self._is_put_off:
+            self._is_put_off = False
+            self._update_timer.pause()
+            super()._compositor_refresh()
+            if self._painted is None:
+                self._painted = get_time()
+
+    async def _invoke_and_clear_callbacks(self) -> None:
+        if self._is_put_off:
+            self._update_timer.resume()  # callbacks for after drawing wait for the turn that draws
+        else:
+            await super()._invoke_and_clear_callbacks()
 
 
-class Rows(ScrollView, can_focus=True, inherit_bindings=False):
-    """A list with a cursor; a subclass says what each line shows.
+class Line(Input):
+    """A line of text.
 
-    The keys are the screen's: it calls `move`.
+    Args:
+        submitted: is called with the text when Enter is pressed
+        changed: is called with the text after each change
     """
+
+    # Without Textual's layout of the whole screen after each letter: the screen decides the width of the line.
+    virtual_size = Reactive(Size(0, 0))
+
+    def __init__(
+        self,
+        submitted: Callable[[str], object],
+        changed: Callable[[str], object] = lambda _text: None,
+        *,
+        text: str = "",
+        hint: str = "",
+        id: str | None = None,  # noqa: A002  # Textual's name
+    ) -> None:
+        super().__init__(visible_line(text), placeholder=visible_line(hint), select_on_focus=False, id=id)
+        self.cursor_blink = False
+        self._submitted = submitted
+        self._changed = changed
+
+    def take(self, event: events.Key) -> bool:
+        """Act on a key at once; return whether it has an effect in a line."""
+        edits: dict[str, Callable[[], None]] = {
+            "backspace": self.action_delete_left,
+            "delete": self.action_delete_right,
+            "left": self.action_cursor_left,
+            "right": self.action_cursor_right,
+            "home": self.action_home,
+            "end": self.action_end,
+            "ctrl+a": self.action_home,
+            "ctrl+e": self.action_end,
+            "ctrl+w": self.action_delete_left_word,
+            "ctrl+u": self.action_delete_left_all,
+            "ctrl+k": self.action_delete_right_all,
+        }
+        if event.key == "enter":
+            self._submitted(self.value)
+            return True
+        if event.key in edits:
+            edits[event.key]()
+        elif event.is_printable and event.character:
+            self.replace(event.character, *self.selection)
+        else:
+            return False
+        self._changed(self.value)
+        return True
+
+    # All ways into the line: no text in it acts on the terminal.
+
+    def validate_value(self, value: str) -> str:
+        return visible_line(value)
+
+    def insert(self, text: str, position: int) -> None:
+        super().insert(visible_line(text), position)
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        super().replace(visible_line(text), start, end)
+
+    def paste(self, text: str) -> None:
+        """Insert the first line of a pasted text at once, before the next key."""
+        self.replace(next(iter(text.splitlines()), ""), *self.selection)
+        self._changed(self.value)
+
+
+class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
+    """A focusable pane of lines that scroll; the screen acts on its keys."""
+
+    # Without Textual's layout of the whole screen when the length changes: only the scroll bar depends on it.
+    virtual_size = Reactive(Size(0, 0))
+
+    def watch_virtual_size(self, size: Size) -> None:
+        self._scroll_update(size)
+
+
+class Rows(LinePane):
+    """A list with a cursor; a subclass supplies the text of each line."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "rows--text",
@@ -86,7 +248,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     }
 
     class Picked(Message):
-        """A line was clicked."""
+        """The user clicked a line."""
 
         def __init__(self, rows: Rows, place: int) -> None:
             self.rows = rows
@@ -97,30 +259,23 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         def control(self) -> Rows:
             return self.rows
 
-    # Not laid out again with the whole screen when its length changes: only its scroll bar depends on that.
-    virtual_size = Reactive(Size(0, 0))
-
-    ALLOW_SELECT = False  # a line is clicked to go to it; what it is the beginning of can be selected
+    ALLOW_SELECT = False  # a click goes to the line; the text can be selected in its pane
 
     def __init__(self, *, id: str) -> None:  # noqa: A002  # Textual's name
         super().__init__(id=id)
         self.count = 0
         self.cursor = 0
         self.moves = 0
-        """How often the cursor has gone elsewhere."""
+        """How often the cursor or the list has changed."""
         self._looks: dict[str, Style] = {}
 
-    # For subclasses
-
     def parts(self, place: int, width: int) -> Sequence[Part]:
-        """What a line shows, from the left; it is cut at the width."""
+        """Return the text of a line, from the left; it is cut at the width."""
         raise NotImplementedError
 
     def row_class(self, place: int) -> str:  # noqa: ARG002  # for subclasses
-        """The component class of a whole line, or nothing."""
+        """Return the component class of a whole line, or nothing."""
         return ""
-
-    # For the screen
 
     def show(self, count: int, cursor: int) -> None:
         """Show another list."""
@@ -133,11 +288,11 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
 
     def move(self, place: int) -> None:
         """Put the cursor on a line, and have the screen follow."""
-        if self.put(place) and isinstance(self.screen, FollowsCursors):
+        if self.put(place) and isinstance(self.screen, OrderedScreen):
             self.screen.cursor_moved(self)
 
     def put(self, place: int) -> bool:
-        """Put the cursor on a line; whether it was on another one."""
+        """Put the cursor on a line; return whether it was on another one."""
         place = max(0, min(place, self.count - 1))
         if place == self.cursor or not self.count:
             return False
@@ -177,8 +332,6 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         if target != top or force:
             self.scroll_to(y=target, animate=False, force=True, immediate=True)
 
-    # Drawing and the mouse
-
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         place = y + self.scroll_offset.y
@@ -191,7 +344,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         is_chosen = place == self.cursor and self.has_focus
         if place == self.cursor:
             base += self._look("rows--cursor" if is_chosen else "rows--here")
-        # Where text and background of the line are exchanged, all of its text is in one colour.
+        # In the terminal's colours the line is reversed, so that all of its text has one colour.
         look = self._attributes if is_chosen and self.app.native_ansi_color else self._look
         segments = [
             Segment(visible_line(text), base + look(component))
@@ -200,19 +353,16 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         return Strip(segments).adjust_cell_length(width, base)
 
     def _look(self, component: str) -> Style:
-        """The style of a component class, or of the list itself; to ask Textual for it takes long."""
+        """Return the style of a component class, or of the list itself; Textual's own look-up is slow."""
         if component not in self._looks:
             style = self.get_component_rich_style(component, partial=True) if component else self.rich_style
             self._looks[component] = style
         return self._looks[component]
 
     def _attributes(self, component: str) -> Style:
-        """The style of a component class without its colours; what is bold then is underlined, as all is bold."""
+        """Return a component's style without colours, underlined instead of bold, as the line is bold."""
         look = self._look(component)
         return Style(underline=True) if look.bold else Style.null()
-
-    def watch_virtual_size(self, size: Size) -> None:
-        self._scroll_update(size)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -223,7 +373,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         self._keep_in_sight()
 
     def on_show(self) -> None:
-        self.refresh()  # changes while the list was hidden were not drawn
+        self.refresh()  # Textual did not draw changes of the hidden list
 
     def on_click(self, event: events.Click) -> None:
         inside = event.get_content_offset(self)  # None on the border
@@ -235,11 +385,8 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         event.stop()
 
 
-class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
-    """A pane with a text of any length; its keys are the screen's."""
-
-    # Not laid out again with the whole screen when its length changes: only its scroll bar depends on that.
-    virtual_size = Reactive(Size(0, 0))
+class TextPane(LinePane):
+    """A pane with a text of any length."""
 
     def __init__(self, *, id: str) -> None:  # noqa: A002  # Textual's name
         super().__init__(id=id)
@@ -248,12 +395,12 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._look = Style.null()
 
     def show(self, text: Content, *, changed: bool = True) -> None:
-        """Show a text from its beginning; one that is not `changed` but updated stays where it is scrolled to."""
-        if not self.is_attached:  # a dialog that was left before it was drawn
+        """Show a text from its beginning, or without `changed`, as an update, at its scroll position."""
+        if not self.is_attached:  # the user left the dialog before it was drawn
             self.text = text
             return
         if changed and self.text_selection is not None:
-            self.screen.clear_selection()  # it was one of the other text
+            self.screen.clear_selection()  # it belongs to the other text
         self.text = text
         self._lay_out()
         if changed:
@@ -271,12 +418,9 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         line = self._lines[place] if place < len(self._lines) else Strip.blank(width, self._look)
         return line.adjust_cell_length(width, self._look)
 
-    def watch_virtual_size(self, size: Size) -> None:
-        self._scroll_update(size)
-
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._lay_out()  # the colours of the lines are those of the theme
+        self._lay_out()  # the lines have the colours of the theme
 
     def on_resize(self) -> None:
         self._lay_out()
@@ -292,32 +436,34 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 LONGEST_WORD = 40
-"""In cells: a longer one, the name of a grade for instance, is cut so that the keys beside it stay visible."""
+"""The cells after which a word is cut, such as the name of a grade, so that the keys beside it stay visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A key, what it does in a word or two, and the action's name."""
+    """An entry of a line of keys."""
 
     name: str
+    """The name of the action."""
+
     key: str
     word: str
-
-    @property
-    def cells(self) -> int:
-        return cell_len(self.key) + cell_len(self.shown) + 2
+    """The effect in a word or two."""
 
     @property
     def shown(self) -> str:
-        """The word as it is shown."""
         return shortened(self.word, LONGEST_WORD)
+
+    @property
+    def cells(self) -> int:
+        return cell_len(self.key) + cell_len(self.shown) + 3
 
 
 class KeyLine(Widget):
-    """Keys with their meanings, on as many lines as they need but at most `lines`; the last entry is always there."""
+    """Keys with their words, on as many lines as they need but at most `lines`; the last entry is always visible."""
 
     class Pressed(Message):
-        """An entry was clicked."""
+        """The user clicked an entry."""
 
         def __init__(self, name: str) -> None:
             self.name = name
@@ -330,7 +476,7 @@ class KeyLine(Widget):
         self.chosen = ""
 
     def choose(self, name: str) -> None:
-        """Mark the entry that holds for the document that is shown."""
+        """Mark the entry of the opinion on the shown document."""
         if name != self.chosen:
             self.chosen = name
             self.refresh()
@@ -349,39 +495,37 @@ class KeyLine(Widget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         return len(self._laid_out(width)) or 1
 
-    def places(self) -> Iterator[tuple[tuple[int, int], str]]:
-        """The column and the line at which each entry that is in sight has its key, and its name."""
+    def positions(self) -> Iterator[tuple[int, int, Entry]]:
+        """Yield the visible entries with column and line of their beginnings."""
         for y, line in enumerate(self._laid_out(self.size.width)):
             left = 0
             for entry in line:
-                yield (left + 1, y), entry.name
-                left += entry.cells + 1
+                yield left, y, entry
+                left += entry.cells
 
     def on_click(self, event: events.Click) -> None:
-        line = self._laid_out(self.size.width)
-        left = event.x
-        for entry in line[event.y] if 0 <= event.y < len(line) else ():
-            if 0 <= left < entry.cells + 1:
+        for left, y, entry in self.positions():
+            if y == event.y and left <= event.x < left + entry.cells:
                 self.post_message(self.Pressed(entry.name))
-                return
-            left -= entry.cells + 1
 
     def _laid_out(self, width: int) -> list[list[Entry]]:
+        *entries, last = self._entries
         lines: list[list[Entry]] = [[]]
         used = 0
-        for entry in self._entries[:-1]:
-            room = width - (self._entries[-1].cells + 1 if len(lines) == self._lines else 0)
-            if used + entry.cells + 1 > room:
-                if len(lines) == self._lines:
-                    break
+
+        def has_room(entry: Entry) -> bool:
+            reserved = last.cells if len(lines) == self._lines and entry is not last else 0
+            return used + entry.cells <= width - reserved
+
+        for entry in entries:
+            if not has_room(entry) and len(lines) < self._lines:
                 lines.append([])
                 used = 0
-                room = width - (self._entries[-1].cells + 1 if len(lines) == self._lines else 0)
-                if entry.cells + 1 > room:
-                    break
+            if not has_room(entry):
+                break
             lines[-1].append(entry)
-            used += entry.cells + 1
-        if used + self._entries[-1].cells + 1 > width and len(lines) < self._lines:
+            used += entry.cells
+        if not has_room(last) and len(lines) < self._lines:
             lines.append([])
-        lines[-1].append(self._entries[-1])
+        lines[-1].append(last)
         return lines

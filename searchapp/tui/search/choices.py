@@ -12,7 +12,7 @@ from searchapp.app.search import Facet, facets, toggled
 from searchapp.errors import EngineError, SearchappError
 from searchapp.ranking.query_language import FieldFilter
 from searchapp.text import visible_line
-from searchapp.tui.kit.background import Kind
+from searchapp.tui.kit.background import SearchRequestKind
 from searchapp.tui.kit.dialogs import Choice, Choose, Picking, Words
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.widgets import shortened
@@ -107,7 +107,7 @@ class Choosing:
                 self._count(dialog)
 
         self._screen.searching.asker_of(request).ask(
-            Kind.counts, lambda searcher: facets(searcher, request), came, failed
+            SearchRequestKind.counts, lambda searcher: facets(searcher, request), came, failed
         )
 
     def choose_recipe(self) -> None:

@@ -12,7 +12,7 @@ from searchapp.errors import SearchappError
 from searchapp.judging.events import graded
 from searchapp.judging.session import Session
 from searchapp.model import Topic
-from searchapp.tui.kit.background import Kind
+from searchapp.tui.kit.background import SearchRequestKind
 from searchapp.tui.kit.dialogs import Choice, Picking
 from searchapp.tui.kit.judging import TopicJudging
 from searchapp.tui.kit.palette import Offer
@@ -73,7 +73,7 @@ class Judging(TopicJudging):
             return
         self._screen.head.wait("reading the topics …")
         self._search.quick.ask(
-            Kind.topics,
+            SearchRequestKind.topics,
             lambda _searcher: every_topic(self._search.searched, collection),
             self._offer_topics,
             self._screen.tell_error,

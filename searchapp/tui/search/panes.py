@@ -29,13 +29,12 @@ from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Task, TaskInfo
 from searchapp.text import counted, visible_line, visible_spans
 from searchapp.tui.kit import pages
-from searchapp.tui.kit.background import Asker, Background, Kind, Post
+from searchapp.tui.kit.background import BackgroundQueue, Post, SearchQueue, SearchRequestKind
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
-from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.screen import KeyScreen
 from searchapp.tui.kit.status import said_by
-from searchapp.tui.kit.widgets import Part, Rows, TextPane, fitted, one_line, shortened
+from searchapp.tui.kit.widgets import Line, Part, Rows, TextPane, fitted, one_line, shortened
 from searchapp.tui.search.requests import Listing, Searching, Sought
 
 READ, WINDOW = 640, 480
@@ -258,7 +257,7 @@ class Solved:
         self.trouble = ""
         """Why there are none."""
 
-        self._asker = Background("solved topics", lambda: searcher, post)
+        self._asker = BackgroundQueue("solved topics", lambda: searcher, post)
         self._is_wanted = False
         self._waiting: list[Callable[[], object]] = []
         self._once: list[Callable[[], object]] = []
@@ -270,7 +269,7 @@ class Solved:
         self._waiting = [then]
         if not self._is_wanted:
             self._is_wanted = True
-            self._asker.ask(Kind.topics, _read, self._came, self._failed)
+            self._asker.ask(SearchRequestKind.topics, _read, self._came, self._failed)
 
     def once(self, there: Callable[[], object]) -> None:
         """Do something when they come, besides; they were wanted before."""
@@ -431,7 +430,7 @@ class Reading(Vertical):
         entitle(self._pane, "Document")
         self._pane.show(Content.styled(why, look))
 
-    def show(self, result: SearchResult, asker: Asker, said: Said | None = None) -> None:
+    def show(self, result: SearchResult, asker: SearchQueue, said: Said | None = None) -> None:
         """Show a hit from its beginning, unless it is in sight already.
 
         Its neighbours and the topics that cite it come when they are there.
@@ -456,7 +455,7 @@ class Reading(Vertical):
             self._ask_neighbours(page, result, asker, self._info.context)
 
     def _ask_neighbours(
-        self, page: Page, result: SearchResult, asker: Asker, context: tuple[str, str]
+        self, page: Page, result: SearchResult, asker: SearchQueue, context: tuple[str, str]
     ) -> None:
         if page.document_id in self._near:
             return
@@ -468,7 +467,7 @@ class Reading(Vertical):
             self._draw()
 
         asker.ask(
-            Kind.document,
+            SearchRequestKind.document,
             lambda searcher: with_neighbours(page, searcher.index, result.source, context),
             came,
             lambda _error: None,  # the document is there without them
@@ -694,7 +693,7 @@ class SearchView(KeyScreen):
     searcher: Searcher
     searched: Task
     searching: Searching
-    quick: Asker
+    quick: SearchQueue
     hits: HitRows
     reading: Reading
     solved: Solved

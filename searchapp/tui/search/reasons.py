@@ -16,7 +16,7 @@ from searchapp.ranking import search_results
 from searchapp.ranking.search_results import IDF
 from searchapp.ranking.signals.base import Vote
 from searchapp.text import visible_line
-from searchapp.tui.kit.background import Kind
+from searchapp.tui.kit.background import SearchRequestKind
 from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog, Words
 from searchapp.tui.kit.explanation import Explained, bar
@@ -266,7 +266,7 @@ class Reasons:
         request, rank, hit = listing.request, result.rank, result.hit
         self._screen.head.wait()
         self._screen.searching.asker.ask(
-            Kind.why,
+            SearchRequestKind.why,
             lambda searcher: ranked(searcher, request, rank, hit),
             self._show_why,
             self._screen.tell_error,
@@ -281,7 +281,7 @@ class Reasons:
             return
         self._screen.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
         self._screen.searching.asker.ask(
-            Kind.why,
+            SearchRequestKind.why,
             lambda searcher: why(searcher, listing.request, document),
             self._went,
             self._screen.tell_error,
@@ -322,7 +322,7 @@ class Reasons:
         other = marked.place
         self._screen.head.wait()
         self._screen.searching.asker.ask(
-            Kind.why,
+            SearchRequestKind.why,
             lambda searcher: compare(searcher, listing.request, one, other),
             self._show_comparison,
             self._screen.tell_error,
@@ -415,7 +415,7 @@ class Reasons:
             found = search_results.sources(searcher.index, answers) if answers else {}
             return {name: str(source.get("text", "")) for name, source in found.items()}
 
-        self._screen.quick.ask(Kind.why, texts, page.show_texts, self._screen.tell_error)
+        self._screen.quick.ask(SearchRequestKind.why, texts, page.show_texts, self._screen.tell_error)
 
     # Analysis
 
@@ -431,7 +431,7 @@ class Reasons:
             field: str, came: Callable[[SideBySide], object], failed: Callable[[Exception], object]
         ) -> None:
             quick.ask(
-                Kind.why,
+                SearchRequestKind.why,
                 lambda searcher: analyze.side_by_side(task, searcher.index, field, text, query),
                 came,
                 failed,

@@ -13,7 +13,7 @@ from searchapp.app.search import Searcher, SearchRequest
 from searchapp.errors import EngineError
 from searchapp.ranking.query_language import FieldFilter
 from searchapp.ranking.search_results import SearchResult
-from searchapp.tui.kit.background import Asker, Kind
+from searchapp.tui.kit.background import SearchQueue, SearchRequestKind
 
 PAGE = 20
 """How many hits are asked for at a time: what it takes to mark them is most of what a search takes."""
@@ -119,7 +119,7 @@ class Searching:
     """
 
     def __init__(
-        self, shows: Shows, quick: Asker, slow: Asker, is_quick: Callable[[str | None], bool]
+        self, shows: Shows, quick: SearchQueue, slow: SearchQueue, is_quick: Callable[[str | None], bool]
     ) -> None:
         self.sought = Sought()
         self.listing: Listing | None = None
@@ -157,12 +157,12 @@ class Searching:
         return self.listing is not None and self.listing.request == self.sought.request
 
     @property
-    def asker(self) -> Asker:
+    def asker(self) -> SearchQueue:
         """Who answers for the ranking in sight."""
         request = self.sought.request if self.listing is None else self.listing.request
         return self.asker_of(request)
 
-    def asker_of(self, request: SearchRequest) -> Asker:
+    def asker_of(self, request: SearchRequest) -> SearchQueue:
         """Who answers a request."""
         return self._quick if self._is_quick(request.recipe) else self._slow
 
@@ -213,9 +213,9 @@ class Searching:
         asker = self.asker_of(request)
         for other in (self._quick, self._slow):
             if other is not asker:
-                other.forget(Kind.search)
+                other.forget(SearchRequestKind.search)
         asker.ask(
-            Kind.search,
+            SearchRequestKind.search,
             work,
             lambda listing: self._came(number, listing, cursor),
             lambda error: self._failed(number, error),
@@ -253,7 +253,7 @@ class Searching:
             self._shows.prepare(results)
             return results
 
-        self.asker_of(request).ask(Kind.page, work, came, failed)
+        self.asker_of(request).ask(SearchRequestKind.page, work, came, failed)
 
     def _wait(self) -> None:
         if not self.is_waiting:
@@ -270,7 +270,7 @@ class Searching:
         if cursor == 0 and now - self._last_key < TYPING_SECONDS:
             self._rest_until = now + REST_SECONDS
         for asker in (self._quick, self._slow):
-            asker.forget(Kind.page)
+            asker.forget(SearchRequestKind.page)
         self._shows.found(listing, cursor)
 
     def _failed(self, number: int, error: Exception) -> None:

@@ -28,15 +28,14 @@ from searchapp.ranking.query_language import BrokenQuery
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Task
 from searchapp.text import counted, visible
-from searchapp.tui.kit.background import LANES, Asker, Kind, Post
+from searchapp.tui.kit.background import LANES, Post, SearchQueue, SearchRequestKind
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.dialogs import Help
 from searchapp.tui.kit.keys import KeyMap, ScreenSettings
-from searchapp.tui.kit.line import Line
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, saves, show_in_pager
 from searchapp.tui.kit.status import said_by
-from searchapp.tui.kit.widgets import Entry, KeyLine, Rows
+from searchapp.tui.kit.widgets import Entry, KeyLine, Line, Rows
 from searchapp.tui.search import actions as about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
 from searchapp.tui.search.choices import Choosing, Keeping
@@ -93,9 +92,9 @@ class Freshness:
         self._was_old = False
 
     def asker(self, name: str, searcher: Callable[[], Searcher], post: Post, later: Callable[..., object],
-              other: Callable[[], Asker], lanes: int) -> Asker:  # fmt: skip
+              other: Callable[[], SearchQueue], lanes: int) -> SearchQueue:  # fmt: skip
         """An asker that notices when the index is built again; the `other` one is told."""
-        return Asker(
+        return SearchQueue(
             name,
             searcher,
             post,
@@ -163,13 +162,13 @@ class Freshness:
         is_resting = not searching.is_waiting and self._screen.error is None and self._screen.quick.is_idle
         if is_resting and self._looks % LOOKS == 0:
             self._screen.quick.ask(
-                Kind.version,
+                SearchRequestKind.version,
                 lambda searcher: searcher.require_serving(),
                 lambda _nothing: None,
                 lambda _error: None,  # what is searched for next says it
             )
 
-    def _replaced(self, other: Asker) -> None:
+    def _replaced(self, other: SearchQueue) -> None:
         """The version that was asked is gone: search in the one that serves."""
         other.renew()
         self._screen.searching.ask_again()
@@ -348,9 +347,9 @@ class SearchScreen(SearchView):
         self._opened = opened
         self.learning = Learning(self._later, self.head)
         self._freshness = Freshness(self, info)
-        self.quick: Asker = self._asker("search", self._first_searcher(), lambda: self.slow, LANES)
+        self.quick: SearchQueue = self._asker("search", self._first_searcher(), lambda: self.slow, LANES)
         # What a recipe has learned is in one searcher, so that nothing overtakes there.
-        self.slow: Asker = self._asker("search aside", self._another, lambda: self.quick, 1)
+        self.slow: SearchQueue = self._asker("search aside", self._another, lambda: self.quick, 1)
         self.searching = Searching(self, self.quick, self.slow, self._is_quick)
         self.searching.sought = opened.sought
         self.words = Words(self._submitted, self.typed, self.point)
@@ -427,8 +426,8 @@ class SearchScreen(SearchView):
         yield from self._opened.elsewhere(self)
 
     def _asker(
-        self, name: str, searcher: Callable[[], Searcher], other: Callable[[], Asker], lanes: int
-    ) -> Asker:
+        self, name: str, searcher: Callable[[], Searcher], other: Callable[[], SearchQueue], lanes: int
+    ) -> SearchQueue:
         return self._freshness.asker(name, searcher, self._later, self.set_timer, other, lanes)
 
     def _first_searcher(self) -> Callable[[], Searcher]:

@@ -18,7 +18,7 @@ from searchapp.tasks.base import Task
 from searchapp.tui.gold.actions import GRADING, IN_LAST_LINE, KEY_ACTIONS, SECTION
 from searchapp.tui.gold.lists import FigureRows, MissedRows, RankingRows, shown_figure
 from searchapp.tui.gold.screen import GoldScreen, Side
-from searchapp.tui.kit.background import Background, Post
+from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.keys import DOCUMENT_PANE, TOPIC_PANE, TOPICS_FILTER, KeyMap, PaneHelp, load
 from searchapp.tui.kit.screen import KeyApp
@@ -73,7 +73,7 @@ class Figuring:
         came: Callable[[Figures], object],
         failed: Callable[[Exception], object],
     ) -> None:
-        self._background = Background("figures", lambda: topics, post)
+        self._background = BackgroundQueue("figures", lambda: topics, post)
         self._post = post
         self._so_far = so_far
         self._came = came

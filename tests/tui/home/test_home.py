@@ -28,7 +28,7 @@ from searchapp.tui.home import overview as watching
 from searchapp.tui.home.indexing import Indexing
 from searchapp.tui.home.screen import KEY_ACTIONS, HomeApp, HomeScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.kit.dialogs import Choose, Help, Picking, Report
+from searchapp.tui.kit.dialogs import Choose, Help, Picking, ReportDialog
 from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.topics.screen import TopicsScreen
 from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, question
@@ -63,7 +63,7 @@ def test_keys_that_come_before_anything_is_drawn_mean_the_same(at_home: AtHome) 
         await comes(pilot, lambda: screen.runs.runs)
         for key in ("tab", "z", "tab", "z", "tab", "tab", "e"):
             pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
-        await comes(pilot, lambda: isinstance(pilot.app.screen, Report))
+        await comes(pilot, lambda: isinstance(pilot.app.screen, ReportDialog))
 
     at_home.drive(steps)
 
@@ -362,7 +362,7 @@ def test_a_run_is_evaluated_with_all_its_figures(at_home: AtHome) -> None:
 
     async def steps(pilot: P, screen: HomeScreen) -> None:
         await pilot.press("tab", "e")
-        await comes(pilot, lambda: isinstance(pilot.app.screen, Report))
+        await comes(pilot, lambda: isinstance(pilot.app.screen, ReportDialog))
         text = seen(pilot)
         assert f"{expected.official.value:.6f}  (official)" in text
         assert all(
@@ -426,7 +426,7 @@ def test_an_engine_that_does_not_answer_is_told_and_keeps_no_key_waiting(at_home
 def test_the_doctors_checks_come_one_by_one(at_home: AtHome) -> None:
     async def steps(pilot: P, screen: HomeScreen) -> None:
         await pilot.press("c")
-        await comes(pilot, lambda: isinstance(pilot.app.screen, Report))
+        await comes(pilot, lambda: isinstance(pilot.app.screen, ReportDialog))
         await shows(pilot, "These were all checks.")
         assert "engine answers" in seen(pilot)
         await pilot.press("down", "end", "home", "escape")

@@ -23,8 +23,8 @@ from searchapp.tui.home import screen as actions
 from searchapp.tui.home.opener import Elsewhere, prepare_search
 from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.kit.dialogs import Report
-from searchapp.tui.kit.palette import LONGEST_CELLS, Offer, Palette, Ranking
+from searchapp.tui.kit.dialogs import ReportDialog
+from searchapp.tui.kit.palette import LONGEST_CELLS, Offer, OfferMatcher, Palette
 from searchapp.tui.kit.screen import KeyApp, front
 from searchapp.tui.search.requests import Sought
 from searchapp.tui.search.screen import SearchScreen
@@ -71,7 +71,7 @@ def test_keys_that_are_typed_at_once_find_and_do_it(at_home: AtHome) -> None:
         await pilot.press("q")
         palette = await opened(pilot)
         await pilot.press(*"workhere", "enter")
-        await comes(pilot, lambda: isinstance(pilot.app.screen, Report))
+        await comes(pilot, lambda: isinstance(pilot.app.screen, ReportDialog))
         await pilot.press("escape")
         palette = await opened(pilot)
         await pilot.press(*"zzzzqq", "enter")
@@ -297,10 +297,12 @@ async def until_listed(pilot: P, palette: Palette) -> None:
 
 
 def test_the_letters_follow_each_other() -> None:
-    assert Ranking("srch nlps").score("task: search nlps") > 0
-    assert Ranking("nlps search").score("search nlps") == 0
-    assert Ranking("NLPS").score("search nlps") > Ranking("sh").score("search nlps") > 0
-    assert Ranking("search nlps").score("search nlps") > Ranking("search nlps").score("search nlps with bm25")
+    assert OfferMatcher("srch nlps").score("task: search nlps") > 0
+    assert OfferMatcher("nlps search").score("search nlps") == 0
+    assert OfferMatcher("NLPS").score("search nlps") > OfferMatcher("sh").score("search nlps") > 0
+    assert OfferMatcher("search nlps").score("search nlps") > OfferMatcher("search nlps").score(
+        "search nlps with bm25"
+    )
     offer = Offer("\x1b" * 500, lambda: None)
     assert len(offer.text) <= LONGEST_CELLS
 
