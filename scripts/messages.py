@@ -21,7 +21,7 @@ SOURCE = ROOT / "searchapp"
 SAYING = {
     "add", "note", "bad", "wrong", "warn", "warning", "say", "_say", "tell", "complain", "print_lines",
     "notify", "ask", "confirm", "choose", "prompt", "not_supported", "start", "phase", "task", "Choose",
-    "Words", "Help", "Option", "Argument", "Typer", "Check", "KeyAction", "Foreign", "Failure",
+    "WordsDialog", "Help", "Option", "Argument", "Typer", "Check", "KeyAction", "Foreign", "Failure",
     "entitle", "entered",
 }  # fmt: skip
 """The functions, methods and classes whose arguments people read."""

@@ -25,7 +25,7 @@ SCREENS = {
     "JudgeScreen": r"\d+ · rank|Document .* rank|Ranking",
     "AdjudicateScreen": r"of 2 decided",
     "Choose": r"esc  ?Back",
-    "Words": r"↵ save +esc back",
+    "WordsDialog": r"↵ save +esc back",
     "Help": r"Undo the last action",
     "JudgmentList": r"tab graded, skipped",
     "SearchScreen": r"documents? · ",
@@ -89,8 +89,8 @@ class Driven:
     def back(self) -> None:
         """Leave a question."""
         self.terminal.press("escape")
-        questions = ("Choose", "Words", "Help", "JudgmentList", "Filtering", "Explained", "ReportDialog", "Compared",
-                     "Analyzed", "SolvedPage", "Folding", "SavedSearches", "Jumping", "ExplainedTwice")  # fmt: skip
+        questions = ("Choose", "WordsDialog", "Help", "JudgmentList", "Filtering", "Explained", "ReportDialog",
+                     "Compared", "Analyzed", "SolvedPage", "Folding", "SavedSearches", "Jumping", "ExplainedTwice")  # fmt: skip
         for shown in (*(SCREENS[screen] for screen in questions), PICKING, SEARCH_HELP):
             self.terminal.wait_for(rf"(?s)\A(?!.*(?:{shown}))")
 
@@ -163,7 +163,7 @@ def _read_to_the_end(one: Driven, key: str, document: str, shows: str) -> None:
 
 def _say(one: Driven, note: str, reason: str) -> None:
     """A note, a reason, and grades for several documents, in which words are pasted."""
-    one.open("n", "Words")
+    one.open("n", "WordsDialog")
     one.paste(note)
     one.do("enter", "saved")
     one.do("r", SCREENS["Choose"])
@@ -195,7 +195,7 @@ def adjudicate(world: World) -> Result:
             one.do(key, "Who said what")
             one.do("z tab", "(?s)a person.*a person")
             one.do("tab tab z tab", "Who said what")
-        one.do("n", SCREENS["Words"])
+        one.do("n", SCREENS["WordsDialog"])
         one.paste(hostile.id("note of who decides"))
         one.do("enter", "saved")
         one.do("r", SCREENS["Choose"])
@@ -288,7 +288,7 @@ def topics(world: World) -> Result:
         one.back()
         one.do("j", "judging: a grade key")
         one.do("1", "saved")
-        one.do("n", SCREENS["Words"])
+        one.do("n", SCREENS["WordsDialog"])
         one.paste(hostile.id("note on a topic's document"))
         one.do("enter", "saved")
         one.do("u", "undone")
@@ -326,7 +326,7 @@ def compare(world: World) -> Result:
         one.visit("enter", "ExplainedTwice")
         one.do("j", "judging: a grade key")
         one.do("1", "judged: .* → ")
-        one.do("n", SCREENS["Words"])
+        one.do("n", SCREENS["WordsDialog"])
         one.paste(hostile.id("note on a moved document"))
         one.do("enter", "saved")
         one.do("u", "undone")

@@ -8,7 +8,7 @@ from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.dialogs import Help
 from searchapp.tui.kit.screen import KeyApp, KeyScreen
-from searchapp.tui.kit.widgets import Line
+from searchapp.tui.kit.widgets import TextLine
 from tests.tui.conftest import Judging, drive, text_of
 
 P = Pilot[None]
@@ -22,7 +22,7 @@ def require_complete(screen: KeyScreen) -> None:
     names = {one.name for one in screen.keys.actions}
     for one in screen.ABOUT.values():
         assert set(one.actions) <= names, f"{about}{one.title} names an action that no key has"
-    lines = {one.id for one in screen.query(Line)}
+    lines = {one.id for one in screen.query(TextLine)}
     assert {name for name, one in screen.ABOUT.items() if one.line} == lines, (
         f"{about}lines for words have line=True"
     )

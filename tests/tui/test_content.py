@@ -8,7 +8,7 @@ from textual.app import App, ComposeResult
 
 from searchapp.text import visible, visible_line
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
-from searchapp.tui.kit.widgets import Entry, KeyLine, Line, Rows, TextPane, fitted, one_line
+from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine, TextPane, fitted, one_line
 from tests.test_visible import HOSTILE
 
 MARKUP = "[/] [bold]x[/bold] [@click=app.quit]y[/]"
@@ -40,7 +40,7 @@ def test_lines_of_lists_are_harmless_and_fit() -> None:
     assert len(fitted("\u202e" * 40, 20)) == 20
 
 
-class HostileRows(Rows):
+class HostileRows(RowList):
     def parts(self, place: int, width: int) -> list[tuple[str, str]]:
         return [(HOSTILE, "rows--text"), (MARKUP, "rows--faint")]
 
@@ -52,8 +52,8 @@ class HostileApp(App[None]):
         yield Plain(HOSTILE + MARKUP)
         yield TextPane(id="document")
         yield HostileRows(id="rows")
-        yield KeyLine([Entry("a", "a", HOSTILE), Entry("b", "b", MARKUP)], 2, id="keys")
-        yield Line(lambda _words: None, text=HOSTILE, hint=HOSTILE, id="line")
+        yield KeyLine([KeyEntry("a", "a", HOSTILE), KeyEntry("b", "b", MARKUP)], 2, id="keys")
+        yield TextLine(lambda _words: None, text=HOSTILE, hint=HOSTILE, id="line")
 
     def on_mount(self) -> None:
         self.query_one(TextPane).show(Content(HOSTILE + MARKUP))
@@ -65,7 +65,7 @@ class HostileApp(App[None]):
 async def drawn() -> str:
     app = HostileApp()
     async with app.run_test(size=(200, 40)) as pilot:
-        line = app.query_one(Line)
+        line = app.query_one(TextLine)
         line.focus()
         line.insert_text_at_cursor(HOSTILE)
         line.replace(HOSTILE, 0, 3)
@@ -82,7 +82,7 @@ def test_every_widget_draws_others_text_harmlessly() -> None:
     assert "[bold]x[/bold]" in text
 
 
-async def keys_drawn(entries: list[Entry]) -> str:
+async def keys_drawn(entries: list[KeyEntry]) -> str:
     class Keys(App[None]):
         def compose(self) -> ComposeResult:
             yield KeyLine(entries, 2, id="keys")
@@ -94,8 +94,8 @@ async def keys_drawn(entries: list[Entry]) -> str:
 
 
 def test_long_names_of_grades_leave_all_keys_in_sight() -> None:
-    entries = [Entry(str(grade), str(grade), f"{grade}th grade " + "of all " * 40) for grade in range(3)]
-    drawn = asyncio.run(keys_drawn([*entries, Entry("note", "n", "note")]))
+    entries = [KeyEntry(str(grade), str(grade), f"{grade}th grade " + "of all " * 40) for grade in range(3)]
+    drawn = asyncio.run(keys_drawn([*entries, KeyEntry("note", "n", "note")]))
     assert all(
         f" {key} {word}" in drawn for key, word in zip("012n", ("0th", "1th", "2th", "note"), strict=True)
     )

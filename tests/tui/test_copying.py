@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.screen import copy_with_program
-from searchapp.tui.kit.widgets import Line
+from searchapp.tui.kit.widgets import TextLine
 from tests.tui.conftest import Judging, drive, settled, text_of
 
 P = Pilot[None]
@@ -160,7 +160,7 @@ def test_what_is_typed_is_copied_from_its_line(judging: Judging, programs: Path)
         await settled(pilot)
         assert kept.read_text() == "ring\n"
         await pilot.press("escape", "n", *"odd")
-        app.screen.query_one(Line).action_select_all()
+        app.screen.query_one(TextLine).action_select_all()
         await pilot.press("ctrl+c")
         await settled(pilot)
         assert kept.read_text() == "odd\n"

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.jump import LETTERS, MOST, Jumping, labels
 from searchapp.tui.kit.screen import KeyApp
-from searchapp.tui.kit.widgets import KeyLine, Line
+from searchapp.tui.kit.widgets import KeyLine, TextLine
 from tests.tui.conftest import Judging, drive, text_of
 
 P = Pilot[None]
@@ -60,7 +60,7 @@ def test_panes_lines_for_words_and_keys_have_labels(judging: Judging) -> None:
         await pilot.press("apostrophe")
         await pilot.press(*label_at(app, lambda *at: at == document.region.offset))
         assert document.has_focus
-        line = screen.query_one("#filter", Line)
+        line = screen.query_one("#filter", TextLine)
         await pilot.press("apostrophe")
         await pilot.press(*label_at(app, lambda *at: at == line.region.offset))
         assert line.has_focus

@@ -15,7 +15,7 @@ from searchapp.judging.session import Adjudication, JudgingSession, SeenDocument
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.judging import WorkScreen
-from searchapp.tui.kit.widgets import Line, Rows, TextPane
+from searchapp.tui.kit.widgets import RowList, TextLine, TextPane
 from tests.profile import FULL
 from tests.tui.conftest import Judging, drive, settled
 
@@ -76,7 +76,7 @@ def put_alike(fresh: S, worn: S) -> None:
 
 
 def scroll_alike(fresh: WorkScreen, worn: WorkScreen) -> None:
-    for kind in (Rows, TextPane):
+    for kind in (RowList, TextPane):
         for one in worn.query(kind):
             other = fresh.query_one(f"#{one.id}", kind)
             other.scroll_to(y=one.scroll_offset.y, animate=False, force=True, immediate=True)
@@ -132,8 +132,8 @@ def test_the_judging_screen_shows_what_a_fresh_one_does(judging: Judging, seed: 
         return app.work.topic_id
 
     async def alike(fresh: JudgeScreen, worn: JudgeScreen) -> None:
-        words = worn.query_one("#filter", Line).value
-        fresh.query_one("#filter", Line).value = words
+        words = worn.query_one("#filter", TextLine).value
+        fresh.query_one("#filter", TextLine).value = words
         fresh._topic_list.filter(words)
         fresh.topics.put(worn.topics.cursor)
         while fresh._reading.notation != worn._reading.notation:
@@ -192,8 +192,8 @@ def test_the_adjudicating_screen_shows_what_a_fresh_one_does(judging: Judging, s
         return AdjudicateScreen(adjudication, judging.run_pages, keys, "title")
 
     async def alike(fresh: AdjudicateScreen, worn: AdjudicateScreen) -> None:
-        words = worn.query_one("#filter", Line).value
-        fresh.query_one("#filter", Line).value = words
+        words = worn.query_one("#filter", TextLine).value
+        fresh.query_one("#filter", TextLine).value = words
         fresh.filtered(words)
         while fresh._notation != worn._notation:
             fresh._toggle_maths()

@@ -25,7 +25,7 @@ from searchapp.tui.kit import keys
 from searchapp.tui.kit.dialogs import Help
 from searchapp.tui.kit.palette import Palette
 from searchapp.tui.kit.screen import KeyApp, KeyScreen, front
-from searchapp.tui.kit.widgets import Line
+from searchapp.tui.kit.widgets import TextLine
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import Judging, Prepared, drive, settled, text_of
 from tests.tui.search.conftest import SearchingOn, answered
@@ -144,7 +144,7 @@ def test_keys_that_come_before_the_screen_wait_for_it_unless_they_could_save_gra
 
     async def steps(pilot: P, lowest: KeyScreen) -> None:
         await pilot.pause()
-        discards = lowest.SAVES_GRADES and not isinstance(lowest.focused, Line)
+        discards = lowest.SAVES_GRADES and not isinstance(lowest.focused, TextLine)
         assert helped(pilot) is (None if discards else lowest)
         if not discards:
             await pilot.press("escape")

@@ -24,7 +24,7 @@ from searchapp.tui.kit.keys import EDITING, FILTERING, KeyMap, PaneHelp, ScreenS
 from searchapp.tui.kit.pages import FAINT
 from searchapp.tui.kit.screen import Pane
 from searchapp.tui.kit.status import beginning
-from searchapp.tui.kit.widgets import KeyLine, Line, Part, Rows, TextPane, fitted, one_line
+from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, TextLine, TextPane, fitted, one_line
 
 PANES = {
     "disputes": PaneHelp(
@@ -58,7 +58,7 @@ OPEN = "○"
 _MOST_ID_CELLS = 26
 
 
-class DisputeRows(Rows):
+class DisputeRows(RowList):
     """The disagreements, or those that the filter leaves: whether each is decided, how far apart, and on what."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--aside"}
@@ -77,7 +77,7 @@ class DisputeRows(Rows):
         self._id_cells = min(_MOST_ID_CELLS, longest)
         super().show(count, cursor)
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         dispute = self._adjudication.disputes[self.places[place]]
         decision = self._adjudication.decision(dispute)
         mark, look = (OPEN, "rows--faint") if decision is None else (f"✓{decision.grade}", "rows--done")
@@ -186,8 +186,8 @@ class AdjudicateScreen(WorkScreen):
         yield self.head
         with Horizontal(id="body"):
             with Vertical(id="left"):
-                yield Line(lambda _words: self.panes.focus(self.disputes), self.filtered, hint="words or id, then ↵",
-                           id="filter")  # fmt: skip
+                to_disputes = lambda _words: self.panes.focus(self.disputes)  # noqa: E731
+                yield TextLine(to_disputes, self.filtered, hint="words or id, then ↵", id="filter")
                 yield DisputeRows(self.adjudication, self.run_pages, len(str(len(self.labels) - 1)))
             with Container(id="rest"):
                 with Vertical(id="middle"), Pane(id="opinions"):
@@ -279,7 +279,7 @@ class AdjudicateScreen(WorkScreen):
 
     # Moving
 
-    def cursor_moved(self, rows: Rows) -> None:  # noqa: ARG002  # there is one list
+    def cursor_moved(self, rows: RowList) -> None:  # noqa: ARG002  # there is one list
         self._show()
 
     def _go(self, line: int) -> None:
@@ -333,7 +333,7 @@ class AdjudicateScreen(WorkScreen):
         topic = self.run_pages.topic(dispute.topic_id).text
         return f"{dispute.topic_id} {dispute.document_id} {' '.join(dispute.grades)} {topic}".lower()
 
-    def leave_line(self, line: Line) -> None:
+    def leave_line(self, line: TextLine) -> None:
         line.value = ""
         self.filtered("")
         self.panes.focus(self.disputes)
@@ -342,7 +342,7 @@ class AdjudicateScreen(WorkScreen):
         here = self.dispute
         came = self.adjudication.refresh()
         if came:
-            self._list(self.query_one("#filter", Line).value, here)
+            self._list(self.query_one("#filter", TextLine).value, here)
         return came
 
     # Deciding
@@ -421,7 +421,7 @@ class AdjudicateScreen(WorkScreen):
             "redo": lambda: self._again(self.adjudication.redo(), "redo"),
             "note": self._note,
             "reason": self._reason,
-            "clear": lambda: self.leave_line(self.query_one("#filter", Line)),
+            "clear": lambda: self.leave_line(self.query_one("#filter", TextLine)),
             "next_unjudged": self._next_open,
             "next_topic": lambda: self._go(self.disputes.cursor + 1),
             "previous_topic": lambda: self._go(self.disputes.cursor - 1),

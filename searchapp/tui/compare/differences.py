@@ -21,7 +21,7 @@ from searchapp.tui.gold.lists import RankingRows, TopicRows, shown_figure
 from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.explanation import bar
-from searchapp.tui.kit.widgets import Part
+from searchapp.tui.kit.widgets import RowPart
 
 BETWEEN = "  "
 WIDE_FROM = 110
@@ -255,7 +255,7 @@ class DifferenceRows(TopicRows):
         self._differences = found
         self._greatest = max((abs(one.difference) for one in found.values()), default=0.0) or 1.0
 
-    def figures_of(self, topic: str, width: int) -> Sequence[Part]:
+    def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:
         if not self._differences:
             return ()
         found = self._differences.get(topic)
@@ -264,7 +264,7 @@ class DifferenceRows(TopicRows):
             return ((f"  –   {'':{cells}}{ZERO}{'':{cells}} ", "rows--faint"),)
         share = found.difference / self._greatest
         look = "rows--rank" if abs(found.difference) <= TIE else "rows--won" if share > 0 else "rows--fell"
-        parts: list[Part] = []
+        parts: list[RowPart] = []
         if width >= VALUES_FROM:
             values = f"{shown_figure(found.first)} → {shown_figure(found.second)} "
             parts.append((values, "rows--rank"))
@@ -334,7 +334,7 @@ class ComparedRows(RankingRows):
         other = (self._others or {}).get(self.documents[place])
         return abs(_discount(self.rank(place)) - (0.0 if other is None else _discount(other)))
 
-    def _beside(self, place: int) -> Sequence[Part]:
+    def _beside(self, place: int) -> Sequence[RowPart]:
         if self._others is None:
             return ()
         moved = self.move_of(place)

@@ -42,7 +42,7 @@ from searchapp.tui.kit.keys import (
     load,
 )
 from searchapp.tui.kit.screen import KeyApp
-from searchapp.tui.kit.status import said_by
+from searchapp.tui.kit.status import error_text
 from searchapp.tui.kit.widgets import KeyLine, shortened
 
 _RANKING = (
@@ -153,7 +153,7 @@ class ExplainedTwice(TextDialog):
 
     def _about(self, found: Explained | Exception) -> list[Content]:
         if isinstance(found, Exception):
-            return [Content.styled(said_by(found), "$error")]
+            return [Content.styled(error_text(found), "$error")]
         why = found.why
         lines = [Content.styled(sentence(why.document_id, found.said(self._of_what)), "bold")]
         if why.explanation is not None:
@@ -429,7 +429,7 @@ class CompareScreen(GoldScreen):
                     side.ranking.refresh()
 
     def _failed(self, error: Exception) -> None:
-        self.figure_lines.tell(said_by(error), "$error")
+        self.figure_lines.tell(error_text(error), "$error")
         self.entitle_topics()
         self.entitle_topic()
 
@@ -494,7 +494,7 @@ class CompareScreen(GoldScreen):
 
     def _not_judged(self, error: Exception) -> None:
         if self.judging.is_on:
-            self.figure_lines.tell_judged(said_by(error), "$warning")
+            self.figure_lines.tell_judged(error_text(error), "$warning")
 
     def _judged_came(self, found: Comparison | None) -> None:
         if not self.judging.is_on:

@@ -15,7 +15,7 @@ from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
 from searchapp.tui.kit.keys import KeyMap, PaneHelp
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, Pane
 from searchapp.tui.kit.status import with_tilde
-from searchapp.tui.kit.widgets import KeyLine, Part, Rows, fitted, one_line
+from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, fitted, one_line
 
 PANES = {
     "settings": PaneHelp(
@@ -35,7 +35,7 @@ IN_LAST_LINE = ("theme", "help", "quit")
 COLUMNS = {"settings": "settings", "about": "about"}
 
 
-class SettingRows(Rows):
+class SettingRows(RowList):
     """The settings, one a line."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--some"}
@@ -45,7 +45,7 @@ class SettingRows(Rows):
         self.found = found
         self._name_cells = max(len(one.setting.name) for one in found) + 2
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         one = self.found[place]
         left = width - self._name_cells - 2
         value_cells = int(left * VALUE_SHARE)
@@ -109,7 +109,7 @@ class ConfigScreen(KeyScreen):
             return True
         return super().take(event)
 
-    def cursor_moved(self, rows: Rows) -> None:  # noqa: ARG002  # there is one list
+    def cursor_moved(self, rows: RowList) -> None:  # noqa: ARG002  # there is one list
         self._describe()
 
     def _describe(self) -> None:

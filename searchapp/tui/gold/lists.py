@@ -24,7 +24,7 @@ from searchapp.tui.kit import pages
 from searchapp.tui.kit.content import Content, Notation, Plain, entitle
 from searchapp.tui.kit.screen import Pane
 from searchapp.tui.kit.status import UNSCORED
-from searchapp.tui.kit.widgets import Part, Rows, TextPane, fitted, one_line, shortened
+from searchapp.tui.kit.widgets import RowList, RowPart, TextPane, fitted, one_line, shortened
 
 GOLD = "●"
 """What stands before a relevant document, where grades say no more than that."""
@@ -38,7 +38,7 @@ WHAT_CELLS = 14
 """Of what became of a missed document."""
 
 
-class TopicRows(Rows):
+class TopicRows(RowList):
     """The topics, or those that a filter leaves, in an order; a subclass says what stands before the words of each."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--lost", "rows--rank"}
@@ -51,11 +51,11 @@ class TopicRows(Rows):
         self.current = ""
         self.topics: Sequence[str] = ()
 
-    def figures_of(self, topic: str, width: int) -> Sequence[Part]:
+    def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:
         """The figures of a topic in a list of so many cells; nothing until they are known."""
         raise NotImplementedError
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         topic = self.topics[place]
         words = self._words.get(topic)
         if words is None:
@@ -87,7 +87,7 @@ class FigureRows(TopicRows):
         super().__init__(pages)
         self.figures: Figures | None = None
 
-    def figures_of(self, topic: str, width: int) -> Sequence[Part]:  # noqa: ARG002
+    def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:  # noqa: ARG002
         found = None if self.figures is None else self.figures.topics.get(topic)
         if found is None:
             return ()
@@ -107,7 +107,7 @@ def shown_figure(value: float) -> str:
     return f"{value:.2f}" if value >= 0.9995 or value < 0 else f"{value:.3f}".removeprefix("0")
 
 
-class DocumentRows(Rows):
+class DocumentRows(RowList):
     """Documents of a topic; a subclass says what stands between the mark of the gold and the text.
 
     `text` gives how a document begins, `judged` what was said of it in a sign, None while nobody judges.
@@ -120,7 +120,7 @@ class DocumentRows(Rows):
     def __init__(
         self,
         text: Callable[[str], str | None],
-        judged: Callable[[str], Part] | None = None,
+        judged: Callable[[str], RowPart] | None = None,
         *,
         id: str,  # noqa: A002
     ) -> None:
@@ -153,10 +153,10 @@ class DocumentRows(Rows):
                 self.redraw(place)
 
     def _line(
-        self, place: int, width: int, where: Sequence[Part], look: str = "rows--text"
-    ) -> Sequence[Part]:
+        self, place: int, width: int, where: Sequence[RowPart], look: str = "rows--text"
+    ) -> Sequence[RowPart]:
         document = self.documents[place]
-        parts: list[Part] = [("▶" if place == self.cursor else " ", "rows--begun")]
+        parts: list[RowPart] = [("▶" if place == self.cursor else " ", "rows--begun")]
         if self.judged is not None:
             sign, sign_look = self.judged(document)
             parts.append((f"{sign} ", sign_look))
@@ -196,14 +196,14 @@ class RankingRows(DocumentRows):
         """The rank of the document on a line."""
         return self._ranks[place]
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         unscored = self.rank(place) > self.scored
         where = f"{self.rank(place):>{self._longest}} {UNSCORED if unscored else ''}"
         is_gold = self.documents[place] in self.relevant
         look = "rows--faint" if unscored and not is_gold else "rows--gold" if is_gold else "rows--text"
         return self._line(place, width, (*self._beside(place), (where, "rows--rank")), look)
 
-    def _beside(self, place: int) -> Sequence[Part]:  # noqa: ARG002  # for subclasses
+    def _beside(self, place: int) -> Sequence[RowPart]:  # noqa: ARG002  # for subclasses
         """What stands before a rank."""
         return ()
 
@@ -225,7 +225,7 @@ class MissedRows(DocumentRows):
         self.missed = missed
         self.offer([one.document_id for one in missed], cursor)
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         what = what_became(self.missed[place].why)
         cells = max((len(what_became(one.why)) for one in self.missed), default=0)
         return self._line(place, width, [(f"{what:<{min(cells, WHAT_CELLS)}} ", "rows--lost")])

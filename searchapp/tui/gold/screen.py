@@ -31,13 +31,13 @@ from searchapp.tui.gold.lists import (
 )
 from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import Notation, entitle
-from searchapp.tui.kit.dialogs import Words
+from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.explanation import Explained
 from searchapp.tui.kit.judging import TopicJudging
 from searchapp.tui.kit.keys import KeyMap
 from searchapp.tui.kit.screen import Banner, KeyScreen, saves, show_in_pager
-from searchapp.tui.kit.status import beginning, instead_of, no_such_grade, said_by
-from searchapp.tui.kit.widgets import KeyLine, Line, Rows, one_line, shortened
+from searchapp.tui.kit.status import beginning, error_text, instead_of, no_such_grade
+from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine, one_line, shortened
 
 
 class Side:
@@ -137,7 +137,7 @@ class Documents:
 
     def _failed(self, error: Exception, wanted: Seen) -> None:
         if wanted == self._wanted:
-            self._screen.reading.show_none(said_by(error), "$error", self._title(wanted[-1]))
+            self._screen.reading.show_none(error_text(error), "$error", self._title(wanted[-1]))
             self._screen.tell_failure(error, lambda: self.show() if wanted == self._wanted else None)
 
     def _show_page(self) -> None:
@@ -290,7 +290,9 @@ class Judging(TopicJudging):
                 self.done(session.note(seen, words), f"a note: {self._name(document)}")
                 self.redraw([document])
 
-        self._screen.app.push_screen(Words(f"Note on {self._name(document)}", self.words(document)), write)
+        self._screen.app.push_screen(
+            WordsDialog(f"Note on {self._name(document)}", self.words(document)), write
+        )
 
     def undo(self) -> None:
         outcome = self.take_back()
@@ -388,7 +390,7 @@ class GoldScreen(KeyScreen):
         self.reading = Reading(topics.task.info, keys.shown("pager"))
         self.judging = Judging(self, topics.task.info.grades, session)
         self.documents = Documents(self)
-        self.filter_line = Line(
+        self.filter_line = TextLine(
             lambda _words: self.panes.focus(self.topic_rows),
             lambda _words: self.list_topics(),
             hint="words or id, then ↵",
@@ -608,7 +610,7 @@ class GoldScreen(KeyScreen):
             self.show_document()
 
     def tell_failure(self, error: Exception, again: Callable[[], object]) -> None:
-        self.head.tell(said_by(error), "$error")
+        self.head.tell(error_text(error), "$error")
         if isinstance(error, EngineError):
             self.set_timer(RETRY_SECONDS, again)
 
@@ -643,7 +645,7 @@ class GoldScreen(KeyScreen):
         """Let the document be the one under the cursor of a list."""
         side.in_missed = in_missed
 
-    def cursor_moved(self, rows: Rows) -> None:
+    def cursor_moved(self, rows: RowList) -> None:
         if rows is self.topic_rows:
             topic = self.topic_rows.topics[rows.cursor]
             if topic != self.sought:
@@ -651,15 +653,15 @@ class GoldScreen(KeyScreen):
         elif rows is self.rows:
             self.show_document()
 
-    @on(Rows.Picked)
-    def _picked(self, event: Rows.Picked) -> None:
+    @on(RowList.Picked)
+    def _picked(self, event: RowList.Picked) -> None:
         event.stop()
         if event.rows is self.topic_rows:
             self.leave_topics()
         else:
             self.focus_rows(event.rows)
 
-    def focus_rows(self, rows: Rows) -> None:
+    def focus_rows(self, rows: RowList) -> None:
         for side in self.sides:
             if rows in side.lists:
                 self.go_into(side, rows is side.missed)
@@ -741,7 +743,7 @@ class GoldScreen(KeyScreen):
             if document and not self.go_to(document, nearest):
                 self.explain(document)
 
-        self.app.push_screen(Words("Go to the document with the id"), go)
+        self.app.push_screen(WordsDialog("Go to the document with the id"), go)
 
     def go_to(self, document: str, sides: Iterable[Side]) -> bool:
         """Go to a document of the first of some runs that ranks or misses it; whether one does."""
@@ -812,7 +814,7 @@ class GoldScreen(KeyScreen):
         self.panes.focus(self.topic_rows)  # with which the line for words comes into sight
         self.set_focus(self.filter_line)
 
-    def leave_line(self, line: Line) -> None:
+    def leave_line(self, line: TextLine) -> None:
         line.value = ""
         self.list_topics()
         self.leave_topics()

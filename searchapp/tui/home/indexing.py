@@ -20,7 +20,7 @@ from searchapp.tasks.base import Task
 from searchapp.tasks.catalogue import SAMPLE
 from searchapp.text import counted
 from searchapp.tui.kit.background import Post, in_background
-from searchapp.tui.kit.dialogs import Choose, Words
+from searchapp.tui.kit.dialogs import Choose, WordsDialog
 from searchapp.tui.kit.screen import KeyScreen
 
 LEAVING_SECONDS = 10.0
@@ -174,7 +174,7 @@ class Maker:
             else:
                 self.start(task, path.parent)
 
-        self._home.app.push_screen(Words("The TOML file of a task of your own"), named)
+        self._home.app.push_screen(WordsDialog("The TOML file of a task of your own"), named)
 
     def start(self, task: Task, folder: Path, *, remember: bool = False, replace: bool = False) -> None:
         """Index a task from a folder; with `remember` its files are looked for there from now on.
@@ -224,7 +224,7 @@ class Maker:
             else:
                 self.start(task, folder, remember=True)
 
-        self._home.app.push_screen(Words(f"The folder with the official files of {task.name}"), named)
+        self._home.app.push_screen(WordsDialog(f"The folder with the official files of {task.name}"), named)
 
     def _is_busy(self) -> bool:
         """Whether something is being indexed; says so."""

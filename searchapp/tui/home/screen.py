@@ -34,8 +34,17 @@ from searchapp.tui.kit.dialogs import Choice, Picking, ReportDialog
 from searchapp.tui.kit.keys import KeyAction, KeyMap, PaneHelp, ScreenSettings, shared
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen
-from searchapp.tui.kit.status import said_by, with_tilde
-from searchapp.tui.kit.widgets import KeyLine, Line, Part, Rows, TextPane, fitted, one_line, shortened
+from searchapp.tui.kit.status import error_text, with_tilde
+from searchapp.tui.kit.widgets import (
+    KeyLine,
+    RowList,
+    RowPart,
+    TextLine,
+    TextPane,
+    fitted,
+    one_line,
+    shortened,
+)
 from searchapp.tui.search.requests import Sought
 
 PANES = {
@@ -111,7 +120,7 @@ NARROW_CELLS = 44
 """A narrower list leaves out what is in the details too."""
 
 
-class TaskRows(Rows):
+class TaskRows(RowList):
     """The tasks: what is indexed of each, and how many judgments there are."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--rank"}
@@ -138,7 +147,7 @@ class TaskRows(Rows):
             place = names.index(wanted) if wanted in names else place
         self.show(len(states), place)
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         one = self.states[place]
         is_narrow = width < NARROW_CELLS
         name_cells = width - 2 - COUNT_CELLS - (0 if is_narrow else JUDGED_CELLS)
@@ -154,7 +163,7 @@ class TaskRows(Rows):
         return parts
 
 
-class RunRows(Rows):
+class RunRows(RowList):
     """The runs, the latest first, with their official figure as `figure` has it."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--rank"}
@@ -177,7 +186,7 @@ class RunRows(Rows):
         place = paths.index(here.path) if here is not None and here.path in paths else self.cursor
         self.show(len(runs), place)
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         one = self.runs[place]
         is_narrow = width < NARROW_CELLS
         left = width - 2 - FIGURE_CELLS - (0 if is_narrow else WHEN_CELLS + 2)
@@ -348,7 +357,7 @@ class HomeScreen(KeyScreen):
         self.tasks = TaskRows()
         self.runs = RunRows(self.watching.figure)
         self._details = TextPane(id="details")
-        self._current: Rows = self.tasks
+        self._current: RowList = self.tasks
         """The list that was last gone to."""
         self._described: object = None
         self._news: Sequence[str] = ()
@@ -395,7 +404,7 @@ class HomeScreen(KeyScreen):
         indexing.stop_and_wait()
         return f"{indexing.task.name} was not indexed to the end: what was indexed before still serves"
 
-    def leave_line(self, line: Line) -> None:
+    def leave_line(self, line: TextLine) -> None:
         """There is none."""
 
     def _later(self, what: Callable[[], object]) -> None:
@@ -408,7 +417,7 @@ class HomeScreen(KeyScreen):
 
     def tell_error(self, error: Exception) -> None:
         """Say that something has failed."""
-        lines = error.lines if isinstance(error, SearchappError) else (said_by(error),)
+        lines = error.lines if isinstance(error, SearchappError) else (error_text(error),)
         self.tell_news(lines, "$error")
 
     def tell_news(self, sentences: Sequence[str], look: str) -> None:
@@ -469,19 +478,19 @@ class HomeScreen(KeyScreen):
         """The run that the cursor is on, if it is on one."""
         return self.runs.run if self._is_in_runs else None
 
-    def cursor_moved(self, rows: Rows) -> None:  # noqa: ARG002  # the one with the focus
+    def cursor_moved(self, rows: RowList) -> None:  # noqa: ARG002  # the one with the focus
         self._news = ()
         self.describe()
 
-    @on(Rows.Picked)
-    def _picked(self, event: Rows.Picked) -> None:
+    @on(RowList.Picked)
+    def _picked(self, event: RowList.Picked) -> None:
         event.stop()
         self.panes.focus(event.rows)
         self.describe()
 
     def watch_focused(self, focused: Widget | None) -> None:
         # At once: the next key may come before the message that a list has the focus.
-        if isinstance(focused, Rows):
+        if isinstance(focused, RowList):
             self._current = focused
             self._news = ()
 

@@ -19,7 +19,7 @@ from searchapp.judging.session import JudgingSession, Session
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, Plain
 from searchapp.tui.kit.dialogs import Dialog
 from searchapp.tui.kit.status import CANT_TELL, NOTED, SKIPPED, UNSCORED, mark
-from searchapp.tui.kit.widgets import Line, Part, Rows, fitted, one_line
+from searchapp.tui.kit.widgets import RowList, RowPart, TextLine, fitted, one_line
 
 _ID_CELLS = 12
 _BLOCK = 1000
@@ -27,7 +27,7 @@ _IDS_FROM = 44
 """Ids are shown in a list that is at least so wide."""
 
 
-class TopicRows(Rows):
+class TopicRows(RowList):
     """The topics, or those that the filter leaves."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done"}
@@ -40,7 +40,7 @@ class TopicRows(Rows):
         self.current = -1
         self.places: Sequence[int] = range(len(judging.topics))
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         number = self.places[place]
         topic = self._judging.topics[number]
         mark, look, count = self._progress(topic)
@@ -73,7 +73,7 @@ class TopicRows(Rows):
         return ("●" if done else "◐"), ("rows--done" if done else "rows--begun"), f" {judged}/{total}"
 
 
-class RankingRows(Rows):
+class RankingRows(RowList):
     """A topic's documents: what was said of each, its rank, and how it begins."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -103,7 +103,7 @@ class RankingRows(Rows):
         self._id_cells = min(_ID_CELLS, max((len(document) for document in documents[:_BLOCK]), default=0))
         self.show(len(documents), cursor)
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         document = self.documents[place]
         mark, look = self._mark(document)
         digits = len(str(len(self.documents)))
@@ -138,7 +138,7 @@ class RankingRows(Rows):
             if self.documents[place] in wanted:
                 self.redraw(place)
 
-    def _mark(self, document: str) -> Part:
+    def _mark(self, document: str) -> RowPart:
         return mark(self._judging.opinion(self.topic, document), self._top_grade)
 
     def _is_noted(self, document: str) -> bool:
@@ -224,7 +224,7 @@ TOPIC_SHARE = 0.35
 """The share of a line that the beginning of the topic may take."""
 
 
-class JudgedRows(Rows):
+class JudgedRows(RowList):
     """What was said of documents, one line each."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--zero", "rows--some", "rows--most", "rows--aside"}
@@ -236,7 +236,7 @@ class JudgedRows(Rows):
         self._labels = labels
         self.said: Sequence[ListedJudgment] = ()
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         said = self.said[place]
         sign, look = self._mark(said)
         topic = one_line(self._run_pages.topic(said.topic_id).text, AS_WRITTEN) or said.topic_id
@@ -255,7 +255,7 @@ class JudgedRows(Rows):
             (words, "rows--text"),
         ]
 
-    def _mark(self, said: ListedJudgment) -> Part:
+    def _mark(self, said: ListedJudgment) -> RowPart:
         signs = {Action.skip: SKIPPED, Action.cant_tell: CANT_TELL, Action.note: NOTED}
         if said.grade is None:
             return signs[said.action], "rows--aside"
@@ -279,7 +279,7 @@ class JudgmentList(Dialog[ListedJudgment | None]):
         self._kinds = kinds(session, topics, labels)
         self._kind = next(iter(self._kinds))
         self._run_pages = run_pages
-        self._words = Line(lambda _words: self._choose(), lambda _words: self._filter(), hint="words")
+        self._words = TextLine(lambda _words: self._choose(), lambda _words: self._filter(), hint="words")
         self._rows = JudgedRows(run_pages, snippets, labels)
         self._fetching = Fetching(self, run_pages)
 
@@ -313,8 +313,8 @@ class JudgmentList(Dialog[ListedJudgment | None]):
             self._words.take(event)
         return True
 
-    @on(Rows.Picked)
-    def _picked(self, event: Rows.Picked) -> None:
+    @on(RowList.Picked)
+    def _picked(self, event: RowList.Picked) -> None:
         event.stop()
         self._choose()
 

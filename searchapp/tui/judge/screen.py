@@ -22,11 +22,11 @@ from searchapp.judging.session import JudgingSession, Outcome
 from searchapp.tui.judge.lists import Fetching, JudgmentList, RankingRows, Snippets, TopicRows
 from searchapp.tui.judge.panes import Figures, Finder, Reading
 from searchapp.tui.kit.content import entitle
-from searchapp.tui.kit.dialogs import Words
+from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.judging import WorkApp, WorkScreen
 from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, KeyMap, PaneHelp, ScreenSettings
 from searchapp.tui.kit.status import beginning, instead_of, judged_already, standing
-from searchapp.tui.kit.widgets import KeyLine, Line, Rows
+from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine
 
 PANES = {
     "ranking": PaneHelp(
@@ -193,12 +193,12 @@ class JudgeScreen(WorkScreen):
         with Horizontal(id="body"):
             with Vertical(id="left"):
                 to_topics = lambda _words: self.panes.focus(self.topics)  # noqa: E731  # the filter is in force already
-                yield Line(to_topics, self._topic_list.filter, hint="words or id, then ↵", id="filter")
+                yield TextLine(to_topics, self._topic_list.filter, hint="words or id, then ↵", id="filter")
                 yield self.topics
             with Vertical(id="middle"):
                 yield self.ranking
             yield self._reading
-        yield Line(self._search, hint="search the documents of this topic: words, then ↵", id="search")
+        yield TextLine(self._search, hint="search the documents of this topic: words, then ↵", id="search")
         yield self._figures
         yield KeyLine(self._grade_entries(self.labels, "skip", "cant_tell", "note", "reason"), 2, id="grades")
         yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
@@ -246,12 +246,12 @@ class JudgeScreen(WorkScreen):
         self.show_document()
         self._figures.show(topic)
 
-    def cursor_moved(self, rows: Rows) -> None:
+    def cursor_moved(self, rows: RowList) -> None:
         if rows is self.ranking:
             self.show_document()
 
-    @on(Rows.Picked)
-    def _picked(self, event: Rows.Picked) -> None:
+    @on(RowList.Picked)
+    def _picked(self, event: RowList.Picked) -> None:
         event.stop()
         if event.rows is self.topics:
             self._open_line()
@@ -308,10 +308,10 @@ class JudgeScreen(WorkScreen):
         self.set_focus(self.query_one("#search"))
 
     def _search(self, words: str) -> None:
-        self.leave_line(self.query_one("#search", Line))
+        self.leave_line(self.query_one("#search", TextLine))
         self._finder.find(words)
 
-    def leave_line(self, line: Line) -> None:
+    def leave_line(self, line: TextLine) -> None:
         self.remove_class("-searching")
         if line.id == "filter":
             line.value = ""
@@ -325,7 +325,7 @@ class JudgeScreen(WorkScreen):
             if id_:
                 self.jump_to(self.topic_id, id_)
 
-        self.app.push_screen(Words("Jump to the document with the id"), jump)
+        self.app.push_screen(WordsDialog("Jump to the document with the id"), jump)
 
     def _list_judged(self) -> None:
         def jump(said: ListedJudgment | None) -> None:
@@ -353,7 +353,7 @@ class JudgeScreen(WorkScreen):
     def _clear(self) -> None:
         if self.has_class("-topics"):
             self._leave_topics()
-        self.query_one("#filter", Line).value = ""
+        self.query_one("#filter", TextLine).value = ""
         self._topic_list.filter("")
         self._selection.clear()
         self._finder.forget()

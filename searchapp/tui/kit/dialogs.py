@@ -18,7 +18,7 @@ from textual.widget import Widget
 from searchapp.text import visible_line
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.keys import HelpRow, KeyMap, PaneHelp, shown_key
-from searchapp.tui.kit.widgets import Line, OrderedScreen, Part, Rows, TextPane, fitted
+from searchapp.tui.kit.widgets import OrderedScreen, RowList, RowPart, TextLine, TextPane, fitted
 
 
 class Dialog(ModalScreen[ScreenResultType], OrderedScreen[ScreenResultType]):
@@ -68,13 +68,13 @@ class Choose(Dialog[str | None]):
         self.dismiss(None if key == "escape" else key)
 
 
-class Words(Dialog[str | None]):
+class WordsDialog(Dialog[str | None]):
     """Asks for words; returns them, or None for Escape."""
 
     def __init__(self, question: str, initial: str = "") -> None:
         super().__init__()
         self._question = question
-        self._line = Line(lambda words: self.dismiss(words.strip()), text=initial)
+        self._line = TextLine(lambda words: self.dismiss(words.strip()), text=initial)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
@@ -275,7 +275,7 @@ class Choice:
     """A sign before the name."""
 
 
-class ChoiceRows(Rows):
+class ChoiceRows(RowList):
     """Choices, one line each."""
 
     def __init__(self) -> None:
@@ -297,7 +297,7 @@ class ChoiceRows(Rows):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         return self._lines
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         choice = self.choices[place]
         sign = f"{fitted(choice.sign, self._sign_cells)} " if self._sign_cells else ""
         left = width - 2 - len(sign)
@@ -322,7 +322,7 @@ class Picking(Dialog[int | None]):
         self._chosen = chosen
         self._places: Sequence[int] = range(len(choices))
         """The places of the choices that are listed."""
-        self._words = Line(
+        self._words = TextLine(
             lambda _words: self._choose(), lambda _words: self._narrow(), hint="words to look for"
         )
         self.rows = ChoiceRows()
@@ -411,8 +411,8 @@ class Picking(Dialog[int | None]):
         if name in names:
             self.rows.put(names.index(name))
 
-    @on(Rows.Picked)
-    def _picked(self, event: Rows.Picked) -> None:
+    @on(RowList.Picked)
+    def _picked(self, event: RowList.Picked) -> None:
         event.stop()
         self._choose()
 

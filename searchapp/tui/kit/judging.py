@@ -12,12 +12,12 @@ from searchapp.judging.events import Event
 from searchapp.judging.judgments import Opinion
 from searchapp.judging.log import Presence
 from searchapp.judging.session import OthersOpinions, Outcome, SeenDocument, Session
-from searchapp.tui.kit.dialogs import Choose, Words
+from searchapp.tui.kit.dialogs import Choose, WordsDialog
 from searchapp.tui.kit.keys import KeyMap, ScreenSettings
 from searchapp.tui.kit.prompts import not_saved, rescue
 from searchapp.tui.kit.screen import KeyApp, KeyScreen, SessionBanner
 from searchapp.tui.kit.status import came_in, mark, no_such_grade, unsaved
-from searchapp.tui.kit.widgets import Part
+from searchapp.tui.kit.widgets import RowPart
 
 REFRESH_SECONDS = 5.0
 """The interval of reading others' judgments and of further attempts to save."""
@@ -159,7 +159,7 @@ class TopicJudging(SessionControl):
         session, topic = self.session, self.topic_id
         return None if session is None or topic is None else session.opinion(topic, document)
 
-    def mark(self, document: str) -> Part:
+    def mark(self, document: str) -> RowPart:
         """Return the sign of the annotator's opinion on a document."""
         return mark(self.opinion(document), len(self.labels) - 1)
 
@@ -293,7 +293,7 @@ class WorkScreen(KeyScreen):
             if key is not None:
                 act = acts[names[key]]
                 self.app.push_screen(
-                    Words("Reason"), lambda reason: act(reason) if reason is not None else None
+                    WordsDialog("Reason"), lambda reason: act(reason) if reason is not None else None
                 )
 
         options = [(key, self.keys[name].about) for key, name in names.items()]
@@ -301,7 +301,7 @@ class WorkScreen(KeyScreen):
 
     def ask_note(self, document: str, said: str, write: Callable[[str], None]) -> None:
         self.app.push_screen(
-            Words(f"Note on {document}", said), lambda words: write(words) if words else None
+            WordsDialog(f"Note on {document}", said), lambda words: write(words) if words else None
         )
 
     def _ask_about_windows(self, presence: Presence) -> None:

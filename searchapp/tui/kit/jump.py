@@ -18,7 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from searchapp.tui.kit.dialogs import Dialog
-from searchapp.tui.kit.widgets import KeyLine, Rows
+from searchapp.tui.kit.widgets import KeyLine, RowList
 
 HOME_ROW = "asdfghjkl"
 LETTERS = HOME_ROW + "".join(letter for letter in ascii_lowercase if letter not in HOME_ROW)
@@ -46,7 +46,7 @@ def targets(screen: Screen[None], focus: Callable[[Widget], object]) -> list[Tar
             one.display and one.visible for one in widget.ancestors_with_self if isinstance(one, Widget)
         ):
             continue
-        if isinstance(widget, Rows):
+        if isinstance(widget, RowList):
             found += _line_targets(widget, focus)
         elif isinstance(widget, KeyLine):
             left, top = widget.content_region.offset
@@ -59,7 +59,7 @@ def targets(screen: Screen[None], focus: Callable[[Widget], object]) -> list[Tar
     return sorted(found, key=lambda target: (target.at.y, target.at.x))
 
 
-def _line_targets(rows: Rows, focus: Callable[[Widget], object]) -> Iterator[Target]:
+def _line_targets(rows: RowList, focus: Callable[[Widget], object]) -> Iterator[Target]:
     left, top = rows.content_region.offset
 
     def go(place: int) -> None:
@@ -85,7 +85,7 @@ def labels(count: int) -> list[str]:
     return [*singles[:count], *islice(both, max(0, count - len(singles)))]
 
 
-class Labels(Widget):
+class JumpLabels(Widget):
     """A screen as it was drawn, with labels over it; a widget per label would take a third of a second."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"labels--label"}
@@ -118,7 +118,7 @@ class Jumping(Dialog[None]):
         self._targets = dict(zip(labels(len(found)), found, strict=True))
         self._size = screen.size
         drawn = screen._compositor.render_strips()
-        self._labels = Labels(drawn, {label: target.at for label, target in self._targets.items()})
+        self._labels = JumpLabels(drawn, {label: target.at for label, target in self._targets.items()})
 
     def compose(self) -> ComposeResult:
         yield self._labels

@@ -30,7 +30,7 @@ from textual.fuzzy import Matcher
 from textual.widgets import LoadingIndicator
 
 from searchapp.tui.kit.content import Content
-from searchapp.tui.kit.widgets import Line, shortened
+from searchapp.tui.kit.widgets import TextLine, shortened
 
 LONGEST_CELLS = 100
 """Longer words are cut."""
@@ -129,7 +129,7 @@ def _matches(text: str, words: str) -> Iterator[tuple[int, int]]:
             yield start, start + len(word)
 
 
-class PaletteLine(CommandInput, Line):
+class PaletteLine(CommandInput, TextLine):
     """The line of the palette."""
 
 

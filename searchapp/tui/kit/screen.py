@@ -35,9 +35,17 @@ from searchapp.tui.kit.dialogs import Choose, Help
 from searchapp.tui.kit.jump import Jumping, targets
 from searchapp.tui.kit.keys import KeyMap, PaneHelp, shown_key, types_nothing
 from searchapp.tui.kit.palette import Offer, Palette
-from searchapp.tui.kit.status import said_by, unsaved
+from searchapp.tui.kit.status import error_text, unsaved
 from searchapp.tui.kit.themes import dress, next_theme
-from searchapp.tui.kit.widgets import WIDE_FROM, Entry, KeyLine, Line, OrderedScreen, Rows, shortened
+from searchapp.tui.kit.widgets import (
+    WIDE_FROM,
+    KeyEntry,
+    KeyLine,
+    OrderedScreen,
+    RowList,
+    TextLine,
+    shortened,
+)
 
 STEP_CELLS = 4
 """The cells by which a key makes a list wider or narrower."""
@@ -378,7 +386,7 @@ class KeyScreen(OrderedScreen[None]):
 
     def tell_error(self, error: Exception) -> None:
         """Show an error in the first line."""
-        self.head.tell(said_by(error), "$error")
+        self.head.tell(error_text(error), "$error")
 
     # For subclasses
 
@@ -411,7 +419,7 @@ class KeyScreen(OrderedScreen[None]):
         """Save unsaved work without a question, because the program ends; return a sentence about it, if needed."""
         return None
 
-    def leave_line(self, line: Line) -> None:
+    def leave_line(self, line: TextLine) -> None:
         """Act on Escape in a line of text."""
         raise NotImplementedError
 
@@ -448,7 +456,7 @@ class KeyScreen(OrderedScreen[None]):
     def take(self, event: events.Key) -> bool:
         line = self.focused
         name = self.keys.action(event.key)
-        if isinstance(line, Line):
+        if isinstance(line, TextLine):
             if event.key == "escape":
                 self.leave_line(line)
             elif not line.take(event):
@@ -515,14 +523,16 @@ class KeyScreen(OrderedScreen[None]):
             "quit": self.leave,
         }
 
-    def _entries(self, *names: str) -> list[Entry]:
-        return [Entry(name, self.keys.shown(name), self.keys[name].word) for name in names]
+    def _entries(self, *names: str) -> list[KeyEntry]:
+        return [KeyEntry(name, self.keys.shown(name), self.keys[name].word) for name in names]
 
-    def _grade_entries(self, labels: Sequence[str], *others: str) -> list[Entry]:
+    def _grade_entries(self, labels: Sequence[str], *others: str) -> list[KeyEntry]:
         """Return the entries of the grades and of other actions for a line of keys."""
         names = [f"grade_{grade}" for grade in range(len(labels))]
         words = ["" if label == str(grade) else label for grade, label in enumerate(labels)]
-        grades = [Entry(name, self.keys.shown(name), word) for name, word in zip(names, words, strict=True)]
+        grades = [
+            KeyEntry(name, self.keys.shown(name), word) for name, word in zip(names, words, strict=True)
+        ]
         return [*grades, *self._entries(*others)]
 
     def _open_palette(self) -> None:
@@ -552,14 +562,14 @@ class KeyScreen(OrderedScreen[None]):
 
     def _move(self, lines: int, by_page: bool = False) -> None:
         pane = self._moved_pane
-        if isinstance(pane, Rows):
+        if isinstance(pane, RowList):
             pane.move(pane.cursor + lines * (pane.page if by_page else 1))
         else:
             pane.scroll_relative(y=lines * (pane.size.height - 1 if by_page else 1), animate=False)
 
     def _move_to_end(self, first: bool) -> None:
         pane = self._moved_pane
-        if isinstance(pane, Rows):
+        if isinstance(pane, RowList):
             pane.move(0 if first else pane.count - 1)
         else:
             (pane.scroll_home if first else pane.scroll_end)(animate=False)
@@ -568,7 +578,7 @@ class KeyScreen(OrderedScreen[None]):
     def _moved_pane(self) -> Widget:
         """The pane with the focus, or else the main list."""
         focused = self.focused
-        if focused is None or isinstance(focused, Line):
+        if focused is None or isinstance(focused, TextLine):
             return self.query_one(f"#{self._main_list}")
         return focused
 
@@ -595,7 +605,7 @@ class KeyScreen(OrderedScreen[None]):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Show the failure of a worker in the first line."""
         if event.state is WorkerState.ERROR:
-            self.head.tell(f"{event.worker.name} failed: {said_by(event.worker.error)}", "$error")
+            self.head.tell(f"{event.worker.name} failed: {error_text(event.worker.error)}", "$error")
 
 
 def key_screens(app: App[None]) -> list[KeyScreen]:
@@ -650,7 +660,9 @@ class KeyApp(App[None]):
         if isinstance(event, events.Key) and not event.is_forwarded:
             self._keys.append(event)
             await self.take_keys()
-        elif isinstance(event, events.Paste) and not event.is_forwarded and isinstance(self.focused, Line):
+        elif (
+            isinstance(event, events.Paste) and not event.is_forwarded and isinstance(self.focused, TextLine)
+        ):
             self.focused.paste(event.text)
         else:
             await super().on_event(event)

@@ -12,7 +12,7 @@ from searchapp.judging.events import Action, Event, graded, said_of
 from searchapp.judging.judgments import Opinion, duration
 from searchapp.judging.session import Summary
 from searchapp.tui.kit.content import AS_WRITTEN, Notation
-from searchapp.tui.kit.widgets import Part, fitted, one_line
+from searchapp.tui.kit.widgets import RowPart, fitted, one_line
 
 
 def with_tilde(text: str) -> str:
@@ -48,10 +48,10 @@ _NAMES = {
 }
 
 
-def said_by(error: BaseException | None) -> str:
+def error_text(error: BaseException | None) -> str:
     """What an error says; of one that was not foreseen also its kind.
 
-    >>> said_by(ZeroDivisionError("division by zero"))
+    >>> error_text(ZeroDivisionError("division by zero"))
     'ZeroDivisionError: division by zero'
     """
     return str(error) if isinstance(error, SearchappError) else f"{type(error).__name__}: {error}"
@@ -151,7 +151,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def mark(opinion: Opinion | None, top_grade: int) -> Part:
+def mark(opinion: Opinion | None, top_grade: int) -> RowPart:
     """What was said of a document, in a sign."""
     if opinion is None:
         return UNJUDGED, "rows--faint"

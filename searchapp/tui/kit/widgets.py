@@ -1,6 +1,6 @@
 """Screens that take keys in their order, and the widgets of their panes: lists, texts and lines.
 
-`Rows` and `TextPane` draw line by line, so that another text does not lay out the screen again. Widths are in cells.
+`RowList` and `TextPane` draw line by line, so that another text does not lay out the screen again. Widths are in cells.
 Imports no `textual.app`: prompts use the functions that cut texts to cells.
 """
 
@@ -32,7 +32,7 @@ from searchapp.tui.kit.content import Content, Notation
 READ, SHOWN = 1_500, 600
 """The most characters of a text that are read for a line, and the most that it shows."""
 
-Part = tuple[str, str]
+RowPart = tuple[str, str]
 """Text, and the component class of its style."""
 
 
@@ -85,7 +85,7 @@ class OrderedScreen(Screen[ScreenResultType]):
         """Act on a key; return whether it has an effect."""
         return False
 
-    def cursor_moved(self, rows: Rows) -> None:
+    def cursor_moved(self, rows: RowList) -> None:
         """Show what belongs to the line under the cursor, at once, so that both are drawn together."""
 
     def when_in_front(self, do: Callable[[], object]) -> None:
@@ -157,7 +157,7 @@ class OrderedScreen(Screen[ScreenResultType]):
             await super()._invoke_and_clear_callbacks()
 
 
-class Line(Input):
+class TextLine(Input):
     """A line of text.
 
     Args:
@@ -236,7 +236,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         self._scroll_update(size)
 
 
-class Rows(LinePane):
+class RowList(LinePane):
     """A list with a cursor; a subclass supplies the text of each line."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -250,13 +250,13 @@ class Rows(LinePane):
     class Picked(Message):
         """The user clicked a line."""
 
-        def __init__(self, rows: Rows, place: int) -> None:
+        def __init__(self, rows: RowList, place: int) -> None:
             self.rows = rows
             self.place = place
             super().__init__()
 
         @property
-        def control(self) -> Rows:
+        def control(self) -> RowList:
             return self.rows
 
     ALLOW_SELECT = False  # a click goes to the line; the text can be selected in its pane
@@ -269,7 +269,7 @@ class Rows(LinePane):
         """How often the cursor or the list has changed."""
         self._looks: dict[str, Style] = {}
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         """Return the text of a line, from the left; it is cut at the width."""
         raise NotImplementedError
 
@@ -440,7 +440,7 @@ LONGEST_WORD = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KeyEntry:
     """An entry of a line of keys."""
 
     name: str
@@ -469,7 +469,7 @@ class KeyLine(Widget):
             self.name = name
             super().__init__()
 
-    def __init__(self, entries: Sequence[Entry], lines: int, *, id: str) -> None:  # noqa: A002  # Textual's name
+    def __init__(self, entries: Sequence[KeyEntry], lines: int, *, id: str) -> None:  # noqa: A002  # Textual's name
         super().__init__(id=id)
         self._entries = list(entries)
         self._lines = lines
@@ -495,7 +495,7 @@ class KeyLine(Widget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         return len(self._laid_out(width)) or 1
 
-    def positions(self) -> Iterator[tuple[int, int, Entry]]:
+    def positions(self) -> Iterator[tuple[int, int, KeyEntry]]:
         """Yield the visible entries with column and line of their beginnings."""
         for y, line in enumerate(self._laid_out(self.size.width)):
             left = 0
@@ -508,12 +508,12 @@ class KeyLine(Widget):
             if y == event.y and left <= event.x < left + entry.cells:
                 self.post_message(self.Pressed(entry.name))
 
-    def _laid_out(self, width: int) -> list[list[Entry]]:
+    def _laid_out(self, width: int) -> list[list[KeyEntry]]:
         *entries, last = self._entries
-        lines: list[list[Entry]] = [[]]
+        lines: list[list[KeyEntry]] = [[]]
         used = 0
 
-        def has_room(entry: Entry) -> bool:
+        def has_room(entry: KeyEntry) -> bool:
             reserved = last.cells if len(lines) == self._lines and entry is not last else 0
             return used + entry.cells <= width - reserved
 

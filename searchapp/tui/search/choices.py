@@ -13,7 +13,7 @@ from searchapp.errors import EngineError, SearchappError
 from searchapp.ranking.query_language import FieldFilter
 from searchapp.text import visible_line
 from searchapp.tui.kit.background import SearchRequestKind
-from searchapp.tui.kit.dialogs import Choice, Choose, Picking, Words
+from searchapp.tui.kit.dialogs import Choice, Choose, Picking, WordsDialog
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.widgets import shortened
 from searchapp.tui.search.panes import SearchView
@@ -285,7 +285,7 @@ class Keeping:
             self._screen.head.tell("there is nothing to save: type what to search for", "$warning")
             return
         self._screen.app.push_screen(
-            Words("Save this search as"), lambda name: self._save_as(name, search) if name else None
+            WordsDialog("Save this search as"), lambda name: self._save_as(name, search) if name else None
         )
 
     def _save_as(self, name: str, search: KeptSearch) -> None:

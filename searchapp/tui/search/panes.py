@@ -33,8 +33,8 @@ from searchapp.tui.kit.background import BackgroundQueue, Post, SearchQueue, Sea
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
 from searchapp.tui.kit.screen import KeyScreen
-from searchapp.tui.kit.status import said_by
-from searchapp.tui.kit.widgets import Line, Part, Rows, TextPane, fitted, one_line, shortened
+from searchapp.tui.kit.status import error_text
+from searchapp.tui.kit.widgets import RowList, RowPart, TextLine, TextPane, fitted, one_line, shortened
 from searchapp.tui.search.requests import Listing, Searching, Sought
 
 READ, WINDOW = 640, 480
@@ -59,11 +59,11 @@ class Marked:
     place: tuple[int, Hit]
 
 
-Mark = Callable[[str], Part]
+Mark = Callable[[str], RowPart]
 """What was said of a document, in a sign."""
 
 
-class HitRows(Rows):
+class HitRows(RowList):
     """The hits: what was said of each, its rank, its id, a piece of it with what matches, and its score."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -80,7 +80,7 @@ class HitRows(Rows):
         self._mark = mark
         self.marked: Marked | None = None
         self._mark_cells = 0
-        self._lines: dict[int, Sequence[Part]] = {}
+        self._lines: dict[int, Sequence[RowPart]] = {}
         self._width = 0
         self._id_cells = 0
         self._is_wanted = False
@@ -121,7 +121,7 @@ class HitRows(Rows):
         """The hit that the cursor is on."""
         return self.listing.hit(self.cursor) if self.count else None
 
-    def parts(self, place: int, width: int) -> Sequence[Part]:
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
         if width != self._width:
             self._width = width
             self._lines.clear()
@@ -135,7 +135,7 @@ class HitRows(Rows):
             return [pointer, rank, ("…", "rows--faint")]
         if place not in self._lines:
             self._lines[place] = self._parts(result, width - digits - 2 - self._marked_cells)
-        mark: Sequence[Part] = ()
+        mark: Sequence[RowPart] = ()
         if self._mark_cells:
             sign, look = self._mark(result.hit.document_id)
             mark = [(f"{sign:>{self._mark_cells}} ", look)]
@@ -145,9 +145,9 @@ class HitRows(Rows):
     def _marked_cells(self) -> int:
         return self._mark_cells + 1 if self._mark_cells else 0
 
-    def _parts(self, result: SearchResult, cells: int) -> list[Part]:
+    def _parts(self, result: SearchResult, cells: int) -> list[RowPart]:
         """The id, the piece of text and the score, in this many cells."""
-        parts: list[Part] = []
+        parts: list[RowPart] = []
         score = f" {result.hit.score:>9,.3f} " if cells >= _SCORE_FROM else " "
         left = cells - len(score)
         if cells >= _IDS_FROM:
@@ -198,7 +198,7 @@ def _id(document_id: str, cells: int) -> str:
     return fitted(shown, cells)
 
 
-def piece(text: str, matches: Sequence[Span], cells: int, notation: Notation) -> list[Part]:
+def piece(text: str, matches: Sequence[Span], cells: int, notation: Notation) -> list[RowPart]:
     """A piece of a text in exactly so many cells, with what matches in it."""
     if cells <= 0:
         return []
@@ -206,7 +206,7 @@ def piece(text: str, matches: Sequence[Span], cells: int, notation: Notation) ->
     found = notation.rewritten(text)
     text, spans = _window(found.text, found.moved(spans), WINDOW)
     shown, marked = visible_spans(*snippet(text, spans, cells))
-    parts: list[Part] = []
+    parts: list[RowPart] = []
     left, last = cells, 0
     for start, end, look in [*((*span, "rows--match") for span in marked), (len(shown), len(shown), "")]:
         for words, part_look in ((shown[last:start], "rows--text"), (shown[start:end], look)):
@@ -291,7 +291,7 @@ class Solved:
             self._take(found, "" if len(found) else "no topic of the task's files is solved")
 
     def _failed(self, error: Exception) -> None:
-        self._take(SolvedTopics(), f"the solved topics can't be read: {said_by(error)}")
+        self._take(SolvedTopics(), f"the solved topics can't be read: {error_text(error)}")
 
     def _take(self, found: SolvedTopics, trouble: str) -> None:
         self.topics, self.trouble = found, trouble
@@ -593,7 +593,7 @@ class Folding(Picking):
 PROMPT = "› "
 
 
-class Words(Line):
+class Words(TextLine):
     """The words; `laid_out` is called when the line is longer or shorter, and so its letters may stand elsewhere."""
 
     def __init__(
@@ -612,7 +612,7 @@ class Words(Line):
 class Asked(Horizontal):
     """Holds the words, and says beside them what else there is of a search."""
 
-    def __init__(self, words: Line) -> None:
+    def __init__(self, words: TextLine) -> None:
         super().__init__(id="ask")
         self._words = words
         self._prompt = Plain(PROMPT, id="prompt")

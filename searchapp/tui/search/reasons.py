@@ -18,7 +18,7 @@ from searchapp.ranking.signals.base import Vote
 from searchapp.text import visible_line
 from searchapp.tui.kit.background import SearchRequestKind
 from searchapp.tui.kit.content import Content
-from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog, Words
+from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog, WordsDialog
 from searchapp.tui.kit.explanation import Explained, bar
 from searchapp.tui.kit.widgets import fitted, one_line, shortened
 from searchapp.tui.search.panes import LONGEST_ID, SearchView, SolvedPage, grade_said
@@ -273,7 +273,7 @@ class Reasons:
         )
 
     def ask_document(self) -> None:
-        self._screen.app.push_screen(Words("Go to the document with the id"), self._go_to)
+        self._screen.app.push_screen(WordsDialog("Go to the document with the id"), self._go_to)
 
     def _go_to(self, document: str | None) -> None:
         listing = self._screen.searching.listing

@@ -34,8 +34,8 @@ from searchapp.tui.kit.dialogs import Help
 from searchapp.tui.kit.keys import KeyMap, ScreenSettings
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, saves, show_in_pager
-from searchapp.tui.kit.status import said_by
-from searchapp.tui.kit.widgets import Entry, KeyLine, Line, Rows
+from searchapp.tui.kit.status import error_text
+from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine
 from searchapp.tui.search import actions as about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
 from searchapp.tui.search.choices import Choosing, Keeping
@@ -381,11 +381,11 @@ class SearchScreen(SearchView):
         yield KeyLine(self._entries_in_line(), 1, id="keys-line")
         yield KeyLine(self._entries(*IN_HITS), 1, id="keys")
 
-    def _entries_in_line(self) -> list[Entry]:
+    def _entries_in_line(self) -> list[KeyEntry]:
         """The keys that hold while somebody types."""
         words = {one.name: one.word for one in self.keys.actions}
-        entries = [Entry(name, self.keys.shown(name, in_line=True), words[name]) for name in IN_LINE]
-        return [Entry("words", "↵", "to the hits"), *(one for one in entries if one.key)]
+        entries = [KeyEntry(name, self.keys.shown(name, in_line=True), words[name]) for name in IN_LINE]
+        return [KeyEntry("words", "↵", "to the hits"), *(one for one in entries if one.key)]
 
     def begin(self) -> None:
         entitle(self.hits, "Hits")
@@ -415,7 +415,7 @@ class SearchScreen(SearchView):
         self.slow.close()
 
     def help(self) -> Help:
-        of_words = {} if isinstance(self.focused, Line) else {"Words": about.LANGUAGE}
+        of_words = {} if isinstance(self.focused, TextLine) else {"Words": about.LANGUAGE}
         return Help(self.keys, of_words, self.about_focused)
 
     def offers(self) -> Iterator[Offer]:
@@ -450,12 +450,12 @@ class SearchScreen(SearchView):
         return self.searcher.recipe(recipe).is_one_query
 
     def on_descendant_focus(self) -> None:
-        self.set_class(isinstance(self.focused, Line), "-typing")
+        self.set_class(isinstance(self.focused, TextLine), "-typing")
 
     # Keys
 
     def take(self, event: events.Key) -> bool:
-        if not isinstance(self.focused, Line):
+        if not isinstance(self.focused, TextLine):
             return super().take(event)
         if event.key == "escape":
             self.leave_line(self.focused)
@@ -476,7 +476,7 @@ class SearchScreen(SearchView):
         else:
             super().act(name)
 
-    def leave_line(self, line: Line) -> None:  # noqa: ARG002  # there is one
+    def leave_line(self, line: TextLine) -> None:  # noqa: ARG002  # there is one
         self.panes.focus(self.hits)
 
     def _submitted(self, text: str) -> None:
@@ -493,7 +493,7 @@ class SearchScreen(SearchView):
 
     def _to_words(self) -> None:
         """To the words, or from there to the hits."""
-        if isinstance(self.focused, Line):
+        if isinstance(self.focused, TextLine):
             self._submitted(self.words.value)
             return
         if self.panes.is_reading:
@@ -539,7 +539,7 @@ class SearchScreen(SearchView):
         self.error = error
         if not isinstance(error, BrokenQuery):
             before = "" if isinstance(error, SearchappError) else "the search failed: "
-            self.head.tell(f"{before}{said_by(error)}", "$error", lasts=False)
+            self.head.tell(f"{before}{error_text(error)}", "$error", lasts=False)
         self.draw_sought()
         self._put_off.give_up()
 
@@ -575,15 +575,15 @@ class SearchScreen(SearchView):
         self.searching.fetch(range(seen.start, seen.stop))
         self.searching.fetch(range(seen.start - self.hits.page, seen.stop + self.hits.page))
 
-    def cursor_moved(self, rows: Rows) -> None:  # noqa: ARG002  # there is one list
+    def cursor_moved(self, rows: RowList) -> None:  # noqa: ARG002  # there is one list
         self.show_document()
         if self.hits.result is None:
             self._fetch()
         else:
             self.call_after_refresh(self._fetch)  # what is fetched would take turns with what draws
 
-    @on(Rows.Picked)
-    def _picked(self, event: Rows.Picked) -> None:
+    @on(RowList.Picked)
+    def _picked(self, event: RowList.Picked) -> None:
         event.stop()
         self.panes.focus(self.hits)
 

@@ -22,7 +22,7 @@ from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.keys import DOCUMENT_PANE, TOPIC_PANE, TOPICS_FILTER, KeyMap, PaneHelp, load
 from searchapp.tui.kit.screen import KeyApp
-from searchapp.tui.kit.status import said_by
+from searchapp.tui.kit.status import error_text
 from searchapp.tui.kit.widgets import KeyLine
 
 PANES = {
@@ -227,7 +227,7 @@ class TopicsScreen(GoldScreen):
     def _no_figures(self, error: Exception) -> None:
         """Say why there are none."""
         self.tell_progress("")
-        self.head.tell(said_by(error), "$warning")
+        self.head.tell(error_text(error), "$warning")
 
     def _has_figures(self) -> bool:
         if self.topic_rows.figures is None:
