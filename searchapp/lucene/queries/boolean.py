@@ -21,7 +21,7 @@ from searchapp.lucene.queries.match_all import (
     Exists,
     MatchAll,
     MatchNone,
-    gives_nothing,
+    is_zero_match_all,
     is_nothing,
 )
 from searchapp.lucene.queries.parser import Parser, required
@@ -39,7 +39,7 @@ from searchapp.lucene.queries.query import (
     require_few,
     without_boosts,
 )
-from searchapp.lucene.queries.scores import Row, Rows, Scores, restricted, total, total_of_few
+from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, restricted, total, total_of_few
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.similarity import ONE
 from searchapp.model import Explanation
@@ -53,7 +53,7 @@ class TermsDisjunction(Query):
     """Different terms of one field of which any may match: `Bool(should=...)` of them, in one value.
 
     Topics consist of little else, and of hundreds of terms: to handle each term as a query costs more time than to
-    score it. Lucene has no such query: `spelled_out` is what it has.
+    score it. Lucene has no such query: `as_bool` is what it has.
     """
 
     field: str
@@ -73,7 +73,7 @@ class TermsDisjunction(Query):
         """The same as a query for each term."""
         return tuple(Term(self.field, term) for term in self.terms)
 
-    def spelled_out(self) -> Bool:
+    def as_bool(self) -> Bool:
         """The same query with a clause for each term."""
         return Bool(should=self.clauses())
 
@@ -82,27 +82,27 @@ class TermsDisjunction(Query):
         return len(self.terms)
 
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
-        return self.spelled_out().leaves(boost)
+        return self.as_bool().leaves(boost)
 
     def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
         yield self.field, self.terms, boost
 
-    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
         mask = np.zeros(rows.count, bool)
         mask[rows.reader.fields[self.field].documents_with_terms(self.terms)] = True
         return mask
 
-    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:  # noqa: ARG002
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:  # noqa: ARG002
         return total(rows.count, rows.of_terms(self.field, self.terms, boost))
 
-    def described(self, schema: Schema) -> str:
-        return self.spelled_out().described(schema)
+    def notation(self, schema: Schema) -> str:
+        return self.as_bool().notation(schema)
 
-    def described_inside(self, schema: Schema) -> str:
-        return f"({self.described(schema)})"
+    def inner_notation(self, schema: Schema) -> str:
+        return f"({self.notation(schema)})"
 
-    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
-        return self.spelled_out().explanation(rows, document, boost)
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
+        return self.as_bool().explanation(rows, document, boost)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,13 +193,13 @@ class Bool(Query):
 
     # Matching and scoring
 
-    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
         mask = rows.reader.everything() if among is None else among.copy()
         # What looks at scores comes last, when it is known which documents get that far: first what excludes.
         required = [(clause, False) for clause in (*self.must, *self.filter)]
         excluded = [(clause, True) for clause in self.must_not]
-        late = [(clause, out) for clause, out in (*excluded, *required) if clause.looks_at_scores]
-        soon = [(clause, out) for clause, out in (*required, *excluded) if not clause.looks_at_scores]
+        late = [(clause, out) for clause, out in (*excluded, *required) if clause.reads_scores]
+        soon = [(clause, out) for clause, out in (*required, *excluded) if not clause.reads_scores]
         for clause, out in (*soon, *late):
             found = clause.matching(rows, boost, mask)
             mask &= ~found if out else found
@@ -213,15 +213,15 @@ class Bool(Query):
             mask &= counts >= minimum
         return mask
 
-    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
-        if not self.looks_at_values:
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+        if not self.reads_values:
             return self._scores(rows, boost, among)
         # It makes a difference which documents come to be scored.
         among = self.matching(rows, boost, among)
         scores = self._scores(rows, boost, among)
         return restricted(scores, scores.mask() & among)
 
-    def _scores(self, rows: Rows, boost: np.float32, among: Mask | None) -> Scores:
+    def _scores(self, rows: ScoreRows, boost: np.float32, among: Mask | None) -> Scores:
         scores = self._positive(rows, boost, among)
         if self.filter:
             mask = scores.mask()
@@ -232,11 +232,11 @@ class Bool(Query):
             scores = _without(scores, clause, rows, boost, among)
         return scores
 
-    def _positive(self, rows: Rows, boost: np.float32, among: Mask | None) -> Scores:
+    def _positive(self, rows: ScoreRows, boost: np.float32, among: Mask | None) -> Scores:
         """What the clauses that score come to, without filters and exclusions."""
         if not self.must and not self.filter:
             return self._optional(rows, self.minimum, boost, among)
-        if self.should and self.minimum == 0 and all(map(gives_nothing, self.must)):
+        if self.should and self.minimum == 0 and all(map(is_zero_match_all, self.must)):
             return Scores(self._optional(rows, 0, boost, among).values, rows.reader.everything())
         required = self._required(rows, boost, among)
         if not self.should:
@@ -247,7 +247,7 @@ class Bool(Query):
         mask = required.mask() & optional.mask() if self.minimum > 0 else required.mask()
         return restricted(Scores(values, mask), mask)
 
-    def _required(self, rows: Rows, boost: np.float32, among: Mask | None) -> Scores:
+    def _required(self, rows: ScoreRows, boost: np.float32, among: Mask | None) -> Scores:
         if not self.must:
             return Scores(np.zeros(rows.count, np.float32), rows.reader.everything())
         every = [clause.scores(rows, boost, among) for clause in self.must]
@@ -260,8 +260,8 @@ class Bool(Query):
             mask &= scores.mask()
         return restricted(Scores(sums.astype(np.float32), mask), mask)
 
-    def _optional(self, rows: Rows, minimum: int, boost: np.float32, among: Mask | None) -> Scores:
-        found: list[Row] = []
+    def _optional(self, rows: ScoreRows, minimum: int, boost: np.float32, among: Mask | None) -> Scores:
+        found: list[ScoreRow] = []
         others: list[Scores] = []
         for clause in self.should:
             # The terms of a disjunction are clauses of this one, see `with_terms_as_clauses`.
@@ -269,7 +269,7 @@ class Bool(Query):
                 found += rows.of_terms(clause.field, clause.terms, boost)
                 continue
             one = _row_or_scores(clause, rows, boost, among)
-            if isinstance(one, Row):
+            if isinstance(one, ScoreRow):
                 found.append(one)
             else:
                 others.append(one)
@@ -285,20 +285,18 @@ class Bool(Query):
 
     # Showing
 
-    def described(self, schema: Schema) -> str:
+    def notation(self, schema: Schema) -> str:
         query = self.with_terms_as_clauses()
         if any(clause.unscored() == ALL for clause in query.must_not):
             raise unsupported(INSIDE_ANOTHER)
         marks = (("+", query.must), ("-", query.must_not), ("", query.should), ("#", query.filter))
-        text = " ".join(
-            mark + clause.described_inside(schema) for mark, clauses in marks for clause in clauses
-        )
+        text = " ".join(mark + clause.inner_notation(schema) for mark, clauses in marks for clause in clauses)
         return f"({text})~{query.minimum}" if query.minimum > 0 else text
 
-    def described_inside(self, schema: Schema) -> str:
-        return f"({self.described(schema)})"
+    def inner_notation(self, schema: Schema) -> str:
+        return f"({self.notation(schema)})"
 
-    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         scores = self.scores(rows, boost, only(document, rows))
         if not scores.mask()[document]:
             return None
@@ -309,7 +307,7 @@ class Bool(Query):
         return explained(scores.values[document], "sum of:", details)
 
 
-def any_matching(queries: Iterable[Query], rows: Rows, boost: np.float32, among: Mask | None) -> Mask:
+def any_matching(queries: Iterable[Query], rows: ScoreRows, boost: np.float32, among: Mask | None) -> Mask:
     """The documents that one of some queries matches."""
     mask = np.zeros(rows.count, bool)
     for query in queries:
@@ -317,7 +315,9 @@ def any_matching(queries: Iterable[Query], rows: Rows, boost: np.float32, among:
     return mask
 
 
-def _without(scores: Scores, excluded: Query, rows: Rows, boost: np.float32, among: Mask | None) -> Scores:
+def _without(
+    scores: Scores, excluded: Query, rows: ScoreRows, boost: np.float32, among: Mask | None
+) -> Scores:
     """The scores without the documents of a query; the arrays given may change."""
     if not isinstance(excluded, Leaf) or not excluded.has_few_documents:
         return restricted(scores, scores.mask() & ~excluded.matching(rows, boost, among))
@@ -328,7 +328,9 @@ def _without(scores: Scores, excluded: Query, rows: Rows, boost: np.float32, amo
     return scores
 
 
-def _row_or_scores(clause: Query, rows: Rows, boost: np.float32, among: Mask | None) -> Row | Scores:
+def _row_or_scores(
+    clause: Query, rows: ScoreRows, boost: np.float32, among: Mask | None
+) -> ScoreRow | Scores:
     clause, boost = without_boosts(clause, boost)
     if isinstance(clause, ScoredLeaf):
         return clause.row(rows, boost)
@@ -340,7 +342,7 @@ def _row_or_scores(clause: Query, rows: Rows, boost: np.float32, among: Mask | N
 
 def _explained_filter(clause: Query, schema: Schema) -> Explanation:
     required = "match on required clause, product of:"
-    name = clause.unscored().described_as_filter(schema)
+    name = clause.unscored().filter_notation(schema)
     return explained(0, required, [explained(0, "# clause"), explained(1, name)])
 
 
@@ -464,7 +466,7 @@ def _nested_should(query: Bool) -> Query:
         return query
     should: list[Query] = []
     for clause in query.should:
-        inner = clause.spelled_out() if isinstance(clause, TermsDisjunction) else clause
+        inner = clause.as_bool() if isinstance(clause, TermsDisjunction) else clause
         if isinstance(inner, Bool) and inner.is_pure_disjunction:
             should += inner.should
         else:
@@ -527,7 +529,7 @@ def _only_must(query: Bool) -> Query:
     if query.should or len(query.must) != 1:
         return query
     (inner,) = query.must
-    inner = inner.spelled_out() if isinstance(inner, TermsDisjunction) else inner
+    inner = inner.as_bool() if isinstance(inner, TermsDisjunction) else inner
     if not isinstance(inner, Bool) or len(inner.should) != len(inner):
         return query
     return replace(query, must=(), should=inner.should, minimum=max(1, inner.minimum))

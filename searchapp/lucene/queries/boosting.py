@@ -27,7 +27,7 @@ from searchapp.lucene.queries.query import (
     require_few,
     rewrite,
 )
-from searchapp.lucene.queries.scores import Rows, Scores
+from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.similarity import ONE
 from searchapp.model import Explanation
 
@@ -62,8 +62,8 @@ class Boosting(Query):
     def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:  # noqa: ARG002
         return self.positive.scored_terms()
 
-    def settled(self, reader: IndexReader) -> Query:
-        return replace(self, positive=self.positive.settled(reader), negative=self.negative.settled(reader))
+    def resolved(self, reader: IndexReader) -> Query:
+        return replace(self, positive=self.positive.resolved(reader), negative=self.negative.resolved(reader))
 
     def rewritten(self) -> Query:
         positive, negative = self.positive.rewritten(), rewrite(self.negative)
@@ -71,23 +71,23 @@ class Boosting(Query):
             return self
         return replace(self, positive=positive, negative=negative)
 
-    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
         return self.positive.matching(rows, among=among)
 
-    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
         positive = self.positive.scores(rows, among=among)
         factors = np.where(self.negative.matching(rows, among=among), self.factor, 1.0)
         values = (positive.values.astype(np.float64) * factors * float(boost)).astype(np.float32)
         return Scores(values, positive.mask())
 
-    def described(self, schema: Schema) -> str:
-        lowering = f"queryboost(score({self.as_written.described(schema)}))^{printed(self.factor)}"
-        return f"FunctionScoreQuery({self.positive.described(schema)}, scored by boost({lowering}))"
+    def notation(self, schema: Schema) -> str:
+        lowering = f"queryboost(score({self.as_written.notation(schema)}))^{printed(self.factor)}"
+        return f"FunctionScoreQuery({self.positive.notation(schema)}, scored by boost({lowering}))"
 
     def unscored(self) -> Query:
         return self.positive.unscored()
 
-    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         """The product is a double, as Lucene's `DoubleValuesSource` has it."""
         inner = self.positive.explanation(rows, document, ONE)
         if inner is None:
@@ -96,9 +96,9 @@ class Boosting(Query):
         score = self.scores(rows, boost, among).values[document]
         if self.negative.matching(rows, among=among)[document]:
             negative = self.negative.query if isinstance(self.negative, Boost) else self.negative
-            factor = explained(self.factor, f"Matched boosting query score({negative.described(schema)})")
+            factor = explained(self.factor, f"Matched boosting query score({negative.notation(schema)})")
             inner = Explanation(exact(inner) * exact(factor), "product of:", (inner, factor))
-        name = f"weight({self.described(schema)})"
+        name = f"weight({self.notation(schema)})"
         if boost == 1:
             return Explanation(inner.value, f"{name}, result of:", (inner,))
         return explained(score, f"{name}, product of:", (explained(boost, "boost"), inner))

@@ -17,7 +17,7 @@ from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.boolean import NONE, Bool, any_matching
 from searchapp.lucene.queries.parser import Parser, required
 from searchapp.lucene.queries.query import Query, boosted, each, exact, explained, one_step
-from searchapp.lucene.queries.scores import Rows, Scores
+from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.similarity import ONE
 from searchapp.model import Explanation
 
@@ -55,17 +55,17 @@ class DisMax(Query):
         queries = each(one_step, self.queries)
         return self if queries is self.queries else DisMax(queries, self.tie_breaker)
 
-    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
         return any_matching(self.queries, rows, boost, among)
 
-    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
         return disjunction_max([query.scores(rows, boost, among) for query in self.queries], self.tie_breaker)
 
-    def described(self, schema: Schema) -> str:
-        parts = " | ".join(query.described_inside(schema) for query in self.queries)
+    def notation(self, schema: Schema) -> str:
+        parts = " | ".join(query.inner_notation(schema) for query in self.queries)
         return f"({parts})" + (f"~{printed(self.tie_breaker)}" if self.tie_breaker else "")
 
-    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         every = (query.explanation(rows, document, boost) for query in self.queries)
         clauses = [clause for clause in every if clause is not None]
         if not clauses:

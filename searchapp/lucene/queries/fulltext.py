@@ -34,7 +34,7 @@ from searchapp.lucene.queries.match_all import MatchAll, MatchNone
 from searchapp.lucene.queries.parser import Parser, required
 from searchapp.lucene.queries.query import (
     Leaf,
-    Places,
+    PositionSpans,
     Query,
     ScoredLeaf,
     boosted,
@@ -122,7 +122,7 @@ class Phrase(ScoredLeaf):
     def postings(self, field: FieldReader) -> Postings:
         return self.postings_among(field, None)
 
-    def frequency_in_whole(self, reader: IndexReader, here: int) -> int:
+    def index_frequency(self, reader: IndexReader, here: int) -> int:
         """To find the phrases of all parts of an index takes too long: a phrase never counts as common."""
         return min(here, most_of_a_rare_term(reader.whole_count))
 
@@ -206,16 +206,16 @@ class Phrase(ScoredLeaf):
         terms = [Term(self.field, term).explained_idf(field) for term in self.terms]
         return explained(self.idf(field), "idf, sum of:", terms)
 
-    def described_frequency(self, frequency: np.float32) -> str:
+    def frequency_notation(self, frequency: np.float32) -> str:
         return f"phraseFreq={printed(frequency)}"
 
-    def described(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:  # noqa: ARG002
         words = ["?"] * (self.positions[-1] + 1)
         for term, position in zip(self.terms, self.positions, strict=True):
             words[position] = term
         return f'{self.field}:"{" ".join(words)}"'
 
-    def places(self, tokens: Sequence[Token]) -> Mapping[str, Places]:
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
         found = list(self._spans(tokens))
         return dict.fromkeys(self.terms, found) if found else {}
 

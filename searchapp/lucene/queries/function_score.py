@@ -33,7 +33,7 @@ from searchapp.lucene.queries.query import (
     require_few,
     rewrite,
 )
-from searchapp.lucene.queries.scores import Doubles, Rows, Scores, restricted
+from searchapp.lucene.queries.scores import Doubles, ScoreRows, Scores, restricted
 from searchapp.lucene.similarity import ONE, Float32s
 from searchapp.model import Explanation
 
@@ -99,13 +99,13 @@ class FunctionScore(Query):
         return self.query.clause_count
 
     @property
-    def looks_at_values(self) -> bool:
-        inside = (child.looks_at_values for child in self.children())
+    def reads_values(self) -> bool:
+        inside = (child.reads_values for child in self.children())
         return any(one.value is not None for one in self.functions) or any(inside)
 
     @property
-    def looks_at_scores(self) -> bool:
-        return self.min_score is not None or any(child.looks_at_scores for child in self.children())
+    def reads_scores(self) -> bool:
+        return self.min_score is not None or any(child.reads_scores for child in self.children())
 
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
         """Those of the query.
@@ -132,12 +132,12 @@ class FunctionScore(Query):
         same = all(new is old for new, old in zip(simpler, children, strict=True))
         return self if same else self.with_children(simpler)
 
-    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
         if self.min_score is None:
             return self.query.matching(rows, boost, among)
         return self.scores(rows, boost, among).mask()
 
-    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
         inner = self.query.scores(rows, boost, among)
         mask = inner.mask()
         if among is not None:
@@ -153,16 +153,16 @@ class FunctionScore(Query):
             mask = mask & (values >= np.float32(self.min_score))
         return restricted(Scores(values, mask), mask)
 
-    def described(self, schema: Schema) -> str:
+    def notation(self, schema: Schema) -> str:
         if self.functions:
             # Elasticsearch prints the addresses of objects there, which are others each time.
             raise unsupported("the explanation of `function_score` inside a filter or a constant score")
-        return f"function score ({self.query.described(schema)}, functions: [])"
+        return f"function score ({self.query.notation(schema)}, functions: [])"
 
     def unscored(self) -> Query:
         return self.query.unscored() if self.min_score is None else self
 
-    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         among = only(document, rows)
         inner = self.query.explanation(rows, document, boost)
         if inner is None or not self.scores(rows, boost, among).mask()[document]:
@@ -178,7 +178,7 @@ class FunctionScore(Query):
         return found
 
 
-Places = NDArray[np.intp]
+PositionSpans = NDArray[np.intp]
 
 MODIFIERS: dict[str, Callable[[Doubles], Doubles]] = {
     "none": lambda values: values,
@@ -206,7 +206,7 @@ BOOST_MODES: dict[str, Callable[[Doubles, Doubles], Doubles]] = {
 def function_scores(
     reader: IndexReader,
     query: FunctionScore,
-    documents: Places,
+    documents: PositionSpans,
     scores: Float32s,
     applies: Sequence[NDArray[np.bool_] | None],
 ) -> Float32s:
@@ -279,7 +279,7 @@ def combined_factors(
 
 
 def function_values(
-    reader: IndexReader, function: Function, documents: Places, where: NDArray[np.bool_] | None
+    reader: IndexReader, function: Function, documents: PositionSpans, where: NDArray[np.bool_] | None
 ) -> Doubles:
     """What a function gives for each document; 1 for documents that the function is not for."""
     values = np.ones(len(documents))
@@ -290,7 +290,7 @@ def function_values(
         return values if function.weight is None else values * function.weight
 
 
-def field_value(reader: IndexReader, function: FieldValue, documents: Places) -> Doubles:
+def field_value(reader: IndexReader, function: FieldValue, documents: PositionSpans) -> Doubles:
     """modifier(value * factor), the value being the smallest that the document has in the field."""
     given = (
         reader.fields[function.field].smallest(documents)
@@ -357,7 +357,7 @@ def _explained_functions(
     return _combined(query, inner, factor)
 
 
-def _applied(reader: IndexReader, function: Function, document: Places) -> Explanation:
+def _applied(reader: IndexReader, function: Function, document: PositionSpans) -> Explanation:
     """What a function that is for the document gives it."""
     if function.value is None:
         found = explained(1, "constant score 1.0 - no function provided")
@@ -369,7 +369,7 @@ def _applied(reader: IndexReader, function: Function, document: Places) -> Expla
         found = explained(_float(found) * _float(weight), "product of:", (found, weight))
     if function.filter is None:
         return found
-    filtered = explained(1, f"match filter: {function.filter.described(reader.schema)}")
+    filtered = explained(1, f"match filter: {function.filter.notation(reader.schema)}")
     return explained(_float(found), "function score, product of:", (filtered, found))
 
 

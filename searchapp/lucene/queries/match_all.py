@@ -19,7 +19,7 @@ from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import IndexReader, Mask
 from searchapp.lucene.queries.parser import Parser, required
 from searchapp.lucene.queries.query import Boost, Constant, Leaf, Query, boosted
-from searchapp.lucene.queries.scores import Rows
+from searchapp.lucene.queries.scores import ScoreRows
 from searchapp.lucene.similarity import ONE
 
 
@@ -32,10 +32,10 @@ class MatchAll(Leaf):
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return np.flatnonzero(reader.everything()).astype(np.int32)
 
-    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
         return rows.reader.everything()
 
-    def described(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:  # noqa: ARG002
         return "*:*"
 
 
@@ -47,7 +47,7 @@ def read_match_all(parser: Parser, content: Any) -> Query:
 _EVERYTHING = (MatchAll(), Constant(MatchAll()))
 
 
-def gives_nothing(query: Query) -> bool:
+def is_zero_match_all(query: Query) -> bool:
     """Whether a query matches every document and gives it the score 0, so that it has no effect where it must match."""
     return isinstance(query, Boost) and not query.boost and query.query in _EVERYTHING
 
@@ -73,7 +73,7 @@ class MatchNone(Leaf):
     def documents(self, reader: IndexReader) -> NDArray[Any]:  # noqa: ARG002
         return np.empty(0, np.int32)
 
-    def described(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:  # noqa: ARG002
         # Elasticsearch says why, in the words of the part of it that found out.
         raise unsupported(INSIDE_ANOTHER)
 
@@ -95,14 +95,14 @@ class Exists(Leaf):
 
     field: str
 
-    def settled(self, reader: IndexReader) -> Leaf:
+    def resolved(self, reader: IndexReader) -> Leaf:
         """As `FieldExistsQuery.rewrite`."""
         return MatchAll() if reader.in_all(self.field) else self
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return reader.fields[self.field].present
 
-    def described(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:  # noqa: ARG002
         return exists_description(self.field)
 
 
@@ -140,7 +140,7 @@ class Ids(Leaf):
         found = (reader.document(document_id) for document_id in self.ids)
         return np.array([document for document in found if document is not None], np.int32)
 
-    def described(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:  # noqa: ARG002
         return f"_id:({' '.join(map(_printed, sorted(map(encoded, self.ids))))})"
 
 

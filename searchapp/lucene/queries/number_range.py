@@ -159,7 +159,7 @@ class NumberRange(Leaf):
     def _key(self) -> tuple[object, ...]:
         return self.field, self.whole, self.is_point, signed((self.low, self.high))
 
-    def settled(self, reader: IndexReader) -> Leaf:
+    def resolved(self, reader: IndexReader) -> Leaf:
         """As `PointRangeQuery.rewrite` and `IndexOrDocValuesQuery.rewrite`."""
         whole, none = reader.fields[self.field].extent(self.low, self.high)
         if whole and reader.in_all(self.field):
@@ -171,9 +171,9 @@ class NumberRange(Leaf):
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return reader.fields[self.field].between(self.low, self.high)
 
-    def described(self, schema: Schema) -> str:
+    def notation(self, schema: Schema) -> str:
         """Lucene decides while it searches which of two ways takes less time."""
-        by_values = self.described_as_constant(schema)
+        by_values = self.constant_notation(schema)
         if self.is_point:
             return by_values
         by_index = match_all.exists_description(self.field) if self.whole else self._by_index(schema)
@@ -182,11 +182,11 @@ class NumberRange(Leaf):
     def _by_index(self, schema: Schema) -> str:
         kind = schema.fields[self.field].type
         if kind in INTEGERS:
-            return self.described_as_constant(schema)
+            return self.constant_notation(schema)
         precision = np.float32 if kind == "float" else np.float64
         return f"{self.field}:[{printed(self.low, precision)} TO {printed(self.high, precision)}]"
 
-    def described_as_constant(self, schema: Schema) -> str:
+    def constant_notation(self, schema: Schema) -> str:
         """The query that looks at a document's numbers, with which Lucene explains the range."""
         kind = schema.fields[self.field].type
         if kind in INTEGERS:

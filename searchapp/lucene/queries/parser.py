@@ -30,7 +30,7 @@ REMEMBERED_QUERIES = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Noted:
+class QueryText:
     """A text of a query, which stands in `given` under a `key`; what reads another one, and what it has come to."""
 
     given: Mapping[str, Any]
@@ -46,7 +46,7 @@ class Parser:
     reader: IndexReader
     analyzers: AnalysisRegistry
     readers: Mapping[str, Reader]
-    _noted: list[Noted] | None = None
+    _noted: list[QueryText] | None = None
     _problems: ErrorCollector | None = None
     _path: list[str] = field(default_factory=list)
     _depth: int = 0
@@ -54,7 +54,7 @@ class Parser:
     _analyzed: dict[tuple[str, str], tuple[list[str], list[int]]] = field(default_factory=dict)
     _different: dict[tuple[str, str], tuple[str, ...] | None] = field(default_factory=dict)
 
-    def read(self, body: Any) -> tuple[Query, list[Noted]]:
+    def read(self, body: Any) -> tuple[Query, list[QueryText]]:
         """The query of a search body, and the texts that were noted in it.
 
         These are not kept: they refer to this parser, which would outlive its index until garbage is searched for.
@@ -62,7 +62,7 @@ class Parser:
         Raises:
             EngineRefused: as `query`, or the query has more clauses than Elasticsearch allows.
         """
-        noted: list[Noted] = []
+        noted: list[QueryText] = []
         self._noted = noted
         try:
             query = self.query_at("query", body)
@@ -107,7 +107,7 @@ class Parser:
             query = reader(self, content)
         finally:
             self._depth -= 1
-        return query if self._depth else query.settled(self.reader)
+        return query if self._depth else query.resolved(self.reader)
 
     def queries(self, bodies: Any, place: str) -> tuple[Query, ...]:
         """One query or several of them; `place` is where they stand in the query that has them, such as `bool.must`.
@@ -211,7 +211,7 @@ class Parser:
         """What `read` makes of a text that a query is given, which is noted for who reads whole bodies like it."""
         query = read(given[key])
         if self._noted is not None and isinstance(given[key], str):
-            self._noted.append(Noted(given, key, read, query))
+            self._noted.append(QueryText(given, key, read, query))
         return query
 
     def options(self, content: Any, name: str, known: Iterable[str]) -> Mapping[str, Any]:

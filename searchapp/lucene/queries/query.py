@@ -23,7 +23,7 @@ from searchapp.lucene.errors import invalid
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Postings
 from searchapp.lucene.parameters import printed
-from searchapp.lucene.queries.scores import Row, Rows, Scores, of_constant, total
+from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, of_constant, total
 from searchapp.lucene.similarity import ONE
 from searchapp.model import Explanation, Token
 
@@ -68,10 +68,10 @@ def constant(boost: np.float32, name: str) -> Explanation:
     return explained(boost, name if boost == 1 else f"{name}^{printed(boost)}")
 
 
-Places = Sequence[tuple[int, int]]
+PositionSpans = Sequence[tuple[int, int]]
 """First and last positions of the parts of a text."""
 
-EVERYWHERE: Places = ((0, sys.maxsize),)
+EVERYWHERE: PositionSpans = ((0, sys.maxsize),)
 
 
 class Query:
@@ -106,14 +106,14 @@ class Query:
         return sum(child.clause_count for child in self.children())
 
     @property
-    def looks_at_values(self) -> bool:
+    def reads_values(self) -> bool:
         """Whether scores depend on the values of fields, which not every document need have."""
-        return any(child.looks_at_values for child in self.children())
+        return any(child.reads_values for child in self.children())
 
     @property
-    def looks_at_scores(self) -> bool:
+    def reads_scores(self) -> bool:
         """Whether the documents that match depend on their scores."""
-        return any(child.looks_at_scores for child in self.children())
+        return any(child.reads_scores for child in self.children())
 
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
         """The leaves inside that give the query hits, and their boosts: what highlighting marks."""
@@ -127,9 +127,9 @@ class Query:
 
     # Simplifying
 
-    def settled(self, reader: IndexReader) -> Query:
+    def resolved(self, reader: IndexReader) -> Query:
         """The query as it was written, with what Lucene learns from the index: that all documents match, or none."""
-        return self.with_children(tuple(child.settled(reader) for child in self.children()))
+        return self.with_children(tuple(child.resolved(reader) for child in self.children()))
 
     def rewritten(self) -> Query:
         """What one call of `Query.rewrite` makes of the query: the query itself when nothing is left to do.
@@ -148,7 +148,7 @@ class Query:
     # Matching and scoring
 
     @abstractmethod
-    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
         """The documents that match, whatever their scores; `among` is as in `scores`.
 
         Only a `min_score` looks at scores. The boosts outside count for it, even where they count for nothing else:
@@ -156,7 +156,7 @@ class Query:
         """
 
     @abstractmethod
-    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
         """The scores of all documents, the query's own boost multiplied by `boost`.
 
         `among` marks the documents that count, None all documents: scores of other documents are not looked at and may
@@ -169,27 +169,27 @@ class Query:
     # Showing
 
     @abstractmethod
-    def described(self, schema: Schema) -> str:
+    def notation(self, schema: Schema) -> str:
         """The query in Lucene's notation (`Query.toString`).
 
         Raises:
             EngineRefused: the notation is not known here.
         """
 
-    def described_inside(self, schema: Schema) -> str:
+    def inner_notation(self, schema: Schema) -> str:
         """The query as a part of another one in Lucene's notation."""
-        return self.described(schema)
+        return self.notation(schema)
 
-    def described_as_filter(self, schema: Schema) -> str:
+    def filter_notation(self, schema: Schema) -> str:
         """What explanations show of a query that only filters and is `unscored`."""
-        return self.described(schema)
+        return self.notation(schema)
 
     def unscored(self) -> Query:
         """The query inside whose weight Lucene makes when it only filters."""
         return self
 
     @abstractmethod
-    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         """How the query comes to the score of a document; None when the document does not match.
 
         Raises:
@@ -220,7 +220,7 @@ def rewrite(query: Query) -> Query:
     return query
 
 
-def only(document: int, rows: Rows) -> Mask:
+def only(document: int, rows: ScoreRows) -> Mask:
     """The mark of one document, to compute nothing that counts for others."""
     among = np.zeros(rows.count, bool)
     among[document] = True
@@ -257,22 +257,22 @@ class Leaf(Query):
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         """The documents that match, in any order; a document may come several times."""
 
-    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
         mask = np.zeros(rows.count, bool)
         mask[self.documents(rows.reader)] = True
         return mask
 
-    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:  # noqa: ARG002
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:  # noqa: ARG002
         return of_constant(self.matching(rows), boost)
 
-    def described_as_constant(self, schema: Schema) -> str:
+    def constant_notation(self, schema: Schema) -> str:
         """What explanations show of a leaf that gives each document the same score."""
-        return self.described(schema)
+        return self.notation(schema)
 
-    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         if not self.matching(rows)[document]:
             return None
-        return constant(boost, self.described_as_constant(rows.reader.schema))
+        return constant(boost, self.constant_notation(rows.reader.schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ class MarkedLeaf(Leaf):
     field: str
 
     @abstractmethod
-    def places(self, tokens: Sequence[Token]) -> Mapping[str, Places]:
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
         """The terms to mark among the tokens of a text, and in which places: `EVERYWHERE`, or where a phrase stands.
 
         Terms that the text does not have make no difference.
@@ -316,34 +316,34 @@ class ScoredLeaf(MarkedLeaf):
     def explained_idf(self, field: FieldReader) -> Explanation:
         """How the inverse document frequency came about."""
 
-    def described_frequency(self, frequency: np.float32) -> str:
+    def frequency_notation(self, frequency: np.float32) -> str:
         """The words by which Lucene calls the frequency."""
         return f"termFreq={printed(frequency)}"
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return self.postings(reader.fields[self.field]).documents
 
-    def frequency_in_whole(self, reader: IndexReader, here: int) -> int:
+    def index_frequency(self, reader: IndexReader, here: int) -> int:
         """In how many documents of the whole index the leaf is that is in so many `here`."""
         return reader.sum_of_parts(here, lambda part: len(self.postings(part.fields[self.field]).documents))
 
-    def row(self, rows: Rows, boost: np.float32) -> Row:
+    def row(self, rows: ScoreRows, boost: np.float32) -> ScoreRow:
         """The scores of the documents where the leaf occurs."""
 
-        def compute() -> Row:
+        def compute() -> ScoreRow:
             field = rows.reader.fields[self.field]
             found = self.postings(field)
             weight = field.similarity.weight(boost, self.idf(field))
             scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
-            frequency = self.frequency_in_whole(rows.reader, len(scores))
+            frequency = self.index_frequency(rows.reader, len(scores))
             return rows.row(found.documents, scores, bool(scores.all()), frequency)
 
         return rows.kept((self, float(boost)), compute)
 
-    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:  # noqa: ARG002
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:  # noqa: ARG002
         return total(rows.count, [self.row(rows, boost)])
 
-    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         reader = rows.reader
         field = reader.fields[self.field]
         frequency = self.frequency(field, document)
@@ -358,7 +358,7 @@ class ScoredLeaf(MarkedLeaf):
         result = explained(
             score, f"score(freq={printed(frequency)}), computed as boost * idf * tf from:", details
         )
-        name = self.described(reader.schema)
+        name = self.notation(reader.schema)
         where = f"{name} in {reader.first + document}"
         return explained(score, f"weight({where}) [PerFieldSimilarity], result of:", [result])
 
@@ -369,7 +369,7 @@ class ScoredLeaf(MarkedLeaf):
         code = field.length_code(document)
         approximate = " (approximate)" if code > EXACT_LENGTHS else ""
         details = [
-            explained(frequency, self.described_frequency(frequency)),
+            explained(frequency, self.frequency_notation(frequency)),
             explained(bm25.k1, "k1, term saturation parameter"),
             explained(bm25.b, "b, length normalization parameter"),
             explained(int(similarity.LENGTHS[code]), f"dl, length of field{approximate}"),
@@ -428,19 +428,19 @@ class Constant(Around):
             return inner
         return self if inner is self.query else Constant(inner)
 
-    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
         return self.query.matching(rows, among=among)
 
-    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
         return of_constant(self.matching(rows, among=among), boost)
 
-    def described(self, schema: Schema) -> str:
-        return f"ConstantScore({self.query.described(schema)})"
+    def notation(self, schema: Schema) -> str:
+        return f"ConstantScore({self.query.notation(schema)})"
 
-    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         if not self.matching(rows, among=only(document, rows))[document]:
             return None
-        return constant(boost, self.described(rows.reader.schema))
+        return constant(boost, self.notation(rows.reader.schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,16 +468,16 @@ class Boost(Around):
             return Boost(Constant(inner), 0.0)
         return self if inner is self.query else Boost(inner, boost)
 
-    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
         return self.query.matching(rows, np.float32(self.boost) * boost, among)
 
-    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
         return self.query.scores(rows, np.float32(self.boost) * boost, among)
 
-    def described(self, schema: Schema) -> str:
-        return f"({self.query.described(schema)})^{printed(self.boost)}"
+    def notation(self, schema: Schema) -> str:
+        return f"({self.query.notation(schema)})^{printed(self.boost)}"
 
-    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         return self.query.explanation(rows, document, np.float32(self.boost) * boost)
 
 

@@ -55,7 +55,7 @@ MANY_TERMS = 32
 """One term in this many of a field's is many."""
 
 
-class Row(NamedTuple):
+class ScoreRow(NamedTuple):
     """The scores of the documents that match, which are ascending; `dense` are perhaps the same for every document.
 
     `positive` says that none of the scores is 0. The row of a common term is added up after those of others, which may
@@ -93,11 +93,11 @@ def most_of_a_rare_term(count: int) -> int:
     return count // share if share else count
 
 
-NO_ROW = Row(np.empty(0, np.int32), np.empty(0, np.float32), True)
+NO_ROW = ScoreRow(np.empty(0, np.int32), np.empty(0, np.float32), True)
 """The row of a term that does not occur."""
 
 
-class Rows:
+class ScoreRows:
     """The rows of an index, or of a part of one; the oldest are forgotten when they grow too many."""
 
     def __init__(self, reader: IndexReader, limit: int = CACHE_BYTES) -> None:
@@ -105,12 +105,12 @@ class Rows:
         self._limit = limit
         self._is_dense = reader.count * DENSE_ROWS * np.dtype(np.float32).itemsize <= limit
         self._bytes = 0
-        self._kept: deque[tuple[dict[Any, Row], Any, int]] = deque()
+        self._kept: deque[tuple[dict[Any, ScoreRow], Any, int]] = deque()
         """Where each row is kept, and its bytes, the oldest first."""
 
-        self._terms: dict[tuple[str, float], dict[str, Row]] = {}
-        self._others: dict[Hashable, Row] = {}
-        self._whole: dict[tuple[str, float], Row] = {}
+        self._terms: dict[tuple[str, float], dict[str, ScoreRow]] = {}
+        self._others: dict[Hashable, ScoreRow] = {}
+        self._whole: dict[tuple[str, float], ScoreRow] = {}
         self._lock = threading.Lock()
 
     @property
@@ -118,7 +118,7 @@ class Rows:
         """The number of documents that the rows are of."""
         return self.reader.count
 
-    def kept(self, key: Hashable, compute: Callable[[], Row]) -> Row:
+    def kept(self, key: Hashable, compute: Callable[[], ScoreRow]) -> ScoreRow:
         """The row of a leaf that is no term, computed where it is not known."""
         row = self._others.get(key)
         if row is None:
@@ -126,7 +126,7 @@ class Rows:
             self._keep(self._others, {key: row})
         return row
 
-    def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[Row]:
+    def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[ScoreRow]:
         """The rows of terms of a field, in their order."""
         known = self._terms.setdefault((name, float(boost)), {})
         try:
@@ -144,7 +144,7 @@ class Rows:
         if missing:
             self._of_field(self.reader.fields[name], missing, boost)
 
-    def whole(self, name: str, terms: Iterable[str], boost: np.float32) -> Row | None:
+    def whole(self, name: str, terms: Iterable[str], boost: np.float32) -> ScoreRow | None:
         """The rows of all terms of a field, by rank one after the other; None where some `terms` are not worth it."""
         known = self._whole.get((name, float(boost)))
         if known is not None:
@@ -154,7 +154,7 @@ class Rows:
             return None
         return self._whole_field(field, boost)
 
-    def _of_field(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
+    def _of_field(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, ScoreRow]:
         """Compute and keep the rows of terms of one field."""
         if self._is_worth_scoring_whole(field, terms, boost):
             rows = self._cut_from(self._whole_field(field, boost), field, terms)
@@ -173,7 +173,7 @@ class Rows:
         with np.errstate(over="ignore"):  # a term that nobody asks for must not be refused
             return bool(np.isfinite(field.weight(boost, 0)))
 
-    def _whole_field(self, field: FieldReader, boost: np.float32) -> Row:
+    def _whole_field(self, field: FieldReader, boost: np.float32) -> ScoreRow:
         """The rows of all terms of a field, one after the other."""
         key = field.field.name, float(boost)
         if key not in self._whole:
@@ -185,7 +185,7 @@ class Rows:
             return row
         return self._whole[key]
 
-    def _cut_from(self, whole: Row, field: FieldReader, terms: Sequence[str]) -> dict[str, Row]:
+    def _cut_from(self, whole: ScoreRow, field: FieldReader, terms: Sequence[str]) -> dict[str, ScoreRow]:
         return {
             term: self.row(
                 whole.documents[part],
@@ -196,7 +196,7 @@ class Rows:
             for term, part in zip(terms, field.parts(terms), strict=True)
         }
 
-    def _together(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
+    def _together(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, ScoreRow]:
         postings, counts = field.postings_of(terms)
         frequencies = counts
         if self.reader.is_part:
@@ -217,7 +217,7 @@ class Rows:
         counts: NDArray[np.int64],
         frequencies: NDArray[np.int64],
         boost: np.float32,
-    ) -> Row:
+    ) -> ScoreRow:
         """The scores of the postings of several terms: how many each term has here, and in the whole index.
 
         What stands nowhere here has no weight, so that it can't leave float32 either.
@@ -229,9 +229,9 @@ class Rows:
         scores = similarity.scores(
             np.repeat(weights[which], counts), found.frequencies, field.inverses(found.documents)
         )
-        return Row(found.documents, scores, bool(scores.all()))
+        return ScoreRow(found.documents, scores, bool(scores.all()))
 
-    def _keep(self, where: dict[Any, Row], rows: Mapping[Any, Row]) -> None:
+    def _keep(self, where: dict[Any, ScoreRow], rows: Mapping[Any, ScoreRow]) -> None:
         """Keep rows, and forget the oldest ones if they become too many."""
         with self._lock:
             where.update(rows)
@@ -244,19 +244,19 @@ class Rows:
                 oldest.pop(key, None)
                 self._bytes -= size
 
-    def _bytes_of(self, row: Row) -> int:
+    def _bytes_of(self, row: ScoreRow) -> int:
         """The memory for a row; where documents are left out, a long one has documents of its own."""
         is_copied = self.reader.dead is not None and len(row.documents) >= ALONE
         return row.bytes + (row.documents.nbytes if is_copied else 0)
 
-    def row(self, documents: Numbers, scores: Float32s, positive: bool, frequency: int) -> Row:
+    def row(self, documents: Numbers, scores: Float32s, positive: bool, frequency: int) -> ScoreRow:
         """A row of what is in so many documents of the whole index."""
         dense: NDArray[Any] | None = None
         common = is_common(frequency, self.reader.whole_count)
         if common and self._is_dense and len(documents):
             dense = np.zeros(self.reader.count, np.float64 if self.reader.count < MANY else np.float32)
             dense[documents] = scores
-        return Row(documents, scores, positive, common, dense, frequency)
+        return ScoreRow(documents, scores, positive, common, dense, frequency)
 
 
 def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:
@@ -296,7 +296,7 @@ class Scores:
         return self.values > 0 if self.matching is None else self.matching
 
 
-def total(count: int, rows: Sequence[Row], others: Sequence[Scores] = ()) -> Scores:
+def total(count: int, rows: Sequence[ScoreRow], others: Sequence[Scores] = ()) -> Scores:
     """The sum of rows and of scores, in double, rounded once; `count` is the number of all documents."""
     sums: Doubles = np.zeros(count)
     sparse = [row for row in rows if not row.is_common and len(row.documents)]
@@ -320,7 +320,7 @@ def total(count: int, rows: Sequence[Row], others: Sequence[Scores] = ()) -> Sco
     return Scores(values, mask)
 
 
-def total_of_few(rows: Sequence[Row]) -> Row | None:
+def total_of_few(rows: Sequence[ScoreRow]) -> ScoreRow | None:
     """The sum of rows as a row, if they have few documents, or one of them all; None if they have many.
 
     What counts are the documents of the whole index, so that sums of some documents are rounded as those of all.
@@ -338,14 +338,14 @@ def _marked(count: int, documents: Iterable[NDArray[Any]]) -> Mask:
     return mask
 
 
-def _summed(rows: Sequence[Row]) -> Row:
+def _summed(rows: Sequence[ScoreRow]) -> ScoreRow:
     """The sum of rows that have few documents, in double, rounded once."""
     if not rows:
         return NO_ROW
     documents, places = np.unique(np.concatenate([row.documents for row in rows]), return_inverse=True)
     weights = np.concatenate([row.scores for row in rows], dtype=np.float64)
     scores = np.bincount(places, weights, len(documents)).astype(np.float32)
-    return Row(documents, scores, all(row.positive for row in rows))
+    return ScoreRow(documents, scores, all(row.positive for row in rows))
 
 
 def restricted(scores: Scores, mask: Mask) -> Scores:

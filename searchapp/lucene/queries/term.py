@@ -28,14 +28,14 @@ from searchapp.lucene.queries.query import (
     EVERYWHERE,
     Leaf,
     MarkedLeaf,
-    Places,
+    PositionSpans,
     Query,
     ScoredLeaf,
     boosted,
     explained_idf_of,
     frequency_of,
 )
-from searchapp.lucene.queries.scores import Row, Rows
+from searchapp.lucene.queries.scores import ScoreRow, ScoreRows
 from searchapp.model import Explanation, Token
 
 
@@ -50,7 +50,7 @@ class Term(ScoredLeaf):
     def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
         yield self.field, (self.term,), boost
 
-    def row(self, rows: Rows, boost: np.float32) -> Row:
+    def row(self, rows: ScoreRows, boost: np.float32) -> ScoreRow:
         return rows.of_terms(self.field, [self.term], boost)[0]
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
@@ -68,13 +68,13 @@ class Term(ScoredLeaf):
     def explained_idf(self, field: FieldReader) -> Explanation:
         return explained_idf_of(field.document_frequency(self.term), field)
 
-    def described_frequency(self, frequency: np.float32) -> str:  # noqa: ARG002
+    def frequency_notation(self, frequency: np.float32) -> str:  # noqa: ARG002
         return "freq, occurrences of term within document"
 
-    def described(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:  # noqa: ARG002
         return f"{self.field}:{self.term}"
 
-    def places(self, tokens: Sequence[Token]) -> Mapping[str, Places]:  # noqa: ARG002
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:  # noqa: ARG002
         return {self.term: EVERYWHERE}
 
 
@@ -133,16 +133,16 @@ class Synonym(ScoredLeaf):
         """In how many documents BM25 believes the terms to be: the commonest term counts."""
         return max(field.document_frequency(term) for term in self.terms)
 
-    def described(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:  # noqa: ARG002
         return f"Synonym({self._listed()})"
 
-    def described_as_filter(self, schema: Schema) -> str:  # noqa: ARG002
+    def filter_notation(self, schema: Schema) -> str:  # noqa: ARG002
         return self._listed()  # the terms are clauses of a disjunction then
 
     def _listed(self) -> str:
         return " ".join(f"{self.field}:{term}" for term in self.terms)
 
-    def places(self, tokens: Sequence[Token]) -> Mapping[str, Places]:  # noqa: ARG002
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:  # noqa: ARG002
         return dict.fromkeys(self.terms, EVERYWHERE)
 
 
@@ -172,10 +172,10 @@ class Prefix(MarkedLeaf):
         field = reader.fields[self.field]
         return field.documents_with(field.terms.with_prefix(self.prefix))
 
-    def described(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:  # noqa: ARG002
         return f"{self.field}:{self.prefix}*"
 
-    def places(self, tokens: Sequence[Token]) -> Mapping[str, Places]:
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
         return {token.term: EVERYWHERE for token in tokens if token.term.startswith(self.prefix)}
 
 
@@ -213,7 +213,7 @@ class NumberInSet(Leaf):
         field = reader.fields[self.field]
         return np.concatenate([field.between(number, number) for number in self.numbers])
 
-    def described(self, schema: Schema) -> str:
+    def notation(self, schema: Schema) -> str:
         kind = schema.fields[self.field].type
         if kind in INTEGERS:
             return f"{self.field}:{{{' '.join(map(str, self.numbers))}}}"
@@ -256,10 +256,10 @@ class TermInSet(MarkedLeaf):
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return reader.fields[self.field].documents_with_terms(self.terms)
 
-    def described(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:  # noqa: ARG002
         return f"{self.field}:({' '.join(self.terms)})"
 
-    def places(self, tokens: Sequence[Token]) -> Mapping[str, Places]:  # noqa: ARG002
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:  # noqa: ARG002
         return dict.fromkeys(self.terms, EVERYWHERE)
 
 

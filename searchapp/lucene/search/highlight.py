@@ -19,7 +19,7 @@ from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.analysis.characters import has_halves, joined_units, whole
 from searchapp.lucene.errors import invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import Field, Schema, by_depth, shown_text
-from searchapp.lucene.queries.query import EVERYWHERE, MarkedLeaf, Places, Query
+from searchapp.lucene.queries.query import EVERYWHERE, MarkedLeaf, PositionSpans, Query
 from searchapp.model import Token
 
 LARGEST_GROUP = 50
@@ -31,7 +31,7 @@ KEPT_TOKENS = 100_000
 HIGHLIGHT_QUERY = "highlight_query"
 """What says in `highlight` that another query than the body's is marked."""
 
-NOWHERE: tuple[bool, Places] = (False, ())
+NOWHERE: tuple[bool, PositionSpans] = (False, ())
 
 _OPTIONS = {"type", "number_of_fragments", "pre_tags", "post_tags"}
 
@@ -239,9 +239,9 @@ def _matching(tokens: Sequence[Token], wanted: Wanted) -> list[bool]:
         indexed = [replace(token, term=whole(token.term)) for token in tokens]
         matching = zip(_matching(indexed, wanted), tokens, indexed, strict=True)
         return [matches and token.term == its.term for matches, token, its in matching]
-    where: dict[str, tuple[bool, Places]] = {}
+    where: dict[str, tuple[bool, PositionSpans]] = {}
     for leaf, counts in wanted:
-        for term, places in leaf.places(tokens).items():
+        for term, places in leaf.term_spans(tokens).items():
             marked, known = where.get(term, (counts, ()))
             if places is EVERYWHERE:
                 where[term] = counts, EVERYWHERE

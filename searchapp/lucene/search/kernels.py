@@ -20,9 +20,9 @@ from searchapp.lucene import native
 from searchapp.lucene.index.reader import IndexReader, Numbers
 from searchapp.lucene.queries.boolean import Bool, TermsDisjunction
 from searchapp.lucene.queries.dis_max import DisMax
-from searchapp.lucene.queries.match_all import gives_nothing
+from searchapp.lucene.queries.match_all import is_zero_match_all
 from searchapp.lucene.queries.query import Leaf, Query, ScoredLeaf, without_boosts
-from searchapp.lucene.queries.scores import FEW, Row, Rows, most_of_a_rare_term
+from searchapp.lucene.queries.scores import FEW, ScoreRow, ScoreRows, most_of_a_rare_term
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.search.request import Request
 from searchapp.lucene.search.topk import Answer
@@ -61,7 +61,7 @@ class Table:
         )
 
     @classmethod
-    def of_row(cls, row: Row) -> Table:
+    def of_row(cls, row: ScoreRow) -> Table:
         """A row as a table of its own."""
         common = -1 if row.is_common else len(row.scores)
         return cls.of(row.documents, row.scores, np.array([0, len(row.scores)]), common)
@@ -269,7 +269,7 @@ class Flat:
         excluded = [one for one in query.must_not if isinstance(one, Leaf) and one.has_few_documents]
         if len(excluded) < len(query.must_not) or (query.must and query.minimum):
             return None
-        if all(map(gives_nothing, query.must)):
+        if all(map(is_zero_match_all, query.must)):
             clauses = _clauses(query.should, boost, rounded=False)
             return cls(clauses, excluded, all_match=bool(query.must)) if clauses else None
         required = cls.of(query.must[0], boost) if len(query.must) == 1 else None
@@ -304,10 +304,10 @@ def _clauses(queries: Sequence[Query], boost: np.float32, rounded: bool) -> list
 class _Tables:
     """The tables of a batch: a field's that is scored whole, or a row alone."""
 
-    rows: Rows
+    rows: ScoreRows
     tables: list[Table] = field(default_factory=list)
     whole: dict[FieldBoost, int] = field(default_factory=dict)
-    alone: dict[int, tuple[Row, int]] = field(default_factory=dict)
+    alone: dict[int, tuple[ScoreRow, int]] = field(default_factory=dict)
     only_positive: bool = True
 
     def add_fields(self, clauses: Iterable[Clause]) -> None:
@@ -342,18 +342,18 @@ class _Tables:
         else:
             batch.add_rows(self._of_row(clause.leaf.row(self.rows, clause.boost)), (0,))
 
-    def _of_row(self, row: Row) -> int:
+    def _of_row(self, row: ScoreRow) -> int:
         if id(row.scores) not in self.alone:
             self.alone[id(row.scores)] = row, self._add(row, Table.of_row(row))
         return self.alone[id(row.scores)][1]
 
-    def _add(self, row: Row, table: Table) -> int:
+    def _add(self, row: ScoreRow, table: Table) -> int:
         self.only_positive &= row.positive
         self.tables.append(table)
         return len(self.tables) - 1
 
 
-def best_together(rows: Rows, requests: Sequence[Request]) -> list[Answer | None]:
+def best_together(rows: ScoreRows, requests: Sequence[Request]) -> list[Answer | None]:
     """The answer to each request of a batch, None to those whose documents must all be scored."""
     library, reader = native.library(), rows.reader
     if library is None or reader.count > MOST_DOCUMENTS:

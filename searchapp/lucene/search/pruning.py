@@ -360,7 +360,7 @@ class Pruner:
         postings = BoundedPostings(
             found.documents, found.frequencies.astype(np.uint32), impacts, int(impacts.max())
         )
-        frequency = leaf.frequency_in_whole(self._reader, len(found.documents))
+        frequency = leaf.index_frequency(self._reader, len(found.documents))
         computed = sum(one.nbytes for one in (postings.documents, postings.frequencies, impacts))
         return self._packed(leaf, field, postings, weight, frequency, EDGES, computed)
 

@@ -21,7 +21,7 @@ from searchapp.lucene.index.mapping import objects
 from searchapp.lucene.queries.boolean import TermsDisjunction
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
 from searchapp.lucene.queries.normal_form import normal_body
-from searchapp.lucene.queries.parser import Noted, Parser
+from searchapp.lucene.queries.parser import QueryText, Parser
 from searchapp.lucene.queries.query import MOST_CLAUSES, MarkedLeaf, Query, rewrite
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.search.highlight import HIGHLIGHT_QUERY, Marks, read_marks
@@ -152,10 +152,10 @@ class Recurring:
                 return filled(found) if clauses <= MOST_CLAUSES else None
         return None
 
-    def learn(self, body: Any, noted: Sequence[Noted], query: Query, rewritten: Query) -> None:
+    def learn(self, body: Any, noted: Sequence[QueryText], query: Query, rewritten: Query) -> None:
         """Keep what has become of a body, whose texts were noted while its `query` was read."""
         by_given = {id(one.given): one for one in noted}
-        placed: list[tuple[Noted, Path]] = []
+        placed: list[tuple[QueryText, Path]] = []
         pattern = _pattern(body, by_given, placed, ())
         if not noted or len(noted) != len(placed) or len(noted) != len({id(one) for one, _path in placed}):
             return
@@ -209,7 +209,9 @@ class _Written:
         return type(other) is self._type and repr(other) == self._written
 
 
-def _pattern(node: Any, noted: Mapping[int, Noted], placed: list[tuple[Noted, Path]], path: Path) -> Any:
+def _pattern(
+    node: Any, noted: Mapping[int, QueryText], placed: list[tuple[QueryText, Path]], path: Path
+) -> Any:
     """What is equal to another part of a query that is this one but for its texts; `placed` gets these."""
     if isinstance(node, Mapping):
         one = noted.get(id(node))
@@ -377,7 +379,7 @@ class BodyReader:
         """
         return self._read(normal_body(body), body)[0]
 
-    def _read(self, normal: Body, body: Body) -> tuple[Request, list[Noted]]:
+    def _read(self, normal: Body, body: Body) -> tuple[Request, list[QueryText]]:
         """The same of a body and its normal form, and the texts that were noted in its query."""
         try:
             return self._parsed(normal)
@@ -386,7 +388,7 @@ class BodyReader:
                 self._parsed(body)  # the JSON paths of its problems are those that the user wrote
             raise
 
-    def _parsed(self, body: Body) -> tuple[Request, list[Noted]]:
+    def _parsed(self, body: Body) -> tuple[Request, list[QueryText]]:
         problems = ErrorCollector()
         query: Query | None = None
         marked: Query | None = None

@@ -12,7 +12,7 @@ from searchapp.errors import EngineRefused
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask
 from searchapp.lucene.queries.query import Query
-from searchapp.lucene.queries.scores import Rows, Scores
+from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.search import topk
 from searchapp.lucene.search.kernels import best_together
 from searchapp.lucene.search.pruning import Pruner
@@ -66,7 +66,7 @@ class Searcher:
 
     def __init__(self, reader: IndexReader) -> None:
         self.reader = reader
-        self.rows = Rows(reader)
+        self.rows = ScoreRows(reader)
         self.pruner = Pruner(reader)
         self._found: tuple[str, Scores] | None = None
         """The scores of the query that was asked last, whose next hits are often asked for."""

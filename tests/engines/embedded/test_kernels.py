@@ -24,7 +24,7 @@ from searchapp.lucene import native
 from searchapp.lucene.native import compilation
 from searchapp.lucene.queries import scores as row_sums
 from searchapp.lucene.queries.dis_max import disjunction_max
-from searchapp.lucene.queries.scores import Row, Scores
+from searchapp.lucene.queries.scores import ScoreRow, Scores
 from searchapp.lucene.search import kernels, topk
 from searchapp.lucene.search.kernels import SUM, Batch, Table
 from searchapp.model import Document
@@ -104,26 +104,26 @@ SCORES = np.array([0.5, 1, 1, 1.5, 2.0**-30, 2.0**30, 3.4e38, 1e-45, 1 / 3], np.
 COUNT = 40
 
 
-def drawn_clauses(seed: int, is_part: bool) -> list[list[Row]]:
+def drawn_clauses(seed: int, is_part: bool) -> list[list[ScoreRow]]:
     """Clauses of rows in an index of `COUNT` documents, or in a part of one that has more.
 
     They are drawn without hypothesis, which takes its time for arrays.
     """
     random = np.random.default_rng(seed)
 
-    def row() -> Row:
+    def row() -> ScoreRow:
         size = int(random.choice([0, 1, 2, 5, 12, COUNT]))
         documents = np.sort(random.choice(COUNT, size, replace=False)).astype(np.int32)
         greatest = random.integers(1, len(SCORES), endpoint=True)  # most are drawn without the greatest ones
         whole = size + int(random.choice([0, 1, 3, COUNT])) if is_part else None
-        return Row(
+        return ScoreRow(
             documents, random.choice(SCORES[:greatest], size), True, bool(random.integers(2)), whole=whole
         )
 
     return [[row() for _ in range(random.integers(7))] for _ in range(random.integers(1, 5))]
 
 
-def table_of(row: Row) -> Table:
+def table_of(row: ScoreRow) -> Table:
     """A row as a term of a field that is scored whole."""
     table = Table.of_row(row)
     if row.whole is None:
@@ -165,7 +165,7 @@ def test_rows_are_added_in_the_order_of_numpy(
         patch.setattr(row_sums, "FEW", few)
         if tie == SUM:
             found = [row_sums.total_of_few(clause) or row_sums.total(COUNT, clause) for clause in clauses]
-            joined = [one for one in found if isinstance(one, Row)]
+            joined = [one for one in found if isinstance(one, ScoreRow)]
             expected = row_sums.total(COUNT, joined, [one for one in found if isinstance(one, Scores)])
         else:
             expected = disjunction_max([row_sums.total(COUNT, clause) for clause in clauses], tie)

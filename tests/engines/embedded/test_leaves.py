@@ -21,12 +21,12 @@ from searchapp.lucene.queries.query import (
     EVERYWHERE,
     Leaf,
     MarkedLeaf,
-    Places,
+    PositionSpans,
     Query,
     boosted,
     explained,
 )
-from searchapp.lucene.queries.scores import Rows, Scores
+from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.similarity import ONE
 from searchapp.model import Document, Explanation, Token
 from tests.engines.embedded.conftest import body, spec_of
@@ -54,10 +54,10 @@ class Suffix(MarkedLeaf):
         ranks = (rank for rank, term in enumerate(field.terms) if term.decode().endswith(self.suffix))
         return field.documents_with(ranks)
 
-    def described(self, schema: Schema) -> str:
+    def notation(self, schema: Schema) -> str:
         return f"{self.field}:*{self.suffix}"
 
-    def places(self, tokens: Sequence[Token]) -> Mapping[str, Places]:
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
         return {token.term: EVERYWHERE for token in tokens if token.term.endswith(self.suffix)}
 
 
@@ -78,17 +78,17 @@ class Halved(Query):
     def with_children(self, children: tuple[Query, ...]) -> Query:
         return Halved(*children)
 
-    def matching(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
         return self.query.matching(rows, boost, among)
 
-    def scores(self, rows: Rows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
         found = self.query.scores(rows, boost, among)
         return Scores(found.values / np.float32(2), found.matching)
 
-    def described(self, schema: Schema) -> str:
-        return f"half of {self.query.described(schema)}"
+    def notation(self, schema: Schema) -> str:
+        return f"half of {self.query.notation(schema)}"
 
-    def explanation(self, rows: Rows, document: int, boost: np.float32) -> Explanation | None:
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         inner = self.query.explanation(rows, document, boost)
         return None if inner is None else explained(inner.value / 2, "half of:", (inner,))
 

@@ -113,7 +113,7 @@ def test_rows_that_are_forgotten_are_computed_again(
     index = opened(embedded)
     expected = [scores(index, query) for query in QUERIES]
     few_bytes = partial(_rows_of, limit=2_000)
-    monkeypatch.setattr("searchapp.lucene.search.searcher.Rows", few_bytes)
+    monkeypatch.setattr("searchapp.lucene.search.searcher.ScoreRows", few_bytes)
     forgetful = embedded.open("rows")
     for _ in range(2):
         assert [scores(forgetful, query) for query in QUERIES] == expected
@@ -122,8 +122,8 @@ def test_rows_that_are_forgotten_are_computed_again(
     ]
 
 
-def _rows_of(reader: IndexReader, limit: int) -> term_scores.Rows:
-    return term_scores.Rows(reader, limit)
+def _rows_of(reader: IndexReader, limit: int) -> term_scores.ScoreRows:
+    return term_scores.ScoreRows(reader, limit)
 
 
 def test_asking_again_gives_the_same(embedded: EmbeddedEngine) -> None:

@@ -368,7 +368,7 @@ def test_each_part_knows_what_the_whole_is_like(cases: dict[str, Both]) -> None:
                 for term in [*terms, *(term.decode() for term in theirs.terms), "absent", "aa", ""]:
                     assert field.document_frequency(term) == theirs.document_frequency(term)
             for leaf in LEAVES:
-                assert leaf.settled(reader) == leaf.settled(expected)
+                assert leaf.resolved(reader) == leaf.resolved(expected)
 
 
 def test_nobody_is_told_of_dead_documents(cases: dict[str, Both]) -> None:
