@@ -1,7 +1,6 @@
 """Compare runs: significance of differences, the topics they come from, and whether unjudged documents explain them.
 
-Runs are comparable if they rank the same topics over the same documents and have learned from the same
-judgments.
+Runs are comparable if they rank the same topics over the same documents and have learned from the same judgments.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from searchapp.app.comparison import (
-    Alike,
     ComparedBreakdown,
     ComparedRow,
     ComparedRun,
@@ -22,6 +20,8 @@ from searchapp.app.comparison import (
     Doubt,
     Measured,
     Move,
+    RunOverlap,
+    RunPair,
     ScoredRun,
     Scoring,
     Testing,
@@ -34,9 +34,17 @@ from searchapp.app.comparison import (
     scored_run,
     spread_if_large,
 )
-from searchapp.app.evaluate import JUDGED, GoldSource, Judgments, Subject, evaluate_judged, of_run
+from searchapp.app.evaluate import (
+    JUDGED,
+    Evaluation,
+    GoldSource,
+    Judgments,
+    Subject,
+    evaluate_judged,
+    of_run,
+)
 from searchapp.errors import DataError, UsageError
-from searchapp.evaluation.base import Breakdown, Row
+from searchapp.evaluation.base import Breakdown
 from searchapp.evaluation.measures import require_measures
 from searchapp.evaluation.overlap import overlap
 from searchapp.evaluation.significance import PERMUTATIONS, SEED, mean, paired, solved_by
@@ -46,17 +54,16 @@ from searchapp.judging.judgments import Unjudged
 from searchapp.model import Run
 from searchapp.progress import Progress, SilentProgress
 from searchapp.runs import directory
-from searchapp.runs.directory import Manifest, StoredRun
+from searchapp.runs.directory import StoredRun
 from searchapp.tasks.base import Grades, Task
 from searchapp.text import counted
 
 
 def require_comparable(runs: Sequence[StoredRun], *, anyway: bool) -> tuple[str, ...]:
-    """What the runs do not share with the first of them, in clauses; nothing where they can be compared.
+    """Return what the runs do not share with the first of them, in clauses.
 
     Raises:
-        DataError: there is something, and nobody wants them to be compared anyway; or they are of several tasks, which
-            nothing can be compared of.
+        DataError: they do not share something, and are not compared `anyway`; or they are of several tasks.
     """
     first, *others = runs
     for other in others:
@@ -68,20 +75,20 @@ def require_comparable(runs: Sequence[StoredRun], *, anyway: bool) -> tuple[str,
                 f"{other.path} is a run of {other.manifest.task} and {first.path} one of {first.manifest.task}: name "
                 "runs of one task"
             )
-    found = tuple(
-        f"{one} ({other.path}, {first.path})" for other in others for one in _differing(first, other)
+    clauses = tuple(
+        f"{clause} ({other.path}, {first.path})" for other in others for clause in _differing(first, other)
     )
-    if found and not anyway:
-        more = f", and {len(found) - 1} more of the kind" if len(found) > 1 else ""
+    if clauses and not anyway:
+        more = f", and {len(clauses) - 1} more of the kind" if len(clauses) > 1 else ""
         raise DataError(
-            f"the runs can't be compared, for {found[0]}{more}: rank again what is out of date, or "
+            f"the runs can't be compared, for {clauses[0]}{more}: rank again what is out of date, or "
             "compare with --anyway"
         )
-    return found
+    return clauses
 
 
 def _differing(first: StoredRun, other: StoredRun) -> Iterator[str]:
-    """What differs between two runs of a task, in clauses."""
+    """Yield a clause for each difference between two runs of a task."""
     one, two = first.manifest, other.manifest
     if one.split != two.split:
         yield f"their splits differ: {two.split} and {one.split}"
@@ -101,31 +108,19 @@ def _differing(first: StoredRun, other: StoredRun) -> Iterator[str]:
         yield "the index mapping has changed between them, and with it the terms of the documents"
     elif one.index_digest != two.index_digest and not changed:
         yield "the documents that were indexed differ"
-    yield from _topics(first, other)
-    yield from _judgments(one, two)
-
-
-def _topics(first: StoredRun, other: StoredRun) -> Iterator[str]:
     topics, others = (
         dict.fromkeys((*(ranking.topic_id for ranking in run.run), *run.manifest.empty))
         for run in (first, other)
     )
-    for lacking, there in ((others, topics), (topics, others)):
-        without = [topic for topic in there if topic not in lacking]
-        if without:
-            path = other.path if lacking is others else first.path
-            topics_ = "topic" if len(without) == 1 else "topics"
-            yield f"{path} has no ranking of {len(without):,} {topics_} of the other: {some(without)}"
-
-
-def _judgments(one: Manifest, two: Manifest) -> Iterator[str]:
-    """What people had judged is known to a run that was made with it: its figures are those of another experiment."""
-    known, others = directory.judgments_digest(one), directory.judgments_digest(two)
-    if known == others:
-        return
-    if known and others:
+    for path, own, of_other in ((other.path, others, topics), (first.path, topics, others)):
+        lacking = [topic for topic in of_other if topic not in own]
+        if lacking:
+            noun = "topic" if len(lacking) == 1 else "topics"
+            yield f"{path} has no ranking of {len(lacking):,} {noun} of the other: {some(lacking)}"
+    judgments = directory.judgments_digest(one), directory.judgments_digest(two)
+    if all(judgments) and judgments[0] != judgments[1]:
         yield "they have learned from different judgments"
-    else:
+    elif judgments[0] != judgments[1]:
         yield "one of them has learned from judgments (rank --with-judgments)"
 
 
@@ -133,211 +128,189 @@ TopicRankings = Mapping[str, Sequence[str]]
 
 
 def topic_differences(
-    numbers: tuple[int, int],
+    pair: RunPair,
     values: tuple[Values, Values],
     rankings: tuple[TopicRankings, TopicRankings],
     grades: Grades,
     depth: int,
 ) -> TopicDifferences:
-    """The topics that two runs both have a value for, the greatest gain of the second first."""
+    """Return the topics that two runs both have a value for, the greatest gain of the second first."""
     both = paired(*values)
     topics = []
     for topic, first, second in zip(both.topics, both.first.tolist(), both.second.tolist(), strict=True):
-        ranked, ranked_too = (one.get(topic, ()) for one in rankings)
-        relevant = tuple(moves(grades.get(topic, {}), ranked, ranked_too))
+        relevant = tuple(
+            Move(document, grade, *(_rank(ranking.get(topic, ()), document) for ranking in rankings))
+            for document, grade in grades.get(topic, {}).items()
+            if grade > 0
+        )
         topics.append(TopicDifference(topic, first, second, relevant, depth))
-    topics.sort(key=lambda one: -one.difference)
-    return TopicDifferences(*numbers, tuple(topics))
-
-
-def moves(grades: Mapping[str, int], first: Sequence[str], second: Sequence[str]) -> Iterator[Move]:
-    """The relevant documents and their ranks in two rankings.
-
-    >>> [(one.document_id, one.first, one.second) for one in moves({"a": 1, "b": 2, "c": 0}, ["a", "b"], ["b", "c"])]
-    [('a', 1, None), ('b', 2, 1)]
-    """
-    for document, grade in grades.items():
-        if grade > 0:
-            yield Move(document, grade, _rank(first, document), _rank(second, document))
+    topics.sort(key=lambda topic: -topic.difference)
+    return TopicDifferences(*pair, tuple(topics))
 
 
 def _rank(ranking: Sequence[str], document: str) -> int | None:
     return ranking.index(document) + 1 if document in ranking else None
 
 
-def difficulty(values: Sequence[Values], solved_from: float) -> tuple[Difficulty, ...]:
-    """Topics by how many runs solve them, those that none does first; in a group the least mean first."""
+def _difficulty(values: Sequence[Values], solved_from: float) -> Iterator[Difficulty]:
+    """Yield topics by how many runs solve them; in a group the topic with the least mean first."""
     solved = solved_by(values, solved_from)
-
-    def over_runs(topic: str) -> float:
-        return mean([one.get(topic) or 0.0 for one in values])
-
-    groups = []
     for count in range(len(values) + 1):
-        topics = sorted((topic for topic, by in solved.items() if by == count), key=over_runs)
-        means = (mean([value for topic in topics if (value := one.get(topic)) is not None]) for one in values)
-        groups.append(Difficulty(count, tuple(topics), tuple(means)))
-    return tuple(groups)
+        topics = sorted(
+            (topic for topic, runs in solved.items() if runs == count),
+            key=lambda topic: mean([of_run.get(topic) or 0.0 for of_run in values]),
+        )
+        known = ([value for topic in topics if (value := of_run.get(topic)) is not None] for of_run in values)
+        yield Difficulty(count, tuple(topics), tuple(map(mean, known)))
 
 
-def compared_breakdowns(runs: Sequence[Sequence[Breakdown]]) -> tuple[ComparedBreakdown, ...]:
-    """The breakdowns of all runs beside each other; a group that a run lacks has no figure there."""
-    found = []
-    for number, breakdown in enumerate(runs[0]):
-        rows: list[dict[str, Row]] = [{row.group: row for row in one[number].rows} for one in runs]
-        groups = dict.fromkeys(group for one in rows for group in one)
+def _compared_breakdowns(runs: Sequence[Sequence[Breakdown]]) -> Iterator[ComparedBreakdown]:
+    """Yield the breakdowns of all runs beside each other; a group that a run lacks has no figure there."""
+    for breakdowns in zip(*runs, strict=True):
+        of_runs = [{row.group: row for row in breakdown.rows} for breakdown in breakdowns]
         compared = []
-        for group in groups:
-            there = [one.get(group) for one in rows]
-            figures = dict.fromkeys(name for row in there if row is not None for name in row.values)
-            count = next(row.count for row in there if row is not None)
-            held = {
-                name: tuple(None if row is None else row.values.get(name) for row in there)
-                for name in figures
+        for group in dict.fromkeys(group for rows in of_runs for group in rows):
+            rows = [of_run.get(group) for of_run in of_runs]
+            present = [row for row in rows if row is not None]
+            values = {
+                name: tuple(None if row is None else row.values.get(name) for row in rows)
+                for name in dict.fromkeys(name for row in present for name in row.values)
             }
-            compared.append(ComparedRow(group, count, held))
-        found.append(ComparedBreakdown(breakdown.name, breakdown.title, breakdown.counted, tuple(compared)))
-    return tuple(found)
+            compared.append(ComparedRow(group, present[0].count, values))
+        first = breakdowns[0]
+        yield ComparedBreakdown(first.name, first.title, first.counted, tuple(compared))
 
 
 DocumentRanks = Mapping[str, Mapping[str, int]]
 """The rank of each document of each topic."""
 
 
-def doubts(
-    runs: Sequence[StoredRun], judgments: Judgments, source: GoldSource, pairs: Sequence[tuple[int, int]]
-) -> dict[tuple[str, tuple[int, int]], Doubt]:
-    """What unjudged documents can have to do with the difference of each pair under each measure of the source."""
+def _doubts(
+    runs: Sequence[StoredRun], judgments: Judgments, source: GoldSource, pairs: Sequence[RunPair]
+) -> dict[tuple[str, RunPair], Doubt]:
+    """Return the influence of unjudged documents on the difference of each pair under each measure of the source."""
     subjects = [Subject.stored(run, source) for run in runs]
-    bounds = [_bounds(one, judgments, source) for one in subjects]
-    seen = [_values(one, judgments, source) for one in subjects]
+
+    def values(run: int, judgments: Judgments) -> Mapping[str, Mapping[str, float]]:
+        return evaluate_judged(subjects[run], judgments, source, official_too=False).measures.per_topic
+
+    def bounds(subject: Subject) -> dict[str, tuple[float, float]]:
+        bounded = replace(judgments, unjudged=Unjudged.bounds)
+        judged = replace(source, measures=(*source.measures, *JUDGED))
+        figures = evaluate_judged(subject, bounded, judged, official_too=False).measures.values
+        return {name: (figures[f"{name} lower"], figures[f"{name} upper"]) for name in source.measures}
+
+    of_runs = [bounds(subject) for subject in subjects]
+    known = [values(run, judgments) for run in range(len(runs))]
     ranks = [
         {
-            one.topic_id: {document: rank for rank, document in enumerate(one.document_ids(), 1)}
-            for one in run.run
+            ranking.topic_id: {document: rank for rank, document in enumerate(ranking.document_ids(), 1)}
+            for ranking in run.run
         }
         for run in runs
     ]
-    best = max((_best(one, judgments.grades) for one in subjects), default=1)
-    found = {}
+    best = max((_best_grade(subject, judgments.grades) for subject in subjects), default=1)
+    doubts = {}
     for first, second in pairs:
-        # What would favour either run: which one is behind depends on the measure.
-        favouring = {
-            winner: replace(judgments, grades=_favouring(judgments.grades, ranks[winner], ranks[loser], best))
-            for winner, loser in ((first, second), (second, first))
-        }
-        favoured = {
-            winner: [_values(subjects[number], labelled, source) for number in (first, second)]
-            for winner, labelled in favouring.items()
-        }
+        favoured = {}
+        for winner, loser in ((first, second), (second, first)):
+            grades = _favouring(judgments.grades, ranks[winner], ranks[loser], best)
+            favoured[winner] = [values(run, replace(judgments, grades=grades)) for run in (first, second)]
         for name in source.measures:
-            difference = _difference(seen[first][name], seen[second][name])
+            difference = _mean_difference(known[first][name], known[second][name])
             behind = first if difference > 0 else second
-            turned = _difference(*(one[name] for one in favoured[behind]))
-            low = bounds[second][name][0] - bounds[first][name][1]
-            high = bounds[second][name][1] - bounds[first][name][0]
-            due = _due(difference, low, high, turned)
-            found[name, (first, second)] = Doubt(
-                (bounds[first][name], bounds[second][name]), low, high, turned, due
+            reversed_ = _mean_difference(*(of_run[name] for of_run in favoured[behind]))
+            (lower, upper), (lower_too, upper_too) = of_runs[first][name], of_runs[second][name]
+            low, high = lower_too - upper, upper_too - lower
+            doubts[name, (first, second)] = Doubt(
+                ((lower, upper), (lower_too, upper_too)),
+                low,
+                high,
+                reversed_,
+                _due(difference, low, high, reversed_),
             )
-    return found
+    return doubts
 
 
-def _due(difference: float, low: float, high: float, turned: float) -> str:
-    """Whether a difference can be due to unjudged documents alone; "none" where there is none."""
+def _due(difference: float, low: float, high: float, reversed_: float) -> str:
+    """Return `Doubt.due`."""
     if difference == 0 or math.isnan(difference):
         return "none"
-    if turned == 0 or (turned > 0) != (difference > 0):
+    if reversed_ == 0 or (reversed_ > 0) != (difference > 0):
         return "yes"
     return "no" if low > 0 or high < 0 else "unknown"
 
 
-def _bounds(subject: Subject, judgments: Judgments, source: GoldSource) -> dict[str, tuple[float, float]]:
-    found = evaluate_judged(
-        subject, replace(judgments, unjudged=Unjudged.bounds), _with_judged(source), official_too=False
-    ).measures.values
-    return {name: (found[f"{name} lower"], found[f"{name} upper"]) for name in source.measures}
-
-
-def _with_judged(source: GoldSource) -> GoldSource:
-    return replace(source, measures=(*source.measures, *JUDGED))
-
-
-def _values(subject: Subject, judgments: Judgments, source: GoldSource) -> Mapping[str, Mapping[str, float]]:
-    return evaluate_judged(subject, judgments, source, official_too=False).measures.per_topic
-
-
-def _difference(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+def _mean_difference(first: Mapping[str, float], second: Mapping[str, float]) -> float:
     return mean(paired(first, second).differences)
 
 
-def _best(subject: Subject, grades: Grades) -> int:
-    """The best grade that a document can have."""
+def _best_grade(subject: Subject, grades: Grades) -> int:
     if subject.task is not None:
         return len(subject.task.info.grades) - 1
     return max((grade for of_topic in grades.values() for grade in of_topic.values()), default=1)
 
 
 def _favouring(grades: Grades, winner: DocumentRanks, loser: DocumentRanks, best: int) -> Grades:
-    """The grades with those unjudged documents relevant that the one run ranks higher than the other, or alone."""
-    found = {}
-    for topic, known in grades.items():
-        here, there = winner.get(topic, {}), loser.get(topic, {})
-        higher = {
-            document: best
-            for document, rank in here.items()
-            if document not in known and rank < there.get(document, math.inf)
+    """Return the grades with those unjudged documents relevant that only one run ranks, or ranks higher."""
+    return {
+        topic: {
+            **known,
+            **{
+                document: best
+                for document, rank in winner.get(topic, {}).items()
+                if document not in known and rank < loser.get(topic, {}).get(document, math.inf)
+            },
         }
-        found[topic] = {**known, **higher}
-    return found
+        for topic, known in grades.items()
+    }
 
 
 USUAL_DEPTH = 10
 """How deep gained and lost documents are looked for under a measure without a cut-off."""
 
 SOLVED_FROM = 0.5
-"""The value from which on a topic is solved."""
+"""The usual least value of a solved topic."""
 
 _CUTOFF = re.compile(r"@(\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
 class CompareRequest:
-    """Which runs to compare, and how.
-
-    `source` says where the gold comes from and by what figures are broken down. Its measures are tested, the first one
-    being that by which topics are looked at, and the official figure behind them; without any it comes first, and some
-    that the task names behind it. With `judgments` these are the gold. `baseline` is the run that all others are
-    compared with; without one all pairs of more than two runs are. With `anyway` runs are compared that do not share
-    their topics, data or documents. `depth` is how many documents of a ranking count for gained and lost ones, by
-    default the cut-off of the first measure. With `alone` there may be one run, of which nothing is tested.
-    """
+    """The runs to compare."""
 
     runs: tuple[Path, ...]
     source: GoldSource
+    """The gold and the breakdowns. Its measures are tested with the official one, which comes first only by default;
+    the first one is that of `topics`."""
     judgments: Judgments | None = None
+    """Judgments as gold."""
     baseline: Path | None = None
+    """The run that all others are compared with; without one all pairs of more than two runs are compared."""
     anyway: bool = False
+    """Whether runs are compared that do not share their topics, data or documents."""
     depth: int | None = None
+    """How many documents count for gained and lost ones; by default the cut-off of the first measure."""
     solved_from: float = SOLVED_FROM
     permutations: int = PERMUTATIONS
     seed: int = SEED
     alone: bool = False
+    """Whether there may be only one run."""
 
 
 def compare(request: CompareRequest, progress: Progress | None = None) -> Comparison:
     """Compare run directories.
 
     Raises:
-        UsageError: the request makes no sense.
-        DataError: the runs can't be compared, or they or the gold are not what they should be.
-        NotScorable: the organisers' scorer would not score a run.
+        UsageError: the request is invalid.
+        DataError: the runs can't be compared, or they or the gold are invalid.
+        NotScorable: the organisers' scorer refuses a run.
     """
     return compare_read(request, read_runs(request, progress), progress)
 
 
 def read_runs(request: CompareRequest, progress: Progress | None = None) -> list[StoredRun]:
-    """The run directories of a request, once it is clear that it makes sense.
+    """Validate a request, and return its run directories.
 
     Raises:
         as `compare` does.
@@ -354,11 +327,11 @@ def read_runs(request: CompareRequest, progress: Progress | None = None) -> list
 
 
 def gold_of(request: CompareRequest) -> tuple[Task, GoldSource]:
-    """The task of the runs of a request, and where their gold comes from.
+    """Return the task of the runs of a request, and the source of their gold.
 
     Raises:
         UsageError: there is no such run, or the file of its task is gone.
-        DataError: its manifest is not what it should be.
+        DataError: its manifest is invalid.
     """
     first = request.runs[0]
     return of_run(StoredRun(first, directory.read_manifest(first), Run("", ())), request.source)
@@ -372,12 +345,12 @@ def compare_read(
     Raises:
         as `compare` does.
     """
-    baseline = baseline_of(request)
+    baseline, judgments = baseline_of(request), request.judgments
     task, gold = of_run(stored[0], request.source)
     differing = require_comparable(stored, anyway=request.anyway)
-    scoring = Scoring(request.source, request.judgments)
+    scoring = Scoring(request.source, judgments)
     grades = scoring.grades(task, gold)
-    ranked = sum(len(ranking.hits) for one in stored for ranking in one.run)
+    ranked = sum(len(ranking.hits) for run in stored for ranking in run.run)
     with (progress or SilentProgress()).stage("scoring runs", len(stored)) as advance:
         scored = spread_if_large(
             lambda number: scored_run(stored[number], scoring, task, grades), len(stored), ranked
@@ -385,149 +358,131 @@ def compare_read(
         advance(len(scored))
     names = measure_names(scored, request.source.measures)
     pairs = compared_pairs(request)
-    doubtful = _doubts(stored, scored, request, pairs, names)
+    doubts: Mapping[tuple[str, RunPair], Doubt] = {}
+    if judgments is not None and judgments.unjudged is Unjudged.nonrelevant:
+        of_field = tuple(name for name in names if name in scored[0].evaluation.measures.values)
+        doubts = _doubts(stored, judgments, replace(request.source, measures=of_field, also=()), pairs)
     testing = Testing(request.permutations, request.seed)
-    rankings = [{one.topic_id: one.document_ids() for one in run.run} for run in stored]
+    rankings = [{ranking.topic_id: ranking.document_ids() for ranking in run.run} for run in stored]
 
-    def tested_or_likened(number: int) -> Measured | Alike:
+    def overlap_or_tests(number: int) -> Measured | RunOverlap:
         if number < len(pairs):
-            one, other = pairs[number]
-            return Alike(one, other, overlap(rankings[one], rankings[other]))
-        return measured(names[number - len(pairs)], scored, pairs, testing, doubtful)
+            first, second = pairs[number]
+            return RunOverlap(first, second, overlap(rankings[first], rankings[second]))
+        return measured(names[number - len(pairs)], scored, pairs, testing, doubts)
 
-    found = spread_if_large(tested_or_likened, len(pairs) + len(names), ranked)
-    alike = tuple(one for one in found if isinstance(one, Alike))
-    measures = tuple(one for one in found if isinstance(one, Measured))
-    depth = request.depth or _depth(names[0])
+    results = spread_if_large(overlap_or_tests, len(pairs) + len(names), ranked)
+    measures = tuple(result for result in results if isinstance(result, Measured))
+    cutoff = _CUTOFF.search(names[0])
+    depth = request.depth or (int(cutoff[1]) if cutoff else USUAL_DEPTH)
     values = measures[0].values
+    against = "the given gold" if request.source.gold else "the gold of the organisers"
     return Comparison(
         task=task.name,
         split=gold.split,
         runs=tuple(
-            _described(one, figures, name)
-            for one, figures, name in zip(stored, scored, distinct_names(request.runs), strict=True)
+            _compared_run(run, evaluated.evaluation, name)
+            for run, evaluated, name in zip(stored, scored, distinct_names(request.runs), strict=True)
         ),
         baseline=baseline,
         measures=measures,
-        against=_against(request),
-        treatment=_treatment(request, scored),
+        against=against if judgments is None else "what people have judged",
+        treatment=_treatment(judgments, scored),
         topics=tuple(
             topic_differences(
-                (one, other), (values[one], values[other]), (rankings[one], rankings[other]), grades, depth
+                (first, second),
+                (values[first], values[second]),
+                (rankings[first], rankings[second]),
+                grades,
+                depth,
             )
-            for one, other in pairs or [(0, 0)]
+            for first, second in pairs or [(0, 0)]
         ),
-        difficulty=difficulty(values, request.solved_from),
-        breakdowns=compared_breakdowns([one.evaluation.breakdowns for one in scored]),
-        alike=alike,
+        difficulty=tuple(_difficulty(values, request.solved_from)),
+        breakdowns=tuple(_compared_breakdowns([run.evaluation.breakdowns for run in scored])),
+        overlaps=tuple(result for result in results if isinstance(result, RunOverlap)),
         depth=depth,
         solved_from=request.solved_from,
         permutations=request.permutations,
         seed=request.seed,
         differing=differing,
         notes=tuple(_notes(measures, pairs, baseline)),
-        evaluations=tuple(one.evaluation for one in scored),
+        evaluations=tuple(run.evaluation for run in scored),
     )
 
 
 def baseline_of(request: CompareRequest) -> int | None:
-    """The number of the baseline, None without one.
+    """Validate the runs of a request, and return the number of the baseline, None without one.
 
     Raises:
-        UsageError: the request makes no sense.
+        UsageError: the request is invalid.
     """
-    places = [path.resolve() for path in request.runs]
-    if len(places) < (1 if request.alone else 2):
+    paths = [path.resolve() for path in request.runs]
+    if len(paths) < (1 if request.alone else 2):
         raise UsageError("two runs are compared at least: name another one")
-    for number, place in enumerate(places):
-        if place in places[:number]:
+    for number, path in enumerate(paths):
+        if path in paths[:number]:
             raise UsageError(f"{request.runs[number]} is named twice: name each run once")
-        if place.is_file():
+        if path.is_file():
             raise UsageError(
                 f"{request.runs[number]} is a file: `searchapp runs import` makes a run directory of another tool's run"
             )
     if request.judgments is not None and request.judgments.unjudged is Unjudged.bounds:
         raise UsageError("compare says the bounds of every difference: leave out --unjudged bounds")
     if request.baseline is None:
-        return 0 if len(places) == 2 else None
-    if request.baseline.resolve() not in places:
+        return 0 if len(paths) == 2 else None
+    if request.baseline.resolve() not in paths:
         raise UsageError(f"the baseline {request.baseline} is not among the runs: name it with them too")
-    return places.index(request.baseline.resolve())
+    return paths.index(request.baseline.resolve())
 
 
-def compared_pairs(request: CompareRequest) -> list[tuple[int, int]]:
-    """The pairs of runs that are compared, by their numbers.
+def compared_pairs(request: CompareRequest) -> list[RunPair]:
+    """Return the pairs of runs that are compared, by their numbers.
 
     Raises:
-        UsageError: the request makes no sense.
+        UsageError: the request is invalid.
     """
     return pairs_of(len(request.runs), baseline_of(request))
 
 
-def _doubts(
-    stored: Sequence[StoredRun],
-    scored: Sequence[ScoredRun],
-    request: CompareRequest,
-    pairs: Sequence[tuple[int, int]],
-    names: Sequence[str],
-) -> dict[tuple[str, tuple[int, int]], Doubt]:
-    """What unjudged documents can have to do with each difference; nothing where the gold is the organisers'."""
-    if request.judgments is None or request.judgments.unjudged is not Unjudged.nonrelevant:
-        return {}
-    of_field = [name for name in names if name in scored[0].evaluation.measures.values]
-    source = replace(request.source, measures=tuple(of_field), also=())
-    return doubts(stored, request.judgments, source, pairs)
-
-
-def _described(one: StoredRun, scored: ScoredRun, name: str) -> ComparedRun:
-    manifest, found = one.manifest, scored.evaluation
+def _compared_run(run: StoredRun, evaluation: Evaluation, name: str) -> ComparedRun:
+    manifest, official, measures = run.manifest, evaluation.official, evaluation.measures.values
     return ComparedRun(
         name=name,
-        path=str(one.path),
+        path=str(run.path),
         tag=manifest.tag,
         system=manifest.system,
         digest=manifest.digest,
-        official=found.official.values.get(found.official.measure),
-        judged={cut: found.measures.values[cut] for cut in JUDGED if cut in found.measures.values},
-        warnings=found.warnings,
+        official=official.values.get(official.measure),
+        judged={cut: measures[cut] for cut in JUDGED if cut in measures},
+        warnings=evaluation.warnings,
     )
 
 
-def _depth(name: str) -> int:
-    found = _CUTOFF.search(name)
-    return int(found[1]) if found else USUAL_DEPTH
-
-
-def _against(request: CompareRequest) -> str:
-    if request.judgments is not None:
-        return "what people have judged"
-    return "the gold of the organisers" if not request.source.gold else "the given gold"
-
-
-def _treatment(request: CompareRequest, scored: Sequence[ScoredRun]) -> str:
-    """How documents count that the gold does not name, in a sentence."""
-    if request.judgments is None:
+def _treatment(judgments: Judgments | None, scored: Sequence[ScoredRun]) -> str:
+    """Return a sentence on how documents count that the gold does not name."""
+    if judgments is None:
         return "documents that the gold does not name count as not relevant, as in the organisers' scorer"
-    if request.judgments.unjudged is Unjudged.condensed:
+    if judgments.unjudged is Unjudged.condensed:
         return "documents that nobody has judged are left out of the rankings"
-    counted = [one.evaluation.judged or {} for one in scored]
-    of = ", ".join(f"{one.get('retrieved_judged', 0):,} of {one.get('retrieved', 0):,}" for one in counted)
+    counts = [run.evaluation.judged or {} for run in scored]
+    of = ", ".join(
+        f"{count.get('retrieved_judged', 0):,} of {count.get('retrieved', 0):,}" for count in counts
+    )
     return f"documents that nobody has judged count as not relevant; judged are {of} that are retrieved"
 
 
-def _notes(measures: Sequence[Measured], pairs: Sequence[tuple[int, int]], baseline: int | None) -> list[str]:
-    notes = []
-    for one in measures:
-        if not one.complete:
-            notes.append(
-                f"{one.name}: the means here are over the {counted(one.topics, 'topic')} that every run has a value "
-                "for, not "
+def _notes(measures: Sequence[Measured], pairs: Sequence[RunPair], baseline: int | None) -> Iterator[str]:
+    for measure in measures:
+        if not measure.complete:
+            yield (
+                f"{measure.name}: the means here are over the {counted(measure.topics, 'topic')} that every run has a "
+                "value for, not "
                 "those that `searchapp evaluate` prints"
             )
     if len(pairs) > 1:
         of = "with the baseline" if baseline is not None else "of two runs"
-        notes.append(
+        yield (
             f"the p-values of each test and measure are corrected for {len(pairs)} comparisons {of}, by Holm and by "
             "Benjamini and Hochberg; not for the number of measures"
         )
-    return notes

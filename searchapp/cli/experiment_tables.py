@@ -35,7 +35,7 @@ from searchapp.text import counted, visible_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from searchapp.app.comparison import Alike, Comparison, Measured, TopicDifferences
+    from searchapp.app.comparison import Comparison, Measured, RunOverlap, TopicDifferences
     from searchapp.app.experiments.ablation import Ablation
     from searchapp.app.experiments.bench_result import BenchColumn, BenchMeasure, BenchResult
     from searchapp.app.experiments.learning_curve import LearningCurve
@@ -77,7 +77,7 @@ def comparison_printout(found: Comparison, topics: int) -> Printout:
             *_doubts_tables(found),
             *(_topics_table(found, one, topics) for one in found.topics if topics),
             _difficulty_table(found),
-            _alike_table(found.alike, [run.name for run in found.runs]),
+            _alike_table(found.overlaps, [run.name for run in found.runs]),
             *_breakdown_tables(found),
         ],
         legend=list(comparison_legend(found)),
@@ -88,7 +88,7 @@ def comparison_printout(found: Comparison, topics: int) -> Printout:
 
 def _comparison_rows(found: Comparison) -> Iterator[dict[str, object]]:
     for measured, pair in pairs(found):
-        doubt = pair.doubt
+        doubt = pair.unjudged
         yield {
             "measure": measured.name,
             "first": found.runs[pair.first].name,
@@ -173,7 +173,7 @@ def _difficulty_table(found: Comparison) -> Table:
     )
 
 
-def _alike_table(alike: Sequence[Alike], names: Sequence[str]) -> Table:
+def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> Table:
     of_first = alike[0].overlap
     overlaps = [one.overlap for one in alike]
     return Table(

@@ -86,7 +86,7 @@ def tests_table(found: Comparison) -> tuple[list[str], list[list[str]]]:
 
 def doubted(found: Comparison) -> list[tuple[Measured, Pair, Doubt]]:
     """What unjudged documents can do to each difference, where somebody has looked."""
-    return [(measured, pair, pair.doubt) for measured, pair in pairs(found) if pair.doubt is not None]
+    return [(measured, pair, pair.unjudged) for measured, pair in pairs(found) if pair.unjudged is not None]
 
 
 def figures_of(breakdown: ComparedBreakdown) -> list[str]:

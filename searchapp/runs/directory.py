@@ -499,35 +499,30 @@ def judged_topics(path: Path, manifest: Manifest) -> frozenset[str]:
     return frozenset(map(str, ids))
 
 
-def judged_warning(path: Path, manifest: Manifest, scored: Collection[str], remedy: str) -> str | None:
-    """A sentence for who scores topics that a run has learned from; None when there are none of them.
+def learning_warnings(path: Path, manifest: Manifest, scored: Collection[str], remedy: str) -> list[str]:
+    """Return sentences on figures that are too good, of a run that has learned from the topics that are scored.
 
-    `remedy` says what to do, where other topics are scored too.
+    `remedy` is the advice if only some of the topics are.
     """
-    seen = judged_topics(path, manifest).intersection(scored)
-    if not seen:
-        return None
-    learned = f"{path} has learned from judgments (rank --with-judgments)"
-    if len(seen) == len(scored):
-        those = "the only scored topic" if len(scored) == 1 else f"all {len(scored):,} scored topics"
-        advice = "judge others, and score these"
-    else:
-        those, advice = f"{len(seen):,} of the {counted(len(scored), 'scored topic')}", remedy
-    return f"{learned} on {those}, so its figures are too good to be fair: {advice}"
-
-
-def tuned_warning(path: Path, manifest: Manifest) -> str | None:
-    """A sentence for who scores a run whose recipe was tuned on its topics, or on a split that is reported."""
+    warnings = []
+    if seen := judged_topics(path, manifest).intersection(scored):
+        if len(seen) == len(scored):
+            topics = "the only scored topic" if len(scored) == 1 else f"all {len(scored):,} scored topics"
+            advice = "judge others, and score these"
+        else:
+            topics, advice = f"{len(seen):,} of the {counted(len(scored), 'scored topic')}", remedy
+        warnings.append(
+            f"{path} has learned from judgments (rank --with-judgments) on {topics}, so its figures are too good to "
+            f"be fair: {advice}"
+        )
     tuned = _recorded(manifest, "tuned")
-    splits = tuned.get("splits")
-    if not isinstance(splits, list):
-        return None
-    on = f"the recipe of {path} was tuned on {', '.join(map(str, splits))}"
-    if manifest.split in splits:
-        return f"{on}, whose topics these are, so its figures are too good to be fair"
-    if tuned.get("reported"):
-        return f"{on}, which figures are reported for: say so where its figures are shown"
-    return None
+    if isinstance(splits := tuned.get("splits"), list):
+        on = f"the recipe of {path} was tuned on {', '.join(map(str, splits))}"
+        if manifest.split in splits:
+            warnings.append(f"{on}, whose topics these are, so its figures are too good to be fair")
+        elif tuned.get("reported"):
+            warnings.append(f"{on}, which figures are reported for: say so where its figures are shown")
+    return warnings
 
 
 def _recorded(manifest: Manifest, key: str) -> Mapping[str, Any]:
