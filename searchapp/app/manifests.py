@@ -1,4 +1,4 @@
-"""Manifests of runs: task, split, data, engine and recipe; the same in the schema `ir_metadata`."""
+"""Make manifests of runs, and describe runs in the schema `ir_metadata`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def manifest_of(
     *,
     learns: bool = False,
 ) -> Manifest:
-    """The manifest of a run of a split that is made from `files`; `digests` are those of the mapping and of the index.
+    """Return the manifest of a run from input `files`, without recipe and rankings.
 
-    It has no recipe and no rankings yet; `learns` tells whether the recipe will learn from solved topics.
+    `digests` are those of the mapping and of the index; `learns` tells whether the recipe learns from solved topics.
 
     Raises:
         DataError: a file can't be read.
@@ -66,32 +66,28 @@ EXAMPLES_MAPPING, JUDGED = "examples_mapping.json", "judged.json"
 """The files in the folder `inputs` of a run directory."""
 
 
-def copies(task: Task, recipe: Recipe, judged: Iterable[Example]) -> dict[str, Any]:
-    """Return what a run directory keeps of the inputs that are no files of the data, by the names of the copies.
-
-    They are the recipe with the values that were set, its templates and the mappings by name, and the gold of `judged`
-    topics in its order.
-    """
+def input_copies(task: Task, recipe: Recipe, judged: Iterable[Example]) -> dict[str, Any]:
+    """Return the copies of recipe, templates, mappings and judged gold for a run directory, by their names."""
     book = task.recipe_book()
     names = sorted({query.template.name.removeprefix(f"{book.task}/") for query in recipe.queries})
-    # A window that is left out is the task's own depth, which may change.
+    # The default window is the task's depth, which may change.
     signals = [
         {**table, **({WINDOW: signal.window} if signal.window else {})}
         for table, signal in zip(recipe.written["signals"], recipe.signals, strict=True)
     ]
-    found: dict[str, Any] = {
+    copies: dict[str, Any] = {
         RECIPE: {recipe.name: {**recipe.written, "signals": signals}},
         TEMPLATES: {name: book.template(name) for name in names},
         MAPPING: task.index_mapping(),
     }
     examples = task.examples_index_mapping() if recipe.learns else None
-    found |= {} if examples is None else {EXAMPLES_MAPPING: examples}
-    grades = {one.topic.id: dict(one.gold) for one in judged}
-    return found | ({JUDGED: grades} if grades else {})
+    copies |= {} if examples is None else {EXAMPLES_MAPPING: examples}
+    grades = {example.topic.id: dict(example.gold) for example in judged}
+    return copies | ({JUDGED: grades} if grades else {})
 
 
 def finished(manifest: Manifest, run: Run) -> Manifest:
-    """A manifest with what its rankings amount to, at this moment."""
+    """Return a manifest with the counts of its rankings and the time."""
     return replace(
         manifest,
         topics=len(run),
@@ -106,9 +102,9 @@ TIES = "by descending score, equal scores by {} document id"
 
 
 def run_metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """The parts of the schema, as far as the manifest and the project's [team] know them.
+    """Return the parts of the schema that the manifest and the project's [team] know.
 
-    What nobody has recorded, such as the processor, is left out; nothing is looked up on the machine that exports.
+    What was not recorded, such as the processor, is left out.
     """
     imported = manifest.imported
     toolkit = [str(imported.get("tool") or "")] if imported else [f"searchapp=={manifest.searchapp}"]
@@ -127,7 +123,7 @@ def run_metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dic
             },
         },
         "method": {
-            # Of a run that another tool made nobody has said it.
+            # Unknown for a run of another tool.
             "automatic": None if imported else directory.judgments_digest(manifest) is None,
             "score ties": TIES.format("descending" if imported else "ascending"),
             "retrieval": _retrieval(manifest.recipe),
@@ -138,10 +134,10 @@ def run_metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dic
 
 
 def command(manifest: Manifest, *, portable: bool = False) -> str:
-    """The command that makes the same run of the same data; nothing for a run that no command makes.
+    """Return the command that makes the same run, empty for runs of other tools and pools.
 
-    These are those of other tools, and pools. With `portable` it names no folder of the machine where it was made:
-    the data is in a folder DATA, a task file in the working folder.
+    A `portable` command names no folder of this machine: the data is in a folder DATA, a task file in the working
+    folder.
     """
     name = manifest.recipe.get("name")
     if manifest.imported or "signals" not in manifest.recipe:
@@ -159,7 +155,7 @@ def command(manifest: Manifest, *, portable: bool = False) -> str:
 
 
 def _retrieval(recipe: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The stages: a signal each, and the fusion that adds them."""
+    """Return the stages: each signal, and the fusion."""
     signals: Sequence[Mapping[str, Any]] = recipe.get("signals") or []
     stages = [
         {
@@ -176,30 +172,27 @@ def _retrieval(recipe: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _data(task: Task, manifest: Manifest) -> dict[str, Any]:
-    """The files that the run was made from, each with its digest, by what they are."""
     collection = task.collection(Path(manifest.data))
-    gold = _names(collection, collection.gold_files(manifest.split))
-    topics = _names(collection, collection.split_files(manifest.split))
-    documents = _names(collection, collection.indexes[collection.index_of(manifest.split)].files)
-    others = [name for name in manifest.data_digests if name not in {*gold, *topics, *documents}]
+    split, digests = manifest.split, manifest.data_digests
+    gold, topics, documents = (
+        [data_name(collection.folder, file) for file in files]
+        for files in (
+            collection.gold_files(split),
+            collection.split_files(split),
+            collection.indexes[collection.index_of(split)].files,
+        )
+    )
+    others = [name for name in digests if name not in {*gold, *topics, *documents}]
 
     def described(names: Sequence[str]) -> list[dict[str, str]]:
-        return [
-            {"name": name, "sha256": manifest.data_digests[name]}
-            for name in names
-            if name in manifest.data_digests
-        ]
+        return [{"name": name, "sha256": digests[name]} for name in names if name in digests]
 
     return {
         "test collection": {
-            "name": f"{task.info.title}: {manifest.split}",
+            "name": f"{task.info.title}: {split}",
             "topics": ", ".join(topics),
             "qrels": ", ".join(gold),
         },
         "training data": described(others),
         "other": described([*dict.fromkeys((*documents, *topics))]),
     }
-
-
-def _names(collection: Collection, files: Sequence[Path]) -> list[str]:
-    return [data_name(collection.folder, file) for file in files]

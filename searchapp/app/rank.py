@@ -1,8 +1,4 @@
-"""Make a run: read a split's topics, rank them, write the run directory; and make a run again from its own copies.
-
-`verify_run` compares a run with its inputs as they are now; `rerun` ranks again and reports whether both runs
-are equal.
-"""
+"""Make a run: read a split's topics, rank them, write the run directory; verify a run, and make it again."""
 
 from __future__ import annotations
 
@@ -20,8 +16,8 @@ from searchapp.app.manifests import (
     MAPPING,
     RECIPE,
     TEMPLATES,
-    copies,
     finished,
+    input_copies,
     manifest_of,
 )
 from searchapp.app.models import signal_inputs, withheld_warnings
@@ -44,28 +40,28 @@ from searchapp.text import counted
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to rank and how: `depth` documents for each topic of a split of a collection.
-
-    `judged` are topics that people have judged, which the recipe then takes for solved ones. `examples` are the splits
-    whose solved topics it learns from, by default all that there are for the split. Models are kept in `home`.
-    """
+    """A split of a collection, and the recipe that ranks it."""
 
     collection: Collection
     split: str
     recipe: Recipe
     depth: int
+    """Documents for each topic."""
     tag: str
     lenient: bool = False
     judged: tuple[Example, ...] = ()
+    """Judged topics, which count as solved ones."""
     home: Path | None = None
+    """The folder that stores models."""
     examples: tuple[str, ...] = ()
+    """The splits whose solved topics the recipe learns from; by default all that the split may learn from."""
 
     @property
-    def learning(self) -> Collection:
+    def solved_collection(self) -> Collection:
         """The collection with the solved topics that the recipe learns from.
 
         Raises:
-            UsageError: it learns from none, or one of the splits has none.
+            UsageError: the recipe learns nothing, or one of the splits has no solved topics.
         """
         if not self.examples:
             return self.collection
@@ -78,27 +74,25 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class MadeRun:
-    """A run that was written; `shortfall` says why it has no official file, if it has none.
-
-    `problems` are those of the topics, `solved_problems` those of the solved ones that the recipe learnt from;
-    `warnings` say why the same run on another index may rank otherwise, and which solved topics models were not
-    trained on.
-    """
+    """A run that was written."""
 
     manifest: Manifest
     problems: Problems
+    """Those of the topics."""
     solved_problems: Problems
     shortfall: str | None
+    """Why there is no official file."""
     warnings: tuple[str, ...] = ()
+    """Sentences on limits of reproduction, and on solved topics that models were not trained on."""
 
 
 def planned(task: Task, engine: EngineInfo, index: IndexInfo, request: RunRequest) -> Manifest:
-    """What the manifest of a run says before it is ranked: everything that its rankings depend on.
+    """Return the manifest of a run before it is ranked: everything that its rankings depend on.
 
     Raises:
-        DataError: a file that the run is made from can't be read.
+        DataError: an input file can't be read.
     """
-    collection, split = request.learning, request.split
+    collection, split = request.solved_collection, request.split
     used = used_files(collection, split, learns=request.recipe.learns)
     solved = {}
     if request.recipe.learns:
@@ -118,7 +112,7 @@ def planned(task: Task, engine: EngineInfo, index: IndexInfo, request: RunReques
 
 
 def used_files(collection: Collection, split: str, *, learns: bool) -> list[Path]:
-    """Return the files that a run of a split is made from: documents, topics, gold and, if it learns, solved topics."""
+    """Return the input files of a run: documents, topics, gold and, if it learns, solved topics."""
     documents = collection.indexes[collection.index_of(split)].files
     solved = collection.example_files(split) if learns else []
     return list(dict.fromkeys((*documents, *collection.split_files(split), *solved)))
@@ -127,7 +121,7 @@ def used_files(collection: Collection, split: str, *, learns: bool) -> list[Path
 def make_run(
     task: Task, engine: Engine, request: RunRequest, out: Path, progress: Progress, *, overwrite: bool = False
 ) -> MadeRun:
-    """Rank every topic of the split and write the run directory `out`, whole or not at all.
+    """Rank every topic of the split and write the run directory `out` atomically.
 
     Raises:
         InvalidFiles: topics or solved topics have problems, and `request.lenient` is not set.
@@ -142,7 +136,7 @@ def make_run(
             f"the recipe {request.recipe.name} does not learn from judged topics: choose one that uses solved topics"
         )
     directory.require_writable(out, overwrite=overwrite)
-    collection = request.learning
+    collection = request.solved_collection
     problems = Problems(lenient=request.lenient)
     with progress.stage("reading topics") as advance:
         topics = collection.topics(request.split, problems)
@@ -172,21 +166,23 @@ def make_run(
     if models := ranker.models():
         manifest = replace(manifest, recipe={**manifest.recipe, directory.MODELS: models})
     official: Mapping[str, Writer] = {}
-    left = len(problems)
-    shortfall = ("1 topic was left out" if left == 1 else f"{left:,} topics were left out") if left else None
-    if shortfall is None:
+    shortfall = None
+    if left := len(problems):
+        shortfall = "1 topic was left out" if left == 1 else f"{left:,} topics were left out"
+    else:
         try:
             official = task.official.files(Submission(run, Part(collection, request.split)))
         except NoOfficialFile as error:
             shortfall = str(error)
     ranked = {document for ranking in run for document in ranking.hits.document_ids}
-    source = collection.indexes[index.info.name]
     documents = {
-        one.id: digest_text(one.text) for one in source.read(Problems(lenient=True)) if one.id in ranked
+        document.id: digest_text(document.text)
+        for document in collection.indexes[index.info.name].read(Problems(lenient=True))
+        if document.id in ranked
     }
-    kept = copies(task, request.recipe, request.judged)
+    inputs_copy = input_copies(task, request.recipe, request.judged)
     written = directory.write(
-        out, finished(manifest, run), run, official, documents, kept, overwrite=overwrite
+        out, finished(manifest, run), run, official, documents, inputs_copy, overwrite=overwrite
     )
     counts = [model["withheld"] for model in models.values() if "withheld" in model]
     warnings = (
@@ -199,37 +195,35 @@ def make_run(
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """A run that was made again; `differences` has a sentence for each file that is not equal to the first run's.
-
-    `notes` says which inputs have changed since.
-    """
+    """A run that was made again."""
 
     made: MadeRun
     differences: tuple[str, ...]
+    """A sentence for each file that differs from the first run's."""
     notes: tuple[str, ...]
+    """A sentence for each input that has changed since."""
 
 
 def verify_run(path: Path) -> Verification:
-    """Compare a run directory with its manifest, and the inputs of the run with what they are now.
+    """Compare a run directory with its manifest, and the inputs of the run with the present ones.
 
-    The inputs are the recipe with its templates, the mappings, the files of the data and how they are read. Whatever
-    else a task file has may change.
+    The inputs are the recipe with its templates, the mappings, the files of the data and their layout. The rest of a
+    task file may change.
 
     Raises:
         DataError: the manifest can't be read.
     """
     found, manifest = directory.verify(path), directory.read_manifest(path)
     if "signals" not in manifest.recipe or manifest.digest != manifest.own_digest():
-        return found  # an imported run or a pool, which no recipe has ranked; or a manifest that does not say how
+        return found  # an imported run, a pool, or a changed manifest
     problems, notes = list(found.problems), list(found.notes)
     file = manifest.variant or manifest.task_file
     if file and not Path(file).is_file():
-        notes.append(f"{file}: gone, so not compared")
-        return Verification(tuple(problems), tuple(notes))
+        return Verification(found.problems, (*notes, f"{file}: gone, so not compared"))
     try:
         task = tasks.load(manifest.task_reference)
     except SearchappError as error:
-        return Verification((*problems, f"the task can't be compared: {error}"), tuple(notes))
+        return Verification((*problems, f"the task can't be compared: {error}"), found.notes)
     for what, changes in (
         ("recipe", _recipe_changes),
         ("mapping", _mapping_changes),
@@ -240,7 +234,12 @@ def verify_run(path: Path) -> Verification:
         except SearchappError as error:
             problems.append(f"the {what} can't be compared: {error}")
     try:
-        problems += _new_files(task, manifest)
+        collection = _collection(task, manifest, Path(manifest.data))
+        for input_file in used_files(
+            collection, manifest.split, learns=directory.EXAMPLES in manifest.recipe
+        ):
+            if input_file.is_file() and data_name(collection.folder, input_file) not in manifest.data_digests:
+                problems.append(f"{input_file}: not part of the data that the run was made from")
     except SearchappError as error:
         notes.append(f"the files in {manifest.data} can't be listed: {error}")
     return Verification(tuple(problems), tuple(notes))
@@ -279,16 +278,7 @@ def _layout_changes(task: Task, manifest: Manifest) -> Iterator[str]:
         yield f"{task.info.file}: {key} changed since the run was made"
 
 
-def _new_files(task: Task, manifest: Manifest) -> Iterator[str]:
-    """Yield a sentence for each file that ranking would read now besides those of the run."""
-    collection = _collection(task, manifest, Path(manifest.data))
-    for file in used_files(collection, manifest.split, learns=directory.EXAMPLES in manifest.recipe):
-        if file.is_file() and data_name(collection.folder, file) not in manifest.data_digests:
-            yield f"{file}: not part of the data that the run was made from"
-
-
 def _templates(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the digests of the templates of a recipe in a manifest, by name."""
     return {
         one["template"]: one["template_digest"] for one in (recipe, *recipe["signals"]) if "template" in one
     }
@@ -301,7 +291,7 @@ def _without_digests(value: Any) -> Any:
 
 
 def _collection(task: Task, manifest: Manifest, data: Path) -> Collection:
-    """Return the collection of a run, whose solved topics are those of the splits that the run learned from."""
+    """Return the collection of a run, with the solved topics that the run learned from."""
     collection, solved = task.collection(data), directory.solved_splits(manifest)
     return collection.solved_by(solved) if solved else collection
 
@@ -318,8 +308,8 @@ def rerun(
 ) -> Rerun:
     """Make a run again with its copies of recipe, templates and mappings, and compare both.
 
-    The documents and topics are those in the folder `data`, by default that of the run. Where the copies of the
-    mappings are not those of the task any more, an index of its own is made for them, as for a variant.
+    Documents and topics are read from the folder `data`, by default that of the run. If the task has other mappings
+    now, the run gets an index of its own, as a variant does.
 
     Raises:
         UsageError: no recipe has ranked the run, or its task file is gone.
@@ -361,15 +351,13 @@ def rerun(
         examples=directory.chosen_splits(manifest),
     )
     made = make_run(again, engine, request, out, progress, overwrite=overwrite)
-    return Rerun(
-        made, tuple(_differences(path, manifest, out, made.manifest)), tuple(_notes(manifest, made.manifest))
-    )
+    differences = _differences(path, manifest, out, made.manifest)
+    return Rerun(made, tuple(differences), tuple(_notes(manifest, made.manifest)))
 
 
 def _with_copies(
     task: Task, book: RecipeBook, mapping: dict[str, Any], examples: dict[str, Any] | None
 ) -> Task:
-    """Return a task with the recipe and the mappings of a run."""
     of_task = task.examples_index_mapping()
     examples = of_task if examples is None else examples
     again = replace(task, recipe_book=lambda: book)
@@ -379,7 +367,6 @@ def _with_copies(
 
 
 def _judged(path: Path, manifest: Manifest, collection: Collection) -> tuple[Example, ...]:
-    """Return the judged topics that a run has learned from."""
     grades = directory.read_input(path, manifest, JUDGED) or {}
     if not grades:
         return ()
@@ -406,7 +393,6 @@ def _differences(path: Path, first: Manifest, out: Path, second: Manifest) -> It
 
 
 def _changed(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    """Return the keys, in order, whose values differ or that only one of both has."""
     return [key for key in sorted(first.keys() | second.keys()) if first.get(key) != second.get(key)]
 
 
@@ -419,13 +405,14 @@ def _topics_that_differ(path: Path, out: Path) -> str:
 
 
 def _notes(first: Manifest, second: Manifest) -> Iterator[str]:
-    """Return a sentence for each input of a run that was not the same when it was made again."""
     for name in _changed(first.data_digests, second.data_digests):
         yield f"{name}: changed since the run was made"
     for key in _changed(first.layout, second.layout):
         yield f"{second.task_file}: {key} changed since the run was made"
-    made_by = (f"searchapp {one.searchapp} on {' '.join(one.engine.values())}" for one in (first, second))
-    before, now = made_by
+    before, now = (
+        f"searchapp {manifest.searchapp} on {' '.join(manifest.engine.values())}"
+        for manifest in (first, second)
+    )
     if before != now:
         yield f"the run was made by {before}, and again by {now}"
     models = first.recipe.get(directory.MODELS, {}), second.recipe.get(directory.MODELS, {})
