@@ -6,11 +6,11 @@ import shlex
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -27,6 +27,7 @@ from searchapp.cli.output import ask, for_person, print_json, say, stderr_consol
 from searchapp.config.settings import Settings, without_passwords
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, InvalidFiles, Problem, SearchappError, UsageError
+from searchapp.fetching import sources
 from searchapp.files import atomic_file
 from searchapp.options import argument, flag, option
 from searchapp.tasks import folders, load, names
@@ -51,22 +52,24 @@ app.add_typer(tasks_group, name="tasks")
 def tasks(settings: Settings, as_json: JsonOption = False) -> None:
     """List the tasks with their splits, recipes and official measures, their data, and what is indexed."""
     loaded = [load(name) for name in names()]
-    indexed, own = _indexed(settings, loaded)
-    _warn_of_what_is_remembered(settings)
+    indexed, own_tasks = _indexed(settings, loaded)
+    _warn_of_unreadable_folders(settings)
     unreadable = []
-    for one in own:
+    for own in own_tasks:
         try:
-            loaded.append(load(str(one.file)))
-            indexed[loaded[-1].reference] = one.documents
+            task = load(str(own.file))
+            loaded.append(task)
+            indexed[task.reference] = own.documents
         except SearchappError as error:
-            unreadable.append({"task": one.name, "file": str(one.file), "indexed": one.documents})
-            warn(f"{one.name}, with {counted(one.documents, 'document')} indexed, can't be read: {error}")
+            unreadable.append({"task": own.name, "file": str(own.file), "indexed": own.documents})
+            warn(f"{own.name}, with {counted(own.documents, 'document')} indexed, can't be read: {error}")
     if as_json:
-        described = [_task_json(settings, task, indexed) for task in loaded]
-        print_json({"tasks": described, "unreadable": unreadable})
+        print_json(
+            {"tasks": [_task_json(settings, task, indexed) for task in loaded], "unreadable": unreadable}
+        )
         return
     for task in loaded:
-        _print_facts_of(task.name, task.info.title, _rows(settings, task, indexed))
+        _print_task(task.name, task.info.title, _task_facts(settings, task, indexed))
 
 
 @command(tasks_group)
@@ -85,22 +88,25 @@ def show(
     if recipe is not None or set_:
         _show_recipe(loaded, recipe or loaded.info.default_recipe, set_ or [], as_json=as_json)
         return
-    indexed, _own = _indexed(settings, [loaded])
-    _warn_of_what_is_remembered(settings)
+    indexed, _own_tasks = _indexed(settings, [loaded])
+    _warn_of_unreadable_folders(settings)
     if as_json:
-        described = _task_json(settings, loaded, indexed)
-        further = {
-            "default_recipe": loaded.info.default_recipe,
-            "search_recipe": loaded.info.search_recipe,
-            "depth": loaded.info.default_depth,
-            "judging_depth": loaded.info.judging_depth,
-            "grades": list(loaded.info.grades),
-            "measures": list(loaded.info.measures),
-            "breakdowns": list(loaded.breakdowns),
-        }
-        print_json({**described, **further})
+        print_json(
+            {
+                **_task_json(settings, loaded, indexed),
+                "default_recipe": loaded.info.default_recipe,
+                "search_recipe": loaded.info.search_recipe,
+                "depth": loaded.info.default_depth,
+                "judging_depth": loaded.info.judging_depth,
+                "grades": list(loaded.info.grades),
+                "measures": list(loaded.info.measures),
+                "breakdowns": list(loaded.breakdowns),
+            }
+        )
         return
-    _print_facts_of(loaded.name, loaded.info.title, [*_rows(settings, loaded, indexed), *_more_rows(loaded)])
+    _print_task(
+        loaded.name, loaded.info.title, [*_task_facts(settings, loaded, indexed), *_more_facts(loaded)]
+    )
 
 
 @command(tasks_group)
@@ -140,29 +146,28 @@ def new(
 
 
 def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> None:
-    """Show what can be set of a recipe, and the values that it has, of which some may have been set already."""
-
+    """Show the parameters of a recipe, with the values of `--set`."""
     from searchapp.ranking import recipes
 
     book = task.recipe_book()
     recipe = recipes.load(book, name, parameters_of(set_))
-    found = recipes.settable(book, recipe)
+    settable = recipes.settable(book, recipe)
     if as_json:
-        described = {"task": task.name, "recipe": name, "about": recipe.about}
-        print_json({**described, "settable": [asdict(one) for one in found]})
+        parameters = list(map(asdict, settable))
+        print_json({"task": task.name, "recipe": name, "about": recipe.about, "settable": parameters})
         return
-    rows = [(one.name, f"{_value(one.value)}: {one.about} ({one.kind})") for one in found]
-    if not rows:
-        rows = [("settable", "nothing: it has no parameters and no numbers")]
-    _print_facts_of(f"{task.name}/{name}", recipe.about, rows)
-
-
-def _value(value: object) -> str:
-    return "(left out)" if value is None else str(value)
+    rows = [
+        (one.name, f"{'(left out)' if one.value is None else one.value}: {one.about} ({one.kind})")
+        for one in settable
+    ]
+    _print_task(
+        f"{task.name}/{name}",
+        recipe.about,
+        rows or [("settable", "nothing: it has no parameters and no numbers")],
+    )
 
 
 def _task_json(settings: Settings, task: Task, indexed: Mapping[str, int]) -> dict[str, object]:
-    from searchapp.fetching.sources import has_data
     from searchapp.ranking import recipes
 
     folder, remembered = _data_folder(settings, task)
@@ -177,22 +182,22 @@ def _task_json(settings: Settings, task: Task, indexed: Mapping[str, int]) -> di
         "mapping": task.info.mapping,
         "official": {"measure": task.info.official_measure, "file": task.info.official_file},
         "data": str(folder),
-        "data_found": has_data(folder),
+        "data_found": sources.has_data(folder),
         "data_remembered": remembered,
         "indexed": indexed.get(task.reference),
     }
 
 
 def _data_folder(settings: Settings, task: Task) -> tuple[Path, bool]:
-    """Where the files of a task are looked for, and whether that is remembered from `index --data`."""
+    """Find the folder of a task's files, and whether it is remembered from `index --data`."""
     with suppress(DataError):
         found = folders.find(task, settings.home)
         return found.path, found.is_remembered
     return folders.own_folder(task, settings.home), False
 
 
-def _warn_of_what_is_remembered(settings: Settings) -> None:
-    """Say once that it can't be read; where the files are that were fetched is known all the same."""
+def _warn_of_unreadable_folders(settings: Settings) -> None:
+    """Warn once if the remembered folders can't be read; the folders of fetched files are known anyway."""
     try:
         folders.remembered_folders(settings.home)
     except DataError as error:
@@ -200,96 +205,95 @@ def _warn_of_what_is_remembered(settings: Settings) -> None:
 
 
 def _indexed(settings: Settings, tasks: Sequence[Task]) -> tuple[dict[str, int], list[OwnTask]]:
-    """The number of indexed documents of each task, and the user's own tasks; nothing without an engine to ask."""
+    """Count the indexed documents of each task, and find the user's own tasks; nothing without an engine."""
     from searchapp.app import index
 
     try:
         with closing(open_engine(settings)) as engine:
-            found = {
+            infos = {
                 task.reference: next(filter(None, map(engine.index_info, task.info.index_names)), None)
                 for task in tasks
             }
-            own = index.own_tasks(index.stored_versions(engine))
+            own_tasks = index.own_tasks(index.stored_versions(engine))
     except EngineError as error:
         warn(str(error))
         return {}, []
-    return {name: info.documents if info else 0 for name, info in found.items()}, own
+    return {name: info.documents if info else 0 for name, info in infos.items()}, own_tasks
 
 
-def _rows(settings: Settings, task: Task, indexed: Mapping[str, int]) -> list[tuple[str, str]]:
-    """What people read of each task in the list."""
+Facts: TypeAlias = Sequence[tuple[str, str]]
+"""Names and values."""
+
+
+def _task_facts(settings: Settings, task: Task, indexed: Mapping[str, int]) -> Facts:
+    """The facts of the list of tasks."""
     from searchapp.ranking import recipes
 
     documents = indexed.get(task.reference)
     state = "unknown" if documents is None else counted(documents, "document") if documents else "nothing yet"
+    folder, remembered = _data_folder(settings, task)
+    data = str(folder)
+    if not sources.has_data(folder):
+        advice = f"index {task.reference} --data DIR" if remembered else f"data get {task.name}"
+        data += f" (not there{' any more' if remembered else ''}: searchapp {advice})"
+    elif remembered:
+        data += " (remembered from `index --data`)"
     return [
         ("splits", " ".join(task.info.splits)),
         ("recipes", " ".join(recipes.names(task.recipe_book()))),
         ("official", f"{task.info.official_measure}, {task.info.official_file}"),
         *(("file", str(file)) for file in (task.info.file, task.info.variant) if file is not None),
-        ("data", _data_state(settings, task)),
+        ("data", data),
         ("indexed", state),
     ]
 
 
-def _data_state(settings: Settings, task: Task) -> str:
-    """The folder of a task's files, and what there is to know of it."""
-    from searchapp.fetching.sources import has_data
-
-    folder, remembered = _data_folder(settings, task)
-    if has_data(folder):
-        return f"{folder} (remembered from `index --data`)" if remembered else str(folder)
-    advice = f"index {task.reference} --data DIR" if remembered else f"data get {task.name}"
-    return f"{folder} (not there{' any more' if remembered else ''}: searchapp {advice})"
-
-
-def _more_rows(task: Task) -> list[tuple[str, str]]:
-    """What else is shown of one task."""
+def _more_facts(task: Task) -> Facts:
+    """The facts that `tasks show` adds."""
     recipes = task.recipe_book().recipes
+    grades = enumerate(task.info.grades)
     return [
         ("about", task.info.about),
         ("mapping", task.info.mapping),
         ("depth", f"{task.info.default_depth:,} ranked, {task.info.judging_depth:,} judged"),
-        ("grades", ", ".join(_grade(grade, label) for grade, label in enumerate(task.info.grades))),
+        (
+            "grades",
+            ", ".join(label if label == str(grade) else f"{grade} {label}" for grade, label in grades),
+        ),
         ("measures", " ".join(task.info.measures)),
         ("--by", " ".join(task.breakdowns) or "(no breakdowns)"),
         *((name, str(recipes[name].get("about", ""))) for name in sorted(recipes)),
     ]
 
 
-def _print_facts_of(name: str, title: str, rows: Sequence[tuple[str, str]]) -> None:
-    """Print a name, a title and rows; on a terminal long values go on below themselves."""
-    from textwrap import TextWrapper
-
+def _print_task(name: str, title: str, facts: Facts) -> None:
     from rich.text import Text
 
     console = stdout_console()
     console.print(Text.assemble((visible(name), "bold"), f"  {visible(title)}"), soft_wrap=True)
-    width = max(len("official"), *(len(visible(name)) for name, _value in rows))
-    indent = " " * (width + 3)
-    wrapper = TextWrapper(
-        width=console.width,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
+    _print_facts(console, facts, max(len("official"), *(len(visible(fact)) for fact, _ in facts)))
+
+
+def _print_facts(console: Console, facts: Facts, width: int) -> None:
+    """Print names, in a column of so many characters, and values, whose further lines are indented."""
+    from rich.text import Text
+
+    # Wrapped here for the indentation; into a pipe no line is, for the console has no width there.
+    wrapper = textwrap.TextWrapper(
+        max(20, console.width - width - 3), break_long_words=False, break_on_hyphens=False
     )
-    for name, value in rows:
-        below = wrapper.fill(visible(value)).removeprefix(indent)
-        console.print(Text.assemble((f"  {visible(name):<{width}} ", "dim"), below), soft_wrap=True)
-
-
-def _grade(grade: int, label: str) -> str:
-    """A grade and what it is called, if it has a name."""
-    return label if label == str(grade) else f"{grade} {label}"
+    for name, value in facts:
+        for line in wrapper.wrap(visible(value)) or [""]:
+            console.print(Text.assemble((f"  {visible(name):<{width}} ", "dim"), line), soft_wrap=True)
+            name = ""  # only before the first line
 
 
 _OfficialTask = Annotated[
     str, argument("A task: see `searchapp data list`.", metavar="TASK", completes="official_tasks")
 ]
 
-SHOWN_ALONE = 10
-"""Up to this many files of a folder are shown one by one, more as one line."""
+MOST_FILES = 10
+"""Maximum number of files of a folder that are listed one by one."""
 
 
 data_group = typer.Typer(
@@ -314,12 +318,15 @@ def get(
     download resumes. SEARCHAPP_DATA_MIRROR names a mirror, see docs/data.md.
     """
     from searchapp.fetching.fetch import make_plan
-    from searchapp.fetching.sources import load
 
-    folder = into if into is not None else _fetched_folder(settings, task)
-    plan = make_plan(load(task), folder, overwrite=overwrite)
+    folder = into or folders.fetched(task, settings.home)
+    plan = make_plan(sources.load(task), folder, overwrite=overwrite)
     if plan.downloads:
-        _require_somebody(task, accept_terms)
+        if not accept_terms and not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError(
+                f"there is no terminal to ask on whether you accept the terms of the data of {task}: read them with "
+                f"`searchapp data list {task}`, and add --accept-terms"
+            )
         files = _fetch(settings, plan, accepted=accept_terms, overwrite=overwrite)
         say(settings, f"{task}: {counted(len(files), 'file')} fetched into {folder}")
         if into is None:
@@ -354,17 +361,17 @@ def list_(
 
     Files are recognized by name and size here; `searchapp data verify` compares every byte.
     """
-    from searchapp.fetching.sources import load, look, names
-
-    sources = [load(name) for name in ([task] if task else names())]
-    folders = {source.task: _folder_in_use(settings, source.task) for source in sources}
-    found = {source.task: look(source, folders[source.task]) for source in sources}
+    chosen = [sources.load(name) for name in ([task] if task else sources.names())]
+    looked_at = [
+        (source, folder, sources.look(source, folder))
+        for source in chosen
+        for folder in [_folder_in_use(settings, source.task)]
+    ]
     if as_json:
-        described = [_source_json(one, folders[one.task], found[one.task]) for one in sources]
-        print_json({"tasks": described})
+        print_json({"tasks": [_source_json(*each) for each in looked_at]})
         return
-    for source in sources:
-        _print_source(source, folders[source.task], found[source.task], each=task is not None)
+    for each in looked_at:
+        _print_source(*each, lists_files=task is not None)
 
 
 @command(data_group)
@@ -375,71 +382,47 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Check that the files of a task are the official ones, byte for byte."""
-    from searchapp.fetching.sources import check, has_data, load, strangers
-
-    source, folder = load(task), data if data is not None else _folder_in_use(settings, task)
-    if not has_data(folder):
+    source, folder = sources.load(task), data or _folder_in_use(settings, task)
+    if not sources.has_data(folder):
         raise DataError(f"there is no data of {task} in {folder}: fetch it with `searchapp data get {task}`")
-    found = check(source, folder)
-    others = strangers(folder, found)
+    files = sources.check(source, folder)
+    others = sources.strangers(folder, files)
     if as_json:
-        print_json({**_source_json(source, folder, found), "strangers": others})
-    _report_check(settings, task, folder, found, others)
-
-
-def _fetched_folder(settings: Settings, task: str) -> Path:
-    """Where fetched files go when nobody names another folder."""
-    from searchapp.tasks.folders import fetched
-
-    return fetched(task, settings.home)
+        print_json({**_source_json(source, folder, files), "strangers": others})
+    _report_files(settings, task, folder, files, others)
 
 
 def _folder_in_use(settings: Settings, task: str) -> Path:
-    """Where every command looks for a task's files: in the folder that `index --data` has named, or there."""
-    from searchapp.tasks.folders import remembered_folders
-
-    return remembered_folders(settings.home).get(task) or _fetched_folder(settings, task)
-
-
-def _require_somebody(task: str, accept_terms: bool) -> None:
-    if not accept_terms and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(
-            f"there is no terminal to ask on whether you accept the terms of the data of {task}: read them with "
-            f"`searchapp data list {task}`, and add --accept-terms"
-        )
+    """The folder of `index --data`, else that of fetched files."""
+    remembered = folders.remembered_folders(settings.home).get(task)
+    return remembered or folders.fetched(task, settings.home)
 
 
 def _fetch(
     settings: Settings, plan: Plan, *, accepted: bool, overwrite: bool
 ) -> Mapping[str, Mapping[str, Any]]:
+    from rich.filesize import decimal
+
     from searchapp.fetching.download import Downloader
-    from searchapp.fetching.fetch import fetch
+    from searchapp.fetching.fetch import fetch, kept_bytes
 
     with closing(Downloader(settings.data_mirror, warn)) as downloader:
         sizes = downloader.sizes(plan.downloads)
         if not settings.quiet or not accepted:
             _show_plan(plan, downloader, sizes)
-        # Not asked by Typer: it writes to stdout as well, which is for results.
+        # Not asked by Typer, which writes to stdout as well: that is for results.
         if not accepted and ask("Fetch them, and accept these terms? [y/N] ").lower() not in ("y", "yes"):
             raise SearchappError("the terms were not accepted: nothing was fetched")
         try:
             return fetch(plan, downloader, sizes, for_person(settings), overwrite=overwrite).files
         except KeyboardInterrupt:
-            _say_what_is_kept(settings, plan)
+            if kept := kept_bytes(plan.folder):
+                say(settings, f"{decimal(kept)} have arrived and are kept: the same command resumes")
             raise
 
 
-def _say_what_is_kept(settings: Settings, plan: Plan) -> None:
-    from rich.filesize import decimal
-
-    from searchapp.fetching.fetch import kept_bytes
-
-    if kept := kept_bytes(plan.folder):
-        say(settings, f"{decimal(kept)} have arrived and are kept: the same command resumes")
-
-
 def _show_plan(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]) -> None:
-    """What is about to be fetched, from where, and under which terms: on stderr."""
+    """Show on stderr the files to fetch, their addresses and their terms."""
     from rich.filesize import decimal
 
     from searchapp.fetching.fetch import kept_bytes
@@ -452,62 +435,57 @@ def _show_plan(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]
     if kept := kept_bytes(plan.folder):
         facts.append(("kept", f"{decimal(kept)} from an earlier attempt"))
     facts.append(("into", str(plan.folder)))
-    addresses = _addresses(without_passwords(downloader.address(one)) for one in plan.downloads)
-    facts += [("from", address) for address in addresses]
-    facts += [("home", plan.source.page), ("terms", plan.source.terms)]
+    addresses = [without_passwords(downloader.address(one)) for one in plan.downloads]
     console = stderr_console()
     console.print(plan.source.task, style="bold")
     _print_files(console, [(path, size, "") for path, size in _grouped(rows)])
-    _print_facts(console, facts)
+    _print_source_facts(console, plan.source, facts, addresses)
 
 
-def _print_source(source: Source, folder: Path, found: Sequence[Found], *, each: bool) -> None:
-    """One task of `data list`: on stdout."""
+def _print_source(source: Source, folder: Path, files: Sequence[Found], *, lists_files: bool) -> None:
+    """Print the state of a task's files on stdout."""
     from rich.text import Text
 
     console = stdout_console()
-    console.print(Text.assemble((source.task, "bold"), "  ", _state(found)))
-    rows = [(one.path, one.size if one.size is not None else one.expected) for one in found]
-    if each:
-        _print_files(console, [(*row, one.state) for row, one in zip(rows, found, strict=True)])
-    packed = any("*" in path for path, _size in rows)  # what an archive holds is known when it is there
-    files = f"in {counted(len(source.archives), 'archive')}, size unknown" if packed else _total(rows)
-    facts = [("files", files), ("folder", str(folder))]
-    facts += [("from", address) for address in _addresses(one.url for one in source.downloads())]
-    _print_facts(console, [*facts, ("home", source.page), ("terms", source.terms)])
+    console.print(Text.assemble((source.task, "bold"), "  ", _state(files)))
+    rows = [(one.path, one.expected if one.size is None else one.size, one.state) for one in files]
+    if lists_files:
+        _print_files(console, rows)
+    total = _total([row[:2] for row in rows])
+    if any("*" in path for path, _, _ in rows):  # the content of an archive that is not there
+        total = f"in {counted(len(source.archives), 'archive')}, size unknown"
+    facts = [("files", total), ("folder", str(folder))]
+    _print_source_facts(console, source, facts, [one.url for one in source.downloads()])
+
+
+def _print_source_facts(console: Console, source: Source, facts: Facts, addresses: Sequence[str]) -> None:
+    """Print facts, and where files come from: the folder of several, the address of a single one."""
+    in_folder: dict[str, list[str]] = {}
+    for address in addresses:
+        in_folder.setdefault(address.rpartition("/")[0] + "/", []).append(address)
+    shown = [folder if len(some) > 1 else some[0] for folder, some in in_folder.items()]
+    more = [*(("from", address) for address in shown), ("home", source.page), ("terms", source.terms)]
+    _print_facts(console, [*facts, *more], 8)
 
 
 def _print_files(console: Console, rows: Sequence[tuple[str, int | None, str]]) -> None:
     from rich.filesize import decimal
 
-    width = max((len(path) for path, _size, _state in rows), default=0)
+    width = max((len(path) for path, _, _ in rows), default=0)
     for path, size, state in rows:
         shown = "size unknown" if size is None else decimal(size)
         console.print(f"  {path:<{width}}  {shown:>12}  {state}".rstrip(), soft_wrap=True)
 
 
-def _print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
-    from rich.text import Text
-
-    for name, value in facts:
-        # Wrapped here for the indentation; into a pipe no line is, for the console has no width there.
-        lines = textwrap.wrap(
-            value, max(20, console.width - 11), break_long_words=False, break_on_hyphens=False
-        )
-        for place, line in enumerate(lines):
-            console.print(Text.assemble((f"  {'' if place else name:<9}", "dim"), line), soft_wrap=True)
-
-
 def _grouped(rows: Sequence[tuple[str, int | None]]) -> list[tuple[str, int | None]]:
-    """The files with their sizes; those of a folder of many together."""
+    """Replace the files of each large folder by one row with their number and total size."""
     grouped: dict[str, list[int | None]] = {}
-    folders = Counter(path.rpartition("/")[0] for path, _size in rows)
+    numbers = Counter(path.rpartition("/")[0] for path, _ in rows)
     for path, size in rows:
         folder = path.rpartition("/")[0]
-        many = folder and folders[folder] > SHOWN_ALONE
-        grouped.setdefault(f"{folder}/ ({counted(folders[folder], 'file')})" if many else path, []).append(
-            size
-        )
+        if folder and numbers[folder] > MOST_FILES:
+            path = f"{folder}/ ({counted(numbers[folder], 'file')})"
+        grouped.setdefault(path, []).append(size)
     return [
         (path, None if None in sizes else sum(size for size in sizes if size is not None))
         for path, sizes in grouped.items()
@@ -517,54 +495,48 @@ def _grouped(rows: Sequence[tuple[str, int | None]]) -> list[tuple[str, int | No
 def _total(rows: Sequence[tuple[str, int | None]]) -> str:
     from rich.filesize import decimal
 
-    known = [size for _path, size in rows if size is not None]
-    unknown = len(rows) - len(known)
+    known = [size for _, size in rows if size is not None]
     if not known:
         return f"{counted(len(rows), 'file')}, size unknown"
-    return f"{counted(len(rows), 'file')}, {decimal(sum(known))}" + (
-        f" and {unknown} of unknown size" if unknown else ""
-    )
+    unknown = len(rows) - len(known)
+    more = f" and {unknown} of unknown size" if unknown else ""
+    return f"{counted(len(rows), 'file')}, {decimal(sum(known))}{more}"
 
 
-def _addresses(urls: Iterable[str]) -> list[str]:
-    """Where files come from: the folders of several, the addresses of single ones."""
-    folders: dict[str, list[str]] = {}
-    for url in urls:
-        folders.setdefault(url.rpartition("/")[0] + "/", []).append(url)
-    return [folder if len(of_folder) > 1 else of_folder[0] for folder, of_folder in folders.items()]
-
-
-def _state(found: Sequence[Found]) -> str:
-    states = Counter(one.state for one in found)
-    here, changed = len(found) - states["missing"], states["changed"]
-    if not here:
+def _state(files: Sequence[Found]) -> str:
+    states = Counter(one.state for one in files)
+    present, changed = len(files) - states["missing"], states["changed"]
+    if not present:
         return "nothing yet"
-    told = "complete" if here == len(found) else f"{here} of {counted(len(found), 'file')}"
-    return f"{told}, {changed} of another size" if changed else told
+    state = "complete" if present == len(files) else f"{present} of {counted(len(files), 'file')}"
+    return f"{state}, {changed} of another size" if changed else state
 
 
-def _source_json(source: Source, folder: Path, found: Sequence[Found]) -> dict[str, Any]:
-    states = Counter(one.state for one in found)
+def _source_json(source: Source, folder: Path, files: Sequence[Found]) -> dict[str, Any]:
     return {
         "task": source.task,
         "folder": str(folder),
-        "complete": not states["missing"] and not states["changed"],
+        "complete": not any(one.state in ("missing", "changed") for one in files),
         "page": source.page,
         "terms": source.terms,
-        "files": [asdict(one) for one in found],
+        "files": [asdict(one) for one in files],
     }
 
 
-def _report_check(
-    settings: Settings, task: str, folder: Path, found: Sequence[Found], others: Sequence[str]
+def _report_files(
+    settings: Settings, task: str, folder: Path, files: Sequence[Found], others: Sequence[str]
 ) -> None:
-    """Say what `data verify` has found; files that are not as they should be are an error."""
+    """Report the result of `data verify`.
+
+    Raises:
+        InvalidFiles: files are missing or differ.
+    """
     again = f"searchapp data get {task}"
-    if folder != _fetched_folder(settings, task):
+    if folder != folders.fetched(task, settings.home):
         again += f" --into {shlex.quote(str(folder))}"
     for path in others:
         warn(f"{folder / path} is not one of the official files, but may be read with them")
-    unknown = [one.path for one in found if one.state == "unknown"]
+    unknown = [one.path for one in files if one.state == "unknown"]
     if unknown:
         warn(
             f"{', '.join(unknown)}: not unpacked by searchapp, so there is nothing to compare with: "
@@ -572,11 +544,11 @@ def _report_check(
         )
     problems = [
         Problem(str(folder), f"{one.state} file", detail=one.path)
-        for one in found
+        for one in files
         if one.state in ("missing", "changed")
     ]
     if problems:
         advice = f"`{again}` fetches what is missing, with --overwrite also what has changed"
         raise InvalidFiles(problems, advice)
-    intact = sum(one.state == "intact" for one in found)
+    intact = sum(one.state == "intact" for one in files)
     say(settings, f"{task}: {counted(intact, 'file')} in {folder}, byte for byte the official ones")
