@@ -21,14 +21,14 @@ from pathlib import Path
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.commands import Program, declared, take_options
+from searchapp.cli.commands import RootGroup, declared, take_options
 from searchapp.cli.output import complain, show, take_over
 from searchapp.options import flag
 from searchapp.text import suggestion
 
 app = typer.Typer(
     name="searchapp",
-    cls=Program,
+    cls=RootGroup,
     help="A bench for ranked retrieval in the terminal: index, search, rank and score shared tasks.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -87,7 +87,7 @@ def serve(
 
     from searchapp.serving.guard import Guard, listen
     from searchapp.serving.guard import public_url as checked
-    from searchapp.serving.server import Program, ScreenServer
+    from searchapp.serving.server import ScreenServer, WindowProgram
 
     if blind and run is None:
         raise UsageError("--blind is for judging: name a run with --run, or leave it out")
@@ -105,7 +105,7 @@ def serve(
         name = _require_ready(settings, task, run, recipe, data)
         blindly = ["--blind"] if blind else []
         arguments = ["search" if run is None else "judge", *given, *blindly, "--", task]
-    program = Program(
+    program = WindowProgram(
         (sys.executable, "-P", "-m", "searchapp", *_flags(resolution), *arguments),
         {DRIVER: IN_BROWSER, "TERM": "xterm-256color", **_environment(resolution)},
     )

@@ -118,7 +118,7 @@ class Command(_Plain, TyperCommand):
     """A command."""
 
 
-class Group(_Plain, TyperGroup):
+class CommandGroup(_Plain, TyperGroup):
     """A group of commands."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -127,7 +127,7 @@ class Group(_Plain, TyperGroup):
             formatter.write_dl([(name, help_.partition("\n\n")[0]) for name, help_ in helps.items()])
 
 
-class Program(Group):
+class RootGroup(CommandGroup):
     """The whole program."""
 
     def __init__(self, **attributes: Any) -> None:

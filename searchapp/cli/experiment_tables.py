@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from searchapp.app.comparison import Difference, number, signed
-from searchapp.cli.tables import GAP, Column, Printout, Table, exactly, tested
+from searchapp.cli.tables import GAP, Printout, ResultTable, TableColumn, exactly, tested
 from searchapp.report.wording import (
     DUE,
     STEPS,
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 def difference_columns(
     differences: Sequence[Difference | None], headings: Mapping[str, str]
-) -> Iterator[Column]:
+) -> Iterator[TableColumn]:
     """Columns of differences and their tests: `headings` are theirs by the names of `tests_cells`."""
     cells = [None if one is None else tests_cells(one) for one in differences]
     for name, heading in headings.items():
-        yield Column(heading, ["" if one is None else one[name] for one in cells])
+        yield TableColumn(heading, ["" if one is None else one[name] for one in cells])
 
 
 def _of_tests(tests: PairTests | None) -> Difference | None:
@@ -69,11 +69,11 @@ DIFFERENCE_BAR = 30
 def comparison_printout(found: Comparison, topics: int) -> Printout:
     """The figures, the tests, and where the runs differ, with so many topics of either end; written are the tests."""
     heading, rows = tests_table(found)
-    tests = [Column(name, [row[place] for row in rows], place < 2) for place, name in enumerate(heading)]
+    tests = [TableColumn(name, [row[place] for row in rows], place < 2) for place, name in enumerate(heading)]
     return Printout(
         tables=[
             _figures_table(found),
-            Table(tests, "Differences"),
+            ResultTable(tests, "Differences"),
             *_doubts_tables(found),
             *(_topics_table(found, one, topics) for one in found.topics if topics),
             _difficulty_table(found),
@@ -82,7 +82,7 @@ def comparison_printout(found: Comparison, topics: int) -> Printout:
         ],
         legend=list(comparison_legend(found)),
         rows=_comparison_rows(found),
-        written=[Table(tests)],
+        written=[ResultTable(tests)],
     )
 
 
@@ -105,107 +105,119 @@ def _comparison_rows(found: Comparison) -> Iterator[dict[str, object]]:
         }
 
 
-def _figures_table(found: Comparison) -> Table:
+def _figures_table(found: Comparison) -> ResultTable:
     """The mean of each run under each measure, and how much of its first documents is judged."""
     names = ["topics", *(f"{one.name}{' (official)' if one.is_official else ''}" for one in found.measures)]
     judged = list(dict.fromkeys(cut for run in found.runs for cut in run.judged))
-    columns = [Column("mean", [*names, *judged], is_text=True)]
+    columns = [TableColumn("mean", [*names, *judged], is_text=True)]
     for place, run in enumerate(found.runs):
         cells = [f"{found.measures[0].topics:,}", *(number(one.means[place]) for one in found.measures)]
         cells += [number(run.judged.get(cut)) for cut in judged]
-        columns.append(Column(run.name + (" (baseline)" if place == found.baseline else ""), cells))
-    return Table(columns)
+        columns.append(TableColumn(run.name + (" (baseline)" if place == found.baseline else ""), cells))
+    return ResultTable(columns)
 
 
-def _doubts_tables(found: Comparison) -> Iterator[Table]:
+def _doubts_tables(found: Comparison) -> Iterator[ResultTable]:
     """What unjudged documents can have to do with each difference, where somebody has looked."""
     rows = doubted(found)
     if not rows:
         return
     names = [run.name for run in found.runs]
     runs = [f"{names[pair.first]} → {names[pair.second]}" for _, pair, _ in rows]
-    yield Table(
+    yield ResultTable(
         [
-            Column("measure", [measured.name for measured, _, _ in rows], is_text=True),
-            Column("runs", runs, is_text=True),
-            Column("difference", [signed(pair.tests.mean) for _, pair, _ in rows]),
-            Column("at least", [signed(doubt.low) for _, _, doubt in rows]),
-            Column("at most", [signed(doubt.high) for _, _, doubt in rows]),
-            Column("in the other's favour", [signed(doubt.reversed) for _, _, doubt in rows]),
-            Column("the difference is", [DUE[doubt.due] for _, _, doubt in rows], is_text=True),
+            TableColumn("measure", [measured.name for measured, _, _ in rows], is_text=True),
+            TableColumn("runs", runs, is_text=True),
+            TableColumn("difference", [signed(pair.tests.mean) for _, pair, _ in rows]),
+            TableColumn("at least", [signed(doubt.low) for _, _, doubt in rows]),
+            TableColumn("at most", [signed(doubt.high) for _, _, doubt in rows]),
+            TableColumn("in the other's favour", [signed(doubt.reversed) for _, _, doubt in rows]),
+            TableColumn("the difference is", [DUE[doubt.due] for _, _, doubt in rows], is_text=True),
         ],
         "What documents that nobody has judged can do to these differences",
     )
 
 
-def _topics_table(found: Comparison, one: TopicDifferences, count: int) -> Table:
+def _topics_table(found: Comparison, one: TopicDifferences, count: int) -> ResultTable:
     """The topics of either end with bars, and what became of their relevant documents."""
     first, second = found.runs[one.first].name, found.runs[one.second].name
     chosen = one.ends(count)
     documents = counted(found.depth, "document")
     heading = f"{found.measures[0].name} by topic: {second} less {first}, the first {documents}"
     if not chosen:
-        return Table([], heading, instead="no topic differs")
-    return Table(
+        return ResultTable([], heading, instead="no topic differs")
+    return ResultTable(
         [
-            Column("topic", [topic.topic_id for topic in chosen], is_text=True),
-            Column(first, [number(topic.first) for topic in chosen]),
-            Column(second, [number(topic.second) for topic in chosen]),
-            Column("difference", [signed(topic.difference) for topic in chosen]),
-            Column("", bars([topic.difference for topic in chosen], DIFFERENCE_BAR), is_text=True),
-            Column("gained +, lost -, moved", [", ".join(moves(topic)) for topic in chosen], is_text=True),
+            TableColumn("topic", [topic.topic_id for topic in chosen], is_text=True),
+            TableColumn(first, [number(topic.first) for topic in chosen]),
+            TableColumn(second, [number(topic.second) for topic in chosen]),
+            TableColumn("difference", [signed(topic.difference) for topic in chosen]),
+            TableColumn("", bars([topic.difference for topic in chosen], DIFFERENCE_BAR), is_text=True),
+            TableColumn(
+                "gained +, lost -, moved", [", ".join(moves(topic)) for topic in chosen], is_text=True
+            ),
         ],
         heading,
     )
 
 
-def _difficulty_table(found: Comparison) -> Table:
+def _difficulty_table(found: Comparison) -> ResultTable:
     """How many topics are solved by none of the runs, by one, ..., by all."""
     groups, runs = found.difficulty, found.runs
-    return Table(
+    return ResultTable(
         [
-            Column("solved by", [f"{one.solved_by} of {len(runs)} runs" for one in groups], is_text=True),
-            Column("topics", [f"{len(one.topics):,}" for one in groups]),
-            *(Column(run.name, [number(one.means[at]) for one in groups]) for at, run in enumerate(runs)),
-            Column("such as", [", ".join(map(visible_line, one.topics[:3])) for one in groups], is_text=True),
+            TableColumn(
+                "solved by", [f"{one.solved_by} of {len(runs)} runs" for one in groups], is_text=True
+            ),
+            TableColumn("topics", [f"{len(one.topics):,}" for one in groups]),
+            *(
+                TableColumn(run.name, [number(one.means[at]) for one in groups])
+                for at, run in enumerate(runs)
+            ),
+            TableColumn(
+                "such as", [", ".join(map(visible_line, one.topics[:3])) for one in groups], is_text=True
+            ),
         ],
         f"Topics by difficulty: solved from {found.measures[0].name} {found.solved_from:g} on",
     )
 
 
-def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> Table:
+def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> ResultTable:
     of_first = alike[0].overlap
     overlaps = [one.overlap for one in alike]
-    return Table(
+    return ResultTable(
         [
-            Column("runs", [f"{names[one.first]} → {names[one.second]}" for one in alike], is_text=True),
-            Column("topics", [f"{one.topics:,}" for one in overlaps]),
-            Column("same", [f"{one.same:,}" for one in overlaps]),
-            Column("RBO", [number(one.rbo) for one in overlaps]),
-            Column("tau", [number(one.tau) for one in overlaps]),
-            *(Column(f"Jaccard@{k}", [number(one.jaccard[k]) for one in overlaps]) for k in of_first.jaccard),
+            TableColumn("runs", [f"{names[one.first]} → {names[one.second]}" for one in alike], is_text=True),
+            TableColumn("topics", [f"{one.topics:,}" for one in overlaps]),
+            TableColumn("same", [f"{one.same:,}" for one in overlaps]),
+            TableColumn("RBO", [number(one.rbo) for one in overlaps]),
+            TableColumn("tau", [number(one.tau) for one in overlaps]),
+            *(
+                TableColumn(f"Jaccard@{k}", [number(one.jaccard[k]) for one in overlaps])
+                for k in of_first.jaccard
+            ),
         ],
         f"How alike the rankings are: RBO with p = {of_first.persistence:g}; tau over the documents that both have "
         f"among their first {of_first.tau_depth}",
     )
 
 
-def _breakdown_tables(found: Comparison) -> Iterator[Table]:
+def _breakdown_tables(found: Comparison) -> Iterator[ResultTable]:
     """A table a figure of each breakdown, the first one below its title."""
     for one in found.breakdowns:
         for table, figure in enumerate(figures_of(one)):
             held = [row.values.get(figure, (None,) * len(found.runs)) for row in one.rows]
             columns = [
-                Column(one.name, [row.group for row in one.rows], is_text=True),
-                Column(one.counted, [str(row.count) for row in one.rows]),
+                TableColumn(one.name, [row.group for row in one.rows], is_text=True),
+                TableColumn(one.counted, [str(row.count) for row in one.rows]),
             ]
             columns += [
-                Column(f"{figure} {run.name}", [number(values[place]) for values in held])
+                TableColumn(f"{figure} {run.name}", [number(values[place]) for values in held])
                 for place, run in enumerate(found.runs)
             ]
             if len(found.runs) == 2:
-                columns.append(Column("difference", [_less(*values) for values in held]))
-            yield Table(columns, "" if table else one.title)
+                columns.append(TableColumn("difference", [_less(*values) for values in held]))
+            yield ResultTable(columns, "" if table else one.title)
 
 
 def _less(first: float | None, second: float | None) -> str:
@@ -222,16 +234,16 @@ def bench_printout(found: BenchResult) -> Printout:
     return Printout(list(_bench_tables(found)), list(bench_legend(found)), _bench_rows(found))
 
 
-def _bench_tables(found: BenchResult) -> Iterator[Table]:
+def _bench_tables(found: BenchResult) -> Iterator[ResultTable]:
     rows = lines_of(found)
     names = ["–" if one is None else one.name + (" (official)" if one.is_official else "") for _, one in rows]
-    yield Table(
+    yield ResultTable(
         [
-            Column("task", [column.name for column, _ in rows], is_text=True),
-            Column("measure", names, is_text=True),
-            Column("topics", [f"{one.topics:,}" if one and one.topics else "–" for _, one in rows]),
+            TableColumn("task", [column.name for column, _ in rows], is_text=True),
+            TableColumn("measure", names, is_text=True),
+            TableColumn("topics", [f"{one.topics:,}" if one and one.topics else "–" for _, one in rows]),
             *(
-                Column(
+                TableColumn(
                     system.name + (" (baseline)" if place == found.baseline else ""),
                     [_bench_figure(column, one, place) for column, one in rows],
                 )
@@ -245,20 +257,20 @@ def _bench_tables(found: BenchResult) -> Iterator[Table]:
         return
     most = greatest(found)
     columns = [
-        Column("task", [column.name for column, _ in ranking], is_text=True),
-        Column("measure", [measure.name for _, measure in ranking], is_text=True),
+        TableColumn("task", [column.name for column, _ in ranking], is_text=True),
+        TableColumn("measure", [measure.name for _, measure in ranking], is_text=True),
     ]
     for place in others:
         differences = [measure.differences[place] for _, measure in ranking]
         columns.append(
-            Column(
+            TableColumn(
                 found.systems[place].name,
                 [heat(one, most) for one in differences],
                 is_text=True,
                 styles=[_style(one, most) for one in differences],
             )
         )
-    yield Table(columns, f"Difference to {found.systems[found.baseline].name}")
+    yield ResultTable(columns, f"Difference to {found.systems[found.baseline].name}")
 
 
 def _bench_figure(column: BenchColumn, measure: BenchMeasure | None, place: int) -> str:
@@ -313,7 +325,7 @@ def _bench_rows(found: BenchResult) -> Iterator[dict[str, object]]:
 def ablation_printout(found: Ablation) -> Printout:
     """A table a measure."""
     tables = [
-        Table(_ablation_columns(found, measured), _ablation_heading(found, measured), bold=[0])
+        ResultTable(_ablation_columns(found, measured), _ablation_heading(found, measured), bold=[0])
         for measured in found.measures
     ]
     return Printout(tables, list(_ablation_legend(found)), _ablation_rows(found))
@@ -325,19 +337,19 @@ def _ablation_heading(found: Ablation, measured: Measured) -> str:
     return f"{where}: {measured.name}{official} of {counted(measured.topics, 'topic')}"
 
 
-def _ablation_columns(found: Ablation, measured: Measured) -> list[Column]:
+def _ablation_columns(found: Ablation, measured: Measured) -> list[TableColumn]:
     rows = list(found.rows(measured))
     costs = ["" if pair is None else f"{found.saved(variant):+z.2f}" for variant, _, pair in rows]
     shown = ("95% interval", "won/tied/lost", "d_z", "randomisation", "Holm")
     return [
-        Column("recipe", [variant.name for variant, _, _ in rows], is_text=True),
-        Column(measured.name, [number(figure) for _, figure, _ in rows]),
+        TableColumn("recipe", [variant.name for variant, _, _ in rows], is_text=True),
+        TableColumn(measured.name, [number(figure) for _, figure, _ in rows]),
         *difference_columns(
             [None if pair is None else pair.difference for _, _, pair in rows],
             {"difference": "gain", **{name: name for name in shown}},
         ),
-        Column("CPU s", [f"{variant.cpu:.2f}" for variant, _, _ in rows]),
-        Column("cost", costs),
+        TableColumn("CPU s", [f"{variant.cpu:.2f}" for variant, _, _ in rows]),
+        TableColumn("cost", costs),
     ]
 
 
@@ -401,23 +413,23 @@ SHOWN_TRIALS = 10
 """How many trials a table has."""
 
 
-def trials_table(found: TuneResult) -> Table:
+def trials_table(found: TuneResult) -> ResultTable:
     """The best trials and the recipe as it was, with intervals and tests."""
     best = [one for one in found.trials[:SHOWN_TRIALS] if one.error is None]
     best += [] if found.shipped in best else [found.shipped]
-    topics = Column("topics", [f"{one.topics:,}" for one in best])
-    return Table(
+    topics = TableColumn("topics", [f"{one.topics:,}" for one in best])
+    return ResultTable(
         [
-            Column(
+            TableColumn(
                 "trial", ["as it was" if one.trial == 0 else str(one.trial) for one in best], is_text=True
             ),
             *(
-                Column(dimension.name, [str(one.set.get(dimension.name, "")) for one in best])
+                TableColumn(dimension.name, [str(one.set.get(dimension.name, "")) for one in best])
                 for dimension in found.request.over
             ),
             *([] if all(one.complete for one in best) else [topics]),
-            Column(found.measure, [number(one.value) for one in best]),
-            Column("95% interval", [between(one.interval) for one in best]),
+            TableColumn(found.measure, [number(one.value) for one in best]),
+            TableColumn("95% interval", [between(one.interval) for one in best]),
             *difference_columns(
                 [_of_tests(one.tests) for one in best],
                 {"difference": "difference", "95% interval": "95% interval", "randomisation": "p"},
@@ -441,10 +453,10 @@ def curve_printout(found: LearningCurve, width: int) -> Printout:
     shown = bars(gains, max(SHORT_GAIN_BAR, min(GAIN_BAR, room)))
     heading = curve_heading(found)
     return Printout(
-        tables=[Table([*columns, Column("", shown, is_text=True)], heading)],
+        tables=[ResultTable([*columns, TableColumn("", shown, is_text=True)], heading)],
         legend=list(curve_legend(found)),
         rows=_curve_rows(found),
-        written=[Table(columns, heading)],
+        written=[ResultTable(columns, heading)],
     )
 
 
@@ -463,15 +475,15 @@ def _curve_rows(found: LearningCurve) -> Iterator[dict[str, object]]:
         }
 
 
-def _curve_columns(found: LearningCurve) -> list[Column]:
+def _curve_columns(found: LearningCurve) -> list[TableColumn]:
     points = found.points
     return [
-        Column("judged topics", [f"{one.judged:,}" for one in points]),
-        Column("judgments", [f"{one.judgments:,.0f}" for one in points]),
-        Column("samples", [f"{len(one.values):,}" for one in points]),
-        Column(found.measure, [number(one.score) for one in points]),
-        Column("lowest", [number(min(one.values)) for one in points]),
-        Column("highest", [number(max(one.values)) for one in points]),
+        TableColumn("judged topics", [f"{one.judged:,}" for one in points]),
+        TableColumn("judgments", [f"{one.judgments:,.0f}" for one in points]),
+        TableColumn("samples", [f"{len(one.values):,}" for one in points]),
+        TableColumn(found.measure, [number(one.score) for one in points]),
+        TableColumn("lowest", [number(min(one.values)) for one in points]),
+        TableColumn("highest", [number(max(one.values)) for one in points]),
         *difference_columns(
             [_of_tests(one.gain) for one in points],
             {"difference": "gain", "95% interval": "95% interval", "randomisation": "p"},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli.commands import Group, JsonOption, TaskArgument, command, data_of, reporting_engine
+from searchapp.cli.commands import CommandGroup, JsonOption, TaskArgument, command, data_of, reporting_engine
 from searchapp.cli.output import (
     ask,
     for_person,
@@ -139,7 +139,7 @@ def _remember(settings: Settings, task: Task, data: Path) -> None:
         warn(f"the folder must be named with --data again: {error}")
 
 
-group = typer.Typer(cls=Group, help="List, remove and repair indexes.", no_args_is_help=True)
+group = typer.Typer(cls=CommandGroup, help="List, remove and repair indexes.", no_args_is_help=True)
 app.add_typer(group, name="indexes")
 
 
@@ -281,28 +281,30 @@ def _repaired(engine: OnServer, versions: Sequence[StoredVersion]) -> Repair:
     return repaired
 
 
-def _print(found: Sequence[StoredVersion]) -> None:
+def _print(versions: Sequence[StoredVersion]) -> None:
     from rich.filesize import decimal
 
     from searchapp.app.index import task_of
-    from searchapp.cli.tables import Column, print_columns
+    from searchapp.cli.tables import ResultTable
 
-    def texts(heading: str, cells: Iterable[str]) -> Column:
-        return Column(heading, list(cells), is_text=True)
-
-    infos = [one.info for one in found]
     now = datetime.now(UTC)
-    columns = [
-        texts("version", (one.version for one in found)),
-        texts("state", (one.state.value for one in found)),
-        Column("documents", ["" if info is None else f"{info.documents:,}" for info in infos]),
-        Column("size", ["" if one.bytes is None else decimal(one.bytes) for one in found]),
-        Column("age", ["" if info is None else _age(info.created, now) for info in infos]),
-        texts("task", map(task_of, found)),
-    ]
-    if any(info and info.owner for info in infos):
-        columns.append(texts("task file", ("" if info is None else info.owner for info in infos)))
-    print_columns(stdout_console(), texts("index", (one.name for one in found)), columns)
+    owners = ["" if one.info is None else one.info.owner for one in versions]
+    with_owner = any(owners)
+    rows = (
+        (
+            one.name,
+            one.version,
+            one.state.value,
+            "" if one.info is None else f"{one.info.documents:,}",
+            "" if one.bytes is None else decimal(one.bytes),
+            "" if one.info is None else _age(one.info.created, now),
+            task_of(one),
+            *([owner] if with_owner else []),
+        )
+        for one, owner in zip(versions, owners, strict=True)
+    )
+    names = ("index", "version", "state", "documents", "size", "age", "task", *["task file"] * with_owner)
+    ResultTable.of_rows(names, rows, texts=(0, 1, 2, 6, 7)).print(stdout_console())
 
 
 def _age(created: str, now: datetime) -> str:

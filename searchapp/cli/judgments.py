@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.commands import Group, JsonOption, OverwriteOption, TaskArgument, command
+from searchapp.cli.commands import CommandGroup, JsonOption, OverwriteOption, TaskArgument, command
 from searchapp.cli.judging import judgments_app
 from searchapp.cli.judgment_options import (
     AnnotatorsOption,
@@ -25,7 +25,7 @@ from searchapp.cli.judgment_options import (
     require_log,
 )
 from searchapp.cli.output import print_json, say, show, stdout_console, warn
-from searchapp.cli.tables import Column, print_columns, print_table
+from searchapp.cli.tables import ResultTable
 from searchapp.config.settings import Settings
 from searchapp.engines import judgments_address, open_engine
 from searchapp.errors import DataError, UsageError
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from searchapp.judging.agreement import Agreement, AnnotatorProgress, InSight
     from searchapp.judging.exchange import Incoming
     from searchapp.judging.judgments import ListedJudgment
-    from searchapp.judging.log import Import, LogVerification
+    from searchapp.judging.log import LogVerification
     from searchapp.tasks.base import Collection, Grades, Task
 
 
 app = typer.Typer()
-group = typer.Typer(cls=Group, help="Manage judgments.", no_args_is_help=True)
+group = typer.Typer(cls=CommandGroup, help="Manage judgments.", no_args_is_help=True)
 checks = typer.Typer()
 app.add_typer(group, name="judgments")
 for commands in (judgments_app, checks):
@@ -59,7 +59,7 @@ def _group() -> None:
     """Manage judgments: share the work, measure agreement, adjudicate, import and export."""
 
 
-class Format(StrEnum):
+class JudgmentFormat(StrEnum):
     """What judgments can be written as."""
 
     jsonl = "jsonl"
@@ -77,11 +77,11 @@ def export(
     settings: Settings,
     task: TaskArgument,
     out: Path = option("File to write; - is stdout.", default=REQUIRED),
-    format_: Format = option(
+    format_: JudgmentFormat = option(
         "jsonl: every event; qrels: the grade that holds; trec: every annotator's grade; "
         "official: the task's own gold file.",
         "--format",
-        default=Format.jsonl,
+        default=JudgmentFormat.jsonl,
     ),
     data: DataOption = None,
     split: SplitOption = None,
@@ -102,21 +102,21 @@ def export(
 
     loaded = load(task)
     task = loaded.name
-    if annotator and format_ is Format.jsonl:
+    if annotator and format_ is JudgmentFormat.jsonl:
         raise UsageError("jsonl holds every event: leave out --annotator, or choose another format")
     with open_log(settings, log, loaded.name) as opened:
         _, view = of_task(opened, task)
         require_known(annotator, view, task)
-        if format_ in (Format.jsonl, Format.trec):
+        if format_ in (JudgmentFormat.jsonl, JudgmentFormat.trec):
             with atomic_file(out, replace=overwrite) as file:
-                if format_ is Format.jsonl:
+                if format_ is JudgmentFormat.jsonl:
                     written = exchange.write_jsonl(file, events_of(opened, task))
                 else:
                     written = exchange.write_annotators(file, view, annotator)
             say(settings, f"{counted(written, 'line')} written to {out}")
             return
         grades = judged(view, Folding(rule, annotator)).grades
-    if format_ is Format.official:
+    if format_ is JudgmentFormat.official:
         if split is None:
             raise UsageError("name the split of the judged topics with --split")
         part = Part(loaded.collection(data_folder(loaded, settings.home, data)), split)
@@ -137,10 +137,10 @@ def import_(
     file: Path = argument(
         "A file with judgments; official: or the folder of gold files that export has written."
     ),
-    format_: Format = option(
+    format_: JudgmentFormat = option(
         "jsonl, or one annotator's grades: qrels, or official, the task's own gold file.",
         "--format",
-        default=Format.jsonl,
+        default=JudgmentFormat.jsonl,
     ),
     annotator: str | None = option("qrels, official: whose grades these are.", completes="annotators"),
     kind: Kind = option("qrels, official: a person's, or a model's.", default=Kind.person),
@@ -159,9 +159,9 @@ def import_(
     from searchapp.judging import exchange
     from searchapp.tasks.folders import data_folder
 
-    if format_ is Format.trec:
+    if format_ is JudgmentFormat.trec:
         raise UsageError("the format trec can only be written: import jsonl, qrels or official")
-    if (annotator is None) != (format_ is Format.jsonl):
+    if (annotator is None) != (format_ is JudgmentFormat.jsonl):
         raise UsageError(
             "name whose grades these are with --annotator"
             if annotator is None
@@ -175,7 +175,7 @@ def import_(
         if annotator is None:
             incoming = exchange.incoming_events(opened, file, loaded.name, highest)
         else:
-            if format_ is Format.official:
+            if format_ is JudgmentFormat.official:
                 grades = _of_gold(loaded, file, collection, split)
             else:
                 grades = exchange.read_grades(file)
@@ -301,7 +301,12 @@ def imports(
     elif not found:
         say(settings, f"no judgments of {task} came from a file")
     else:
-        _print_imports(found)
+        names = ("import", "when", "format", "judgments", "still hold", "file")
+        rows = (
+            (str(one.number), one.time, one.format, f"{one.events:,}", f"{hold:,}", one.file)
+            for one, hold in found
+        )
+        ResultTable.of_rows(names, rows, texts=(1, 2, 5)).print(stdout_console())
 
 
 @command(group)
@@ -333,21 +338,6 @@ def retract(
         say(settings, f"nothing of import {number} ({file}) holds any more: nothing is retracted")
     else:
         say(settings, f"{counted(retracted, 'judgment')} of import {number} ({file}) retracted")
-
-
-def _print_imports(found: Sequence[tuple[Import, int]]) -> None:
-    imports = [one for one, _hold in found]
-    print_columns(
-        stdout_console(),
-        Column("import", [str(one.number) for one in imports]),
-        [
-            Column("when", [one.time for one in imports], is_text=True),
-            Column("format", [one.format for one in imports], is_text=True),
-            Column("judgments", [f"{one.events:,}" for one in imports]),
-            Column("still hold", [f"{hold:,}" for _one, hold in found]),
-            Column("file", [one.file for one in imports], is_text=True),
-        ],
-    )
 
 
 @command(checks)
@@ -406,9 +396,8 @@ def _print_judgments(found: Sequence[ListedJudgment], labels: Sequence[str]) -> 
         )
         for one in found
     )
-    print_table(
-        ("when (UTC)", "annotator", "topic", "document", "says", "rank", "note"), rows, (0, 1, 2, 3, 4, 6)
-    )
+    names = ("when (UTC)", "annotator", "topic", "document", "says", "rank", "note")
+    ResultTable.of_rows(names, rows, texts=(0, 1, 2, 3, 4, 6)).print_folded()
 
 
 @command(group)
@@ -513,7 +502,7 @@ def _print_progress(found: Sequence[AnnotatorProgress]) -> None:
         )
         for one in found
     )
-    print_table(names, rows, left=(0, 1, 7))
+    ResultTable.of_rows(names, rows, texts=(0, 1, 7)).print_folded()
 
 
 def _print_agreement(found: Agreement, worst: int) -> None:
@@ -533,7 +522,7 @@ def _print_agreement(found: Agreement, worst: int) -> None:
         seen = (
             (name, *map(str, (of.grades, of.in_sight, of.unknown))) for name, of in found.in_sight_by.items()
         )
-        print_table(("annotator", "grades", "in view of others'", "not known"), seen)
+        ResultTable.of_rows(("annotator", "grades", "in view of others'", "not known"), seen).print_folded()
     if found.pairs:
         console.print()
         names = ("annotators", "documents", "kappa", "linear", "quadratic")
@@ -545,20 +534,20 @@ def _print_agreement(found: Agreement, worst: int) -> None:
             )
             for pair in found.pairs
         )
-        print_table(names, rows)
+        ResultTable.of_rows(names, rows).print_folded()
     if found.topics:
         console.print()
         of_topics = (
             (topic, str(documents), _figure(alpha)) for topic, (documents, alpha) in found.topics.items()
         )
-        print_table(("topic", "documents", "alpha"), of_topics)
+        ResultTable.of_rows(("topic", "documents", "alpha"), of_topics).print_folded()
     if found.disputed and worst:
         console.print()
         disputed = (
             (topic, document, "  ".join(f"{name}: {grade}" for name, grade in grades.items()))
             for (topic, document), grades in found.disputed[:worst]
         )
-        print_table(("topic", "document", "grades"), disputed, left=(0, 1, 2))
+        ResultTable.of_rows(("topic", "document", "grades"), disputed, texts=(0, 1, 2)).print_folded()
 
 
 def _in_sight_words(found: InSight) -> str:

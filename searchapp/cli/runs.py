@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from searchapp.cli.commands import (
+    CommandGroup,
     DataOption,
     ExamplesOption,
-    Group,
     JsonOption,
     OverwriteOption,
     RunArgument,
@@ -298,7 +298,9 @@ class ForeignFormat(StrEnum):
     parquet = "parquet"
 
 
-group = typer.Typer(cls=Group, help="Import, list, tag and verify run directories.", no_args_is_help=True)
+group = typer.Typer(
+    cls=CommandGroup, help="Import, list, tag and verify run directories.", no_args_is_help=True
+)
 app.add_typer(group, name="runs")
 
 
@@ -386,7 +388,7 @@ def list_(
     A figure is shown where it has been computed before, on the home screen for instance.
     """
     from searchapp.app.runs import list_runs
-    from searchapp.cli.tables import Column, print_columns
+    from searchapp.cli.tables import ResultTable
 
     named = None if task is None else load(task).name
     found = list_runs(settings.home, Path.cwd(), named, tuple(tag or ()))
@@ -399,19 +401,21 @@ def list_(
             "no such run is known: `searchapp rank` makes one, `searchapp runs import` another tool's",
         )
         return
-    print_columns(
-        stdout_console(),
-        Column("run", [one.shown for one in found], is_text=True),
-        [
-            Column("task", [f"{one.manifest.task} {one.manifest.split}" for one in found], is_text=True),
-            Column("made by", [one.manifest.system for one in found], is_text=True),
-            Column("topics", [f"{one.manifest.topics:,}" for one in found]),
-            Column("depth", [f"{one.manifest.depth:,}" for one in found]),
-            Column("official", [one.figure_shown for one in found]),
-            Column("created", [one.manifest.created[:10] for one in found], is_text=True),
-            Column("tags", [", ".join(one.tags) for one in found], is_text=True),
-        ],
+    names = ("run", "task", "made by", "topics", "depth", "official", "created", "tags")
+    rows = (
+        (
+            run.shown,
+            f"{run.manifest.task} {run.manifest.split}",
+            run.manifest.system,
+            f"{run.manifest.topics:,}",
+            f"{run.manifest.depth:,}",
+            run.figure_shown,
+            run.manifest.created[:10],
+            ", ".join(run.tags),
+        )
+        for run in found
     )
+    ResultTable.of_rows(names, rows, texts=(0, 1, 2, 6, 7)).print(stdout_console())
 
 
 @command(group, name="show")
@@ -498,7 +502,7 @@ def verify(
     say(settings, f"{run}: every file is as it was written")
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """What a run can be exported as."""
 
     official = "official"
@@ -516,11 +520,11 @@ def export(
         "File to write, - for stdout; a folder for a task with several official files a run.",
         default=REQUIRED,
     ),
-    format_: Format = option(
+    format_: ExportFormat = option(
         "The task's official file; a TREC run; topic, rank, document and score as JSON lines or CSV; or "
         "what the run was made from, as YAML in the schema ir_metadata, with the project's table [team].",
         "--format",
-        default=Format.official,
+        default=ExportFormat.official,
     ),
     task: str | None = option(
         "The run's task file, if it is no longer where the run was made with it.",
@@ -549,16 +553,16 @@ def export(
     from searchapp.runs import directory
     from searchapp.tasks.base import NoOfficialFile, Part, Submission
 
-    if engine_scores and format_ is not Format.trec:
+    if engine_scores and format_ is not ExportFormat.trec:
         raise UsageError("--engine-scores is for TREC runs: add --format trec")
     stored = directory.read(run)
     write = {
-        Format.trec: trec.write_run,
-        Format.jsonl: run_files.write_jsonl,
-        Format.csv: run_files.write_csv,
+        ExportFormat.trec: trec.write_run,
+        ExportFormat.jsonl: run_files.write_jsonl,
+        ExportFormat.csv: run_files.write_csv,
     }
     writers: Mapping[str, Writer]
-    if format_ is Format.official:
+    if format_ is ExportFormat.official:
         loaded = task_of(stored, task)
         manifest = stored.manifest
         part = Part(loaded.collection(data or Path(manifest.data)), manifest.split)
@@ -566,18 +570,18 @@ def export(
             writers = loaded.official.files(Submission(stored.run, part, ScorerOptions(nearest)))
         except NoOfficialFile as error:
             raise DataError(f"{run}: {error}") from error
-    elif format_ is Format.ir_metadata:
+    elif format_ is ExportFormat.ir_metadata:
         from searchapp.app.manifests import run_metadata
         from searchapp.formats import run_files
 
         parts = run_metadata(task_of(stored, task), stored.manifest, settings.team)
         writers = {"metadata": lambda file: run_files.write_ir_metadata(file, stored.manifest.tag, parts)}
     else:
-        distinct = format_ is Format.trec and not engine_scores
+        distinct = format_ is ExportFormat.trec and not engine_scores
         written = trec.with_distinct_scores(stored.run) if distinct else stored.run
         writers = {"run": lambda file: write[format_](file, written)}
     write_files(out, writers, replace=overwrite)
-    what = "what is known" if format_ is Format.ir_metadata else counted(len(stored.run), "ranking")
+    what = "what is known" if format_ is ExportFormat.ir_metadata else counted(len(stored.run), "ranking")
     say(settings, f"{what} of {run} written to {out}")
     if engine_scores and (tied := trec.reordered(stored.run)):
         have = "has" if tied == 1 else "have"

@@ -225,10 +225,10 @@ def config(
 
 
 def _print(resolution: Resolution) -> None:
-    from searchapp.cli.tables import print_table
+    from searchapp.cli.tables import ResultTable
 
     rows = [(name, one.shown, str(one.source.origin), one.where) for name, one in resolution.values.items()]
-    print_table(("setting", "value", "from", "where"), rows, left=(0, 1, 2, 3))
+    ResultTable.of_rows(("setting", "value", "from", "where"), rows, texts=(0, 1, 2, 3)).print_folded()
     show("")
     for line in resolution.about_files:
         show(visible_line(line))

@@ -1,6 +1,6 @@
 """Tables in a terminal, as CSV, as Markdown, and as LaTeX with the package booktabs.
 
-No cell is cut, whatever the width of the terminal: headings and names are folded, then columns go into
+No cell is cut, whatever the width of the terminal: headings and names are folded, then columns continue in
 further tables below.
 """
 
@@ -34,15 +34,18 @@ GAP = 2
 """Blanks between two columns."""
 
 LONGEST_PATH = 40
-"""In characters: longer than that a path is not shown whole where its end says as much."""
+"""Length in characters from which on only the last parts of a path are shown, if these are enough."""
 
 HEADING_WIDTH, GROUP_WIDTH = 16, 28
-"""To how many characters headings and groups are folded, where the table is wider than the terminal."""
+"""Widths in characters that headings and groups are folded to in a table wider than the terminal."""
+
+LEAST_TEXT = 8
+"""Least width in characters of a folded column of texts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A heading and what stands below it; figures are aligned to the right. `styles` colour the cells, "" none."""
+class TableColumn:
+    """A heading and cells; figures are aligned to the right. `styles` are those of rich, "" for none."""
 
     heading: str
     cells: Sequence[str]
@@ -51,85 +54,73 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Characters that it takes on one line."""
-        return max(_lengths((self.heading, *self.cells)))
+        """Width in characters without folding."""
+        return max(_widths((self.heading, *self.cells)))
 
     @property
     def least_width(self) -> int:
-        """Characters that it takes when headings are broken at blanks and names folded; figures never are."""
-        words = min(max(_lengths(self.heading.split()), default=0), HEADING_WIDTH)
-        cells = max(_lengths(self.cells), default=0)
+        """Width in characters with headings broken at blanks and names folded; figures never are."""
+        words = min(max(_widths(self.heading.split()), default=0), HEADING_WIDTH)
+        cells = max(_widths(self.cells), default=0)
         return max(words, min(cells, GROUP_WIDTH) if self.is_text else cells)
 
 
-def _lengths(texts: Iterable[str]) -> list[int]:
-    from rich.cells import cell_len  # some characters take two places
+def _widths(texts: Iterable[str]) -> list[int]:
+    from rich.cells import cell_len  # some characters are two cells wide
 
     return [cell_len(visible(text)) for text in texts]
 
 
-def blocks(first: Column, columns: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Column], bool]]:
-    """The columns, in as many tables one below the other as the width asks for, each to begin with `first`.
+Blocks = Iterator[tuple[Sequence[TableColumn], bool]]
 
-    With each of them comes whether its headings and names must be folded.
+
+def blocks(first: TableColumn, columns: Sequence[TableColumn], width: int) -> Blocks:
+    """Divide columns into as many tables as the width requires, each of which begins with `first`.
+
+    Yields each table's other columns, and whether its headings and names must be folded.
     """
     if first.width + sum(GAP + column.width for column in columns) <= width:
         yield columns, False
         return
-    block: list[Column] = []
-    taken = first.least_width
+    block: list[TableColumn] = []
+    used = first.least_width
     for column in columns:
-        if block and taken + GAP + column.least_width > width:
+        if block and used + GAP + column.least_width > width:
             yield block, True
-            block, taken = [], first.least_width
+            block, used = [], first.least_width
         block.append(column)
-        taken += GAP + column.least_width
+        used += GAP + column.least_width
     yield block, True
 
 
-def _folded(first: Column, block: Sequence[Column], width: int) -> list[int]:
-    """The widths of a table's columns where texts are folded.
-
-    Where the terminal is too narrow for the first column and one other, texts are folded to less, and figures are not.
-    """
-    widths = [column.least_width for column in (first, *block)]
+def _folded_widths(columns: Sequence[TableColumn], width: int) -> list[int]:
+    """The widths of folded columns; where not even two fit, texts are folded to less, and figures are not."""
+    widths = [column.least_width for column in columns]
     room = width - GAP
-    if len(block) == 1 and sum(widths) > room:
+    if len(columns) == 2 and sum(widths) > room:
         left = room - widths[1]
-        widths[0] = max(1, min(widths[0], max(room // 2, left)) if block[0].is_text else left)
-        if block[0].is_text:
+        is_text = columns[1].is_text
+        widths[0] = max(1, min(widths[0], max(room // 2, left)) if is_text else left)
+        if is_text:
             widths[1] = max(1, room - widths[0])
     return widths
 
 
-def print_columns(
-    console: Console, first: Column, columns: Sequence[Column], bold: Iterable[int] = ()
-) -> None:
-    """Print a table, the rows of the numbers `bold` in bold type."""
-    for number, (block, folded) in enumerate(blocks(first, columns, console.width)):
-        if number:
-            console.print()
-        shown = (first, *block)
-        widths = _folded(first, block, console.width) if folded else [column.width for column in shown]
-        _draw(console, shown, widths, bold)
-
-
 def _draw(
-    console: Console, columns: Sequence[Column], widths: Sequence[int | None], bold: Iterable[int] = ()
+    console: Console,
+    columns: Sequence[TableColumn],
+    widths: Sequence[int | None],
+    bold: Iterable[int] = (),
 ) -> None:
-    """Draw columns of these widths, or as wide as there is room."""
+    """Draw columns of these widths; None is as wide as there is room."""
     from rich import table
     from rich.text import Text
 
-    strong = set(bold)
     drawn = table.Table(box=None, pad_edge=False, padding=(0, GAP // 2), header_style="bold")
     for column, width in zip(columns, widths, strict=True):
-        drawn.add_column(
-            Text(visible(column.heading)),
-            justify="left" if column.is_text else "right",
-            overflow="fold",
-            width=width,
-        )
+        justify: Any = "left" if column.is_text else "right"
+        drawn.add_column(Text(visible(column.heading)), justify=justify, overflow="fold", width=width)
+    strong = set(bold)
     for row in range(len(columns[0].cells)):
         cells = [
             Text(visible(column.cells[row]), style=column.styles[row] if column.styles else "")
@@ -140,50 +131,79 @@ def _draw(
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """Columns of a result below a heading; the first one names the rows, those of the numbers `bold` stand out.
+class ResultTable:
+    """Columns below a heading, of which the first names the rows."""
 
-    `instead` is a sentence in the place of columns, where a result has no rows.
-    """
-
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     heading: str = ""
     bold: Sequence[int] = ()
+    """The numbers of the rows in bold type."""
     instead: str = ""
+    """A sentence in the place of columns, for a result without rows."""
+
+    @classmethod
+    def of_rows(
+        cls, headings: Sequence[str], rows: Iterable[Sequence[str]], texts: Sequence[int] = (0,)
+    ) -> ResultTable:
+        """Make a table of rows; `texts` are the numbers of the columns that are no figures."""
+        lines = [[visible_line(cell) for cell in row] for row in rows]
+        columns = enumerate(headings)
+        return cls([TableColumn(name, [line[at] for line in lines], at in texts) for at, name in columns])
 
     def print(self, console: Console) -> None:
-        """Print the table in a terminal."""
         if self.heading:
             print_line(console, self.heading, "bold")
-        if self.columns:
-            print_columns(console, self.columns[0], self.columns[1:], self.bold)
-        else:
+        if not self.columns:
             print_line(console, self.instead)
+            return
+        first, *others = self.columns
+        for number, (block, is_folded) in enumerate(blocks(first, others, console.width)):
+            if number:
+                console.print()
+            shown = (first, *block)
+            widths = [column.width for column in shown]
+            _draw(console, shown, _folded_widths(shown, console.width) if is_folded else widths, self.bold)
+
+    def print_folded(self) -> None:
+        """Print the table on stdout, and fold its texts further before columns continue below."""
+        console, columns = stdout_console(), self.columns
+        room = console.width - GAP * (len(columns) - 1)
+        is_wide = sum(column.width for column in columns) > room
+        least = [min(one.width, LEAST_TEXT) if one.is_text else one.least_width for one in columns]
+        if is_wide and sum(least) > room:
+            self.print(console)
+        else:
+            _draw(
+                console,
+                columns,
+                [one.least_width if is_wide and not one.is_text else None for one in columns],
+            )
 
     def markdown(self) -> list[str]:
         """The lines of the table in Markdown."""
-        lines = [f"**{for_markdown(self.heading)}**", ""] if self.heading else []
-        lines.append("| " + " | ".join(for_markdown(one.heading) for one in self.columns) + " |")
-        lines.append("|" + "".join("---|" if one.is_text else "---:|" for one in self.columns))
-        return lines + [
-            "| " + " | ".join(for_markdown(cell) for cell in cells) + " |" for cells in self._rows()
+        return [
+            *([f"**{for_markdown(self.heading)}**", ""] if self.heading else []),
+            "| " + " | ".join(for_markdown(column.heading) for column in self.columns) + " |",
+            "|" + "".join("---|" if column.is_text else "---:|" for column in self.columns),
+            *("| " + " | ".join(map(for_markdown, cells)) + " |" for cells in self._rows()),
         ]
 
     def latex(self) -> list[str]:
         """The lines of the table in LaTeX for the package booktabs."""
-        lines = ["", rf"\textbf{{{for_latex(self.heading)}}}\par"] if self.heading else []
-        lines += [
-            rf"\begin{{tabular}}{{{''.join('l' if one.is_text else 'r' for one in self.columns)}}}",
+        return [
+            *(["", rf"\textbf{{{for_latex(self.heading)}}}\par"] if self.heading else []),
+            rf"\begin{{tabular}}{{{''.join('l' if column.is_text else 'r' for column in self.columns)}}}",
             r"\toprule",
-            " & ".join(for_latex(one.heading) for one in self.columns) + r" \\",
+            " & ".join(for_latex(column.heading) for column in self.columns) + r" \\",
             r"\midrule",
-            *(" & ".join(for_latex(cell) for cell in cells) + r" \\" for cells in self._rows()),
+            *(" & ".join(map(for_latex, cells)) + r" \\" for cells in self._rows()),
+            r"\bottomrule",
+            r"\end{tabular}",
         ]
-        return [*lines, r"\bottomrule", r"\end{tabular}"]
 
     def _rows(self) -> Iterator[list[str]]:
-        for row in range(len(self.columns[0].cells)):
-            yield [one.cells[row].strip() for one in self.columns]
+        for row in zip(*(column.cells for column in self.columns), strict=True):
+            yield [cell.strip() for cell in row]
 
 
 class Layout(StrEnum):
@@ -197,10 +217,10 @@ class Layout(StrEnum):
 
 
 def chosen_layout(**options: bool) -> Layout:
-    """The layout that options choose, each of which has the name of one.
+    """The layout of the option that is given; the options have the names of layouts.
 
     Raises:
-        UsageError: there are several.
+        UsageError: several options are given.
     """
     chosen = [Layout(name) for name, is_given in options.items() if is_given]
     if len(chosen) > 1:
@@ -211,20 +231,18 @@ def chosen_layout(**options: bool) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class Printout:
-    """A result as a command prints it.
+    """A result in every layout but JSON."""
 
-    `tables` are those of a terminal, where one without a heading continues the one above it; Markdown and LaTeX have
-    those `written`, by default the same. `legend` has sentences on how to read them. `rows` are those of the CSV, every
-    figure at full precision.
-    """
-
-    tables: Sequence[Table]
+    tables: Sequence[ResultTable]
+    """The tables for a terminal; one without a heading continues the one above it."""
     legend: Sequence[str]
+    """Sentences that explain the figures."""
     rows: Iterable[Mapping[str, object]]
-    written: Sequence[Table] = ()
+    """The rows of the CSV, with figures at full precision."""
+    written: Sequence[ResultTable] = ()
+    """The tables for Markdown and LaTeX, by default those for a terminal."""
 
     def print(self, console: Console) -> None:
-        """Print the tables in a terminal, and the legend below them."""
         for number, table in enumerate(self.tables):
             if number and table.heading:
                 console.print()
@@ -233,72 +251,51 @@ class Printout:
         for sentence in self.legend:
             print_line(console, sentence)
 
-    def csv(self) -> str:
-        """The rows for a spreadsheet."""
-        return csv_table(self.rows)
-
-    def markdown(self) -> str:
-        """The tables in Markdown, and the legend below them as a list."""
-        lines = [line for table in self.written or self.tables for line in (*table.markdown(), "")]
-        return "\n".join([*lines, *(f"- {for_markdown(one)}" for one in self.legend)]) + "\n"
-
-    def latex(self) -> str:
-        """The tables in LaTeX, and the legend above them as comments."""
-        lines = [f"% {visible_line(one)}" for one in self.legend]
-        lines += [line for table in self.written or self.tables for line in table.latex()]
-        return "\n".join(lines) + "\n"
+    def text_in(self, layout: Layout) -> str:
+        """The result as CSV, Markdown with the legend as a list, or LaTeX with the legend in comments."""
+        tables = self.written or self.tables
+        match layout:
+            case Layout.csv:
+                return csv_table(self.rows)
+            case Layout.markdown:
+                lines = [line for table in tables for line in (*table.markdown(), "")]
+                return "\n".join([*lines, *(f"- {for_markdown(one)}" for one in self.legend)])
+            case _:
+                lines = [f"% {visible_line(one)}" for one in self.legend]
+                return "\n".join([*lines, *(line for table in tables for line in table.latex())])
 
 
 def print_result(layout: Layout, to_json: Callable[[], Any], printout: Callable[[], Printout]) -> None:
     """Print a result on stdout in a layout."""
     if layout is Layout.json:
         print_json(to_json())
-        return
-    made = printout()
-    if layout is Layout.text:
-        made.print(stdout_console())
-        return
-    texts = {Layout.csv: made.csv, Layout.latex: made.latex, Layout.markdown: made.markdown}
-    show(texts[layout]().rstrip("\n"))
+    elif layout is Layout.text:
+        printout().print(stdout_console())
+    else:
+        show(printout().text_in(layout).rstrip("\n"))
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
     """Print a sentence or a heading, which the terminal may wrap."""
-    from rich.text import Text
-
-    console.print(Text(visible_line(text), style=style), soft_wrap=True)
+    console.print(visible_line(text), style=style, soft_wrap=True)
 
 
 def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
-    """Print the figures of runs, a column a run, and their breakdowns; no figure twice under two names."""
-    official = _in_order(each.official.values for each in evaluations)
-    honest = [
-        name
-        for name in _in_order(each.official.honest for each in evaluations)
-        if not _is_among(name, [(each.official.honest, each.official.values) for each in evaluations])
-    ]
-    measures = [
-        name
-        for name in _in_order(each.measures.values for each in evaluations)
-        if not _is_among(name, [(each.measures.values, each.official.values) for each in evaluations])
-    ]
-    names = ["topics", *(f"{name} (official)" for name in official)]
-    names += [*(f"{name} (honest)" for name in honest), *measures]
-    columns = []
-    headed = headings(evaluations)
-    for heading, each in zip(headed, evaluations, strict=True):
-        cells = [str(each.topics)]
-        for some, wanted in (
-            (each.official.values, official),
-            (each.official.honest, honest),
-            (each.measures.values, measures),
-        ):
-            cells += [_figure(some.get(name), 6) for name in wanted]
-        columns.append(Column(heading, cells))
+    """Print the figures of runs, a column for each run, and their breakdowns; no figure twice under two names."""
+    official = _names(each.official.values for each in evaluations)
+    honest = _other_names([(each.official.honest, each.official.values) for each in evaluations])
+    measures = _other_names([(each.measures.values, each.official.values) for each in evaluations])
+    names = ["topics", *(f"{name} (official)" for name in official), *(f"{name} (honest)" for name in honest)]
+    headed = list(zip(headings(evaluations), evaluations, strict=True))
+    columns = [TableColumn("measure", [*names, *measures], is_text=True)]
+    for heading, each in headed:
+        cells = [_figure(each.official.values.get(name), 6) for name in official]
+        cells += [_figure(each.official.honest.get(name), 6) for name in honest]
+        cells += [_figure(each.measures.values.get(name), 6) for name in measures]
+        columns.append(TableColumn(heading, [str(each.topics), *cells]))
     console = stdout_console()
-    first = Column("measure", names, is_text=True)
-    print_columns(console, first, columns, bold=range(1, 1 + len(official)))
-    for heading, each in zip(headed, evaluations, strict=True):
+    ResultTable(columns, bold=range(1, 1 + len(official))).print(console)
+    for heading, each in headed:
         if len(each.files) > 1:
             console.print()
             print_line(console, f"{heading}: {', '.join(Path(file).name for file in each.files)}")
@@ -308,12 +305,16 @@ def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
 
 
 def headings(evaluations: Sequence[Evaluation]) -> list[str]:
-    """What distinguishes runs and submissions: their paths without the folders that all of them share.
+    """Short names that distinguish runs and submissions: their paths without the folders that all of them share.
 
-    Of a submission of several files it is their folder and their number; a single path is cut to its last parts
-    where it is long. Where the rest would not tell different ones apart, the paths are whole.
+    A submission of several files is named by its folder and their number; a single long path by its last parts.
     """
-    paths = [_path_of(each) for each in evaluations]
+    paths = [
+        Path(each.source)
+        if len(each.files) < 2
+        else Path(*shared_parts([Path(file).parent for file in each.files]))
+        for each in evaluations
+    ]
     counts = [f" ({len(each.files)} files)" if len(each.files) > 1 else "" for each in evaluations]
     if len(paths) == 1:
         parts = paths[0].parts
@@ -325,26 +326,21 @@ def headings(evaluations: Sequence[Evaluation]) -> list[str]:
     return short if len(set(short)) == len(set(sources)) else sources
 
 
-def _path_of(evaluation: Evaluation) -> Path:
-    """The path of a run or a file; of several files that of the folder that has them all."""
-    if len(evaluation.files) < 2:
-        return Path(evaluation.source)
-    return Path(*shared_parts([Path(file).parent for file in evaluation.files]))
-
-
-def _breakdown_table(heading: str, breakdown: Breakdown) -> Table:
-    """A breakdown, with four digits: its groups are small, and their figures no more exact than that."""
+def _breakdown_table(heading: str, breakdown: Breakdown) -> ResultTable:
+    """A breakdown with four digits: more would be noise in its small groups."""
     rows = breakdown.rows
     columns = [
-        Column(breakdown.name, [row.group for row in rows], is_text=True),
-        Column(breakdown.counted, [str(row.count) for row in rows]),
+        TableColumn(breakdown.name, [row.group for row in rows], is_text=True),
+        TableColumn(breakdown.counted, [str(row.count) for row in rows]),
+        *(
+            TableColumn(name, [_figure(row.values.get(name), 4) for row in rows])
+            for name in _names(row.values for row in rows)
+        ),
     ]
-    for name in _in_order(row.values for row in rows):
-        columns.append(Column(name, [_figure(row.values.get(name), 4) for row in rows]))
     if breakdown.histogram:
         bars = ["█" * round(BREAKDOWN_BAR * row.values.get(breakdown.histogram, 0.0)) for row in rows]
-        columns.append(Column("", bars, is_text=True))
-    return Table(columns, f"{heading}: {breakdown.title}")
+        columns.append(TableColumn("", bars, is_text=True))
+    return ResultTable(columns, f"{heading}: {breakdown.title}")
 
 
 BREAKDOWN_BAR = 40
@@ -356,40 +352,47 @@ def _figure(value: float | None, digits: int) -> str:
         return ""
     return (
         str(value) if isinstance(value, int) else f"{value:.{digits}f}"
-    )  # a count, such as R, is a whole number
+    )  # a count, such as R, is an integer
 
 
-def _in_order(figures: Iterable[Mapping[str, float]]) -> list[str]:
-    """The names of all figures, in the order in which they come first."""
+def _names(figures: Iterable[Figures]) -> list[str]:
+    """The names of all figures, in the order of their first occurrence."""
     return list(dict.fromkeys(name for some in figures for name in some))
 
 
+def _other_names(runs: Sequence[tuple[Figures, Figures]]) -> list[str]:
+    """The names of the first figures of runs that are not in the second under any name in every run."""
+    return [
+        name
+        for name in _names(own for own, _ in runs)
+        if not all(
+            name not in own
+            or any(
+                _measure(other) == _measure(name) and _equal(own[name], value)
+                for other, value in others.items()
+            )
+            for own, others in runs
+        )
+    ]
+
+
 _SAME = {"map": "ap", "mrr": "rr", "r-precision": "rprec"}
-"""Means that go by a name of their own in official figures, and the measures that they are means of."""
+"""Names of means in official figures, and their measures."""
 
 
-def _is_among(name: str, runs: Iterable[tuple[Figures, Figures]]) -> bool:
-    """Whether a figure stands among others under a name for the same measure, with the same value, in every run."""
-    return all(
-        name not in own
-        or any(_means(other) == _means(name) and _equal(own[name], value) for other, value in others.items())
-        for own, others in runs
-    )
+def _measure(name: str) -> str:
+    """The measure behind a name, in small letters.
 
-
-def _means(name: str) -> str:
-    """What a name stands for, in small letters: "mean P@10" is P@10, and "MAP" is AP.
-
-    >>> _means("mean P@10"), _means("MAP"), _means("mean R-Precision"), _means("AP@5")
+    >>> _measure("mean P@10"), _measure("MAP"), _measure("mean R-Precision"), _measure("AP@5")
     ('p@10', 'ap', 'rprec', 'ap@5')
     """
     short = name.casefold().removeprefix("mean ")
     return _SAME.get(short, short)
 
 
-def _equal(one: float, other: float) -> bool:
-    """Whether two figures are the same, but for the order in which they were summed."""
-    return one == other or abs(one - other) < 1e-9 or (one != one and other != other)
+def _equal(first: float, second: float) -> bool:
+    """Whether two figures are the same except for the order of their summation."""
+    return math.isclose(first, second, rel_tol=0, abs_tol=1e-9) or (math.isnan(first) and math.isnan(second))
 
 
 TESTED = (
@@ -406,21 +409,20 @@ TESTED = (
     "p_randomisation_holm",
     "p_randomisation_bh",
 )
-"""Columns of a difference and its tests, in every CSV that has them."""
+"""Columns of a difference and its tests in every CSV."""
 
 
-def tested(one: Difference | None) -> dict[str, object]:
-    """The cells of a CSV for a difference and its tests, by their columns; empty without a difference."""
-    if one is None:
+def tested(difference: Difference | None) -> dict[str, object]:
+    """The cells of a CSV for a difference and its tests by column; empty without a difference."""
+    if difference is None:
         return dict.fromkeys(TESTED, "")
-    at_random = one.corrected["randomisation"]
+    tests = difference.corrected
+    randomisation = tests["randomisation"]
     cells = (
-        *map(exactly, (one.mean, one.low, one.high)),
-        one.wins,
-        one.ties,
-        one.losses,
-        *map(exactly, (one.effect, one.corrected["t-test"].p, one.corrected["wilcoxon"].p)),
-        *map(exactly, (at_random.p, at_random.holm, at_random.benjamini_hochberg)),
+        *map(exactly, (difference.mean, difference.low, difference.high)),
+        *(difference.wins, difference.ties, difference.losses),
+        *map(exactly, (difference.effect, tests["t-test"].p, tests["wilcoxon"].p)),
+        *map(exactly, (randomisation.p, randomisation.holm, randomisation.benjamini_hochberg)),
     )
     return dict(zip(TESTED, cells, strict=True))
 
@@ -437,62 +439,32 @@ def csv_table(rows: Iterable[Mapping[str, object]]) -> str:
 
 
 def exactly(value: float | None) -> str:
-    """A figure at full precision, nothing where there is none."""
+    """A figure at full precision; empty where there is none."""
     return "" if value is None or math.isnan(value) else repr(float(value))
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "→": r"$\rightarrow$",
-    "–": "--",
-    "<": r"$<$",
-    ">": r"$>$",
-    "█": r"$\bullet$",
-    "░": r"$\circ$",
-}
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        **{character: rf"\{character}" for character in "{}$&#_%"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "→": r"$\rightarrow$",
+        "–": "--",
+        "<": r"$<$",
+        ">": r"$>$",
+        "█": r"$\bullet$",
+        "░": r"$\circ$",
+    }
+)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
 def for_latex(text: str) -> str:
-    """A text as one cell of a table in LaTeX."""
-    return "".join(_LATEX.get(character, character) for character in visible_line(text))
+    """Escape a text for one cell of a table in LaTeX."""
+    return visible_line(text).translate(_LATEX)
 
 
 def for_markdown(text: str) -> str:
-    """A text as one cell of a Markdown table."""
+    """Escape a text for one cell of a Markdown table."""
     return _MARKDOWN.sub(r"\\\1", visible_line(text))
-
-
-LEAST_TEXT = 8
-"""In characters: a column of texts is not folded to less."""
-
-
-def print_table(names: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> None:
-    """Print a table under the names of its columns; those whose places are in `left` are texts, the others figures.
-
-    Nothing is cut. Where the terminal is too narrow, texts are folded; where even that is not enough, the table goes
-    on below, each part with the first column.
-    """
-    lines = [[visible_line(cell) for cell in row] for row in rows]
-    columns = [
-        Column(name, [line[place] for line in lines], is_text=place in left)
-        for place, name in enumerate(names)
-    ]
-    console = stdout_console()
-    gaps = GAP * (len(columns) - 1)
-    is_wide = sum(column.width for column in columns) + gaps > console.width
-    least = [min(column.width, LEAST_TEXT) if column.is_text else column.least_width for column in columns]
-    if is_wide and sum(least) + gaps > console.width:
-        print_columns(console, columns[0], columns[1:])
-        return
-    widths = [column.least_width if is_wide and not column.is_text else None for column in columns]
-    _draw(console, columns, widths)

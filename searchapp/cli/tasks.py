@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from searchapp.cli.commands import (
-    Group,
+    CommandGroup,
     JsonOption,
     OverwriteOption,
     SetOption,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-tasks_group = typer.Typer(cls=Group)
+tasks_group = typer.Typer(cls=CommandGroup)
 app.add_typer(tasks_group, name="tasks")
 
 
@@ -297,7 +297,7 @@ MOST_FILES = 10
 
 
 data_group = typer.Typer(
-    cls=Group, help="Fetch the official files of the tasks, and check them.", no_args_is_help=True
+    cls=CommandGroup, help="Fetch the official files of the tasks, and check them.", no_args_is_help=True
 )
 app.add_typer(data_group, name="data")
 

@@ -1,1 +1,1 @@
-"""The screens in a browser: a web server that starts the program for each window, and lets in whoever has its token."""
+"""Screens in a browser: a web server that runs the program for each window, and admits whoever has its token."""

@@ -1,8 +1,7 @@
-"""The address that a server listens at, and who may come in there: whoever has the token, or the cookie got for it.
+"""The socket that the server listens at, and access control by a token and the cookie it is exchanged for.
 
-A browser shows pages of others as well. One of those may send requests here (so their `Origin` is looked at, and the
-cookie is not sent with them), or have a name of its own point here (so the `Host` must be a name that is known, or no
-name at all).
+A browser shows other sites too. Their pages may send requests here, so requests need the right `Origin`, and the cookie
+is `SameSite=Strict`; or their host names may resolve to this machine, so `Host` must be a known name or an IP address.
 """
 
 from __future__ import annotations
@@ -23,36 +22,35 @@ from aiohttp import web
 from searchapp.errors import SearchappError, UsageError
 from searchapp.files import reason
 
-EVERY = ("0.0.0.0", "::")
-"""Hosts that stand for all addresses of a machine."""
+ANY_ADDRESS = ("0.0.0.0", "::")
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """A socket that listens; `host` is as it was given, `port` the one that was taken."""
+    """A listening socket."""
 
     socket: socket.socket
     host: str
+    """The host as the user gave it."""
     port: int
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only programs on this machine can reach it."""
         return ip_address(self.socket.getsockname()[0].partition("%")[0]).is_loopback
 
     @property
     def url(self) -> str:
-        """What a browser is given, without a slash at its end."""
-        host = socket.gethostname() if self.host in EVERY else self.host
+        """The address without a trailing slash."""
+        host = socket.gethostname() if self.host in ANY_ADDRESS else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 def listen(host: str, port: int) -> Listening:
-    """Listen at a host's port; 0 takes any that is free.
+    """Listen at a host's port; 0 takes any free port.
 
     Raises:
-        UsageError: the host is none of this machine.
-        SearchappError: the port is taken, or not allowed.
+        UsageError: the host is not an address of this machine.
+        SearchappError: the port is taken or not allowed.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -64,7 +62,7 @@ def listen(host: str, port: int) -> Listening:
         ) from error
     listener = socket.socket(family, kind, protocol)
     try:
-        if os.name == "posix":  # elsewhere it would let two programs have one port
+        if os.name == "posix":  # elsewhere it would let two programs share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen()
@@ -75,22 +73,25 @@ def listen(host: str, port: int) -> Listening:
 
 
 def _refused(host: str, port: int, error: OSError) -> SearchappError:
-    if error.errno == errno.EADDRINUSE:
-        return SearchappError(
-            f"port {port} of {host} is taken: name another one with --port, or --port 0 for any that is free"
-        )
-    if error.errno == errno.EACCES:
-        return SearchappError(f"port {port} is not for every account: name one from 1024 on with --port")
-    if error.errno == errno.EADDRNOTAVAIL:
-        return UsageError(f"--host {host!r} is no address of this machine: leave it out, or name one that is")
+    match error.errno:
+        case errno.EADDRINUSE:
+            return SearchappError(
+                f"port {port} of {host} is taken: name another one with --port, or --port 0 for any that is free"
+            )
+        case errno.EACCES:
+            return SearchappError(f"port {port} is not for every account: name one from 1024 on with --port")
+        case errno.EADDRNOTAVAIL:
+            return UsageError(
+                f"--host {host!r} is no address of this machine: leave it out, or name one that is"
+            )
     return SearchappError(f"{host}:{port} can't be listened at: {reason(error)}")
 
 
 def public_url(given: str) -> str:
-    """The address by which people reach the server through a proxy, as browsers write it, without a slash at its end.
+    """Normalise the address of a reverse proxy as browsers write it, without a trailing slash.
 
     Raises:
-        UsageError: it is no such address.
+        UsageError: the address is not one of a server, or has more than scheme, host and port.
     """
     try:
         parts = urlsplit(given.strip())
@@ -114,8 +115,8 @@ def public_url(given: str) -> str:
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 PAGE = "/"
-"""The path that takes the token."""
-TOKEN = "token"  # the name of the parameter
+TOKEN = "token"
+"""The parameter of `PAGE` with the token."""
 WEBSOCKET = "/ws"
 STATIC = ("/static/", "/page/")
 
@@ -127,26 +128,21 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Nothing comes from elsewhere; the terminal makes styles as it runs."""
+"""Allows nothing from other sites; the terminal creates styles at run time."""
 
 
 class Guard:
-    """Lets requests in or turns them away.
-
-    Args:
-        listening: where the server listens
-        public_url: the address by which people reach it through a proxy
-    """
+    """Admits or rejects requests; `public_url` is the address of a reverse proxy."""
 
     def __init__(self, listening: Listening, public_url: str | None = None) -> None:
         self._token = secrets.token_urlsafe(32)
-        self._secret = secrets.token_urlsafe(32)  # not the token: that one is for people
-        # A cookie is that of a host, whatever the port: several servers need several names.
+        self._secret = secrets.token_urlsafe(32)  # the cookie's value
+        # A cookie belongs to a host, whatever the port: several servers need several names.
         self._cookie = f"searchapp-{listening.port}"
         self._url = public_url or listening.url
         self._is_secure = self._url.startswith("https:")
         names = {"localhost", urlsplit(self._url).hostname or "localhost"}
-        names.add(socket.gethostname() if listening.host in EVERY else listening.host)
+        names.add(socket.gethostname() if listening.host in ANY_ADDRESS else listening.host)
         self._names = {name.lower() for name in names}
 
     def __repr__(self) -> str:
@@ -154,33 +150,29 @@ class Guard:
 
     @property
     def address(self) -> str:
-        """What is opened in a browser: it has the token."""
+        """The address with the token, to open in a browser."""
         return f"{self._url}{PAGE}?{TOKEN}={self._token}"
 
     def redacted(self, text: str) -> str:
-        """A text in which neither token nor cookie can be read."""
+        """Remove token and cookie from a text."""
         return text.replace(self._token, "…").replace(self._secret, "…")
 
     @web.middleware
-    async def let_in(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer 401 without token or cookie, 403 for another site's page, and a new cookie for the token."""
+    async def authorize(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Middleware: answer 401 without token or cookie, 403 to other sites, and the token with a cookie."""
         has_token = self._has_token(request)
         if not has_token and not self._has_cookie(request):
             return web.Response(status=401, text=_NEEDS_TOKEN, content_type="text/html")
         if not self._is_known_host(request.headers.get("Host", "")):
-            return web.Response(
-                status=403,
-                text="This server has another name: see --host and --public-url of searchapp serve.\n",
+            return _forbidden(
+                "This server has another name: see --host and --public-url of searchapp serve.\n"
             )
         if not self._is_own_origin(request):
-            return web.Response(
-                status=403,
-                text="This request comes from another site: see --public-url of searchapp serve.\n",
-            )
+            return _forbidden("This request comes from another site: see --public-url of searchapp serve.\n")
         return self._exchange(request) if has_token else await handler(request)
 
     async def harden(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Add the headers that keep browsers from showing, storing or sending on what is not meant to be."""
+        """Add the security headers of a response."""
         is_static = response.status < 400 and request.path.startswith(STATIC)
         response.headers.update(
             {
@@ -195,7 +187,7 @@ class Guard:
         )
 
     def _exchange(self, request: web.Request) -> web.Response:
-        """The cookie for the token, and the way to the page without it in the address."""
+        """Set the cookie, and redirect to the address without the token."""
         rest = request.rel_url.without_query_params(TOKEN)
         response = web.Response(status=303, headers={"Location": f".{rest}"})
         response.set_cookie(
@@ -207,11 +199,11 @@ class Guard:
         return (
             request.method == "GET"
             and request.path == PAGE
-            and any(_equal(given, self._token) for given in request.query.getall(TOKEN, []))
+            and any(_is_equal(given, self._token) for given in request.query.getall(TOKEN, []))
         )
 
     def _has_cookie(self, request: web.Request) -> bool:
-        return _equal(request.cookies.get(self._cookie, ""), self._secret)
+        return _is_equal(request.cookies.get(self._cookie, ""), self._secret)
 
     def _is_known_host(self, host: str) -> bool:
         try:
@@ -221,19 +213,22 @@ class Guard:
         return name in self._names or _is_address(name)
 
     def _is_own_origin(self, request: web.Request) -> bool:
-        """Whether a page of this server sends it; browsers say of every websocket whose page opens it."""
         origin = request.headers.get("Origin")
         if origin is None:
-            return request.path != WEBSOCKET
+            return request.path != WEBSOCKET  # browsers send the origin of every websocket
         return origin in (self._url, f"http://{request.headers.get('Host')}")
 
 
-def _equal(given: str, right: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "backslashreplace"), right.encode())
+def _forbidden(text: str) -> web.Response:
+    return web.Response(status=403, text=text)
+
+
+def _is_equal(given: str, secret: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "backslashreplace"), secret.encode())
 
 
 def _is_address(name: str) -> bool:
-    """Whether a host is an address such as 127.0.0.1: nobody can let that point elsewhere."""
+    """Whether a host is an IP address, which no site can redirect."""
     try:
         ip_address(name)
     except ValueError:

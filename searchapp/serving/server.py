@@ -1,7 +1,7 @@
-"""The web server: a page with a terminal in it, for each window a program, and nothing for whoever has no token.
+"""The web server: a page with a terminal, and a process of the program for each browser window.
 
-textual-serve's `AppService` knows how a program in a browser is talked to. `Window` adds what it leaves out: no shell,
-what the program says on its standard error, and an end that comes for certain.
+textual-serve's `AppService` implements the protocol between program and browser. `BrowserWindow` adds a start without a
+shell, the program's standard error, and a certain end.
 """
 
 from __future__ import annotations
@@ -32,68 +32,69 @@ from searchapp.serving.guard import PAGE, STATIC, WEBSOCKET, Guard, Handler, Lis
 from searchapp.text import visible_line
 
 PRELUDE = b"__GANGLION__\n"
-"""What a program writes before it shows its screen."""
+"""The line that a program writes before its first packet."""
 
 END_SECONDS = 8.0
-"""A program that has not ended by then is killed."""
+"""Time that a program has to end before it is killed."""
 
 LAST_LINES = 30
-"""This many lines of what it said stay readable in the window."""
+"""Number of lines of a program's standard error that its window shows at the end."""
 LONGEST_LINE = 2_000
 LARGEST = 2_000
-"""In columns or lines: no window is larger."""
+"""Maximum number of columns and of lines of a window."""
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """What is started for each window: its command line, and what it finds in its environment besides the server's."""
+class WindowProgram:
+    """The program of each window."""
 
     arguments: Sequence[str]
     environment: Mapping[str, str] = field(repr=False)
+    """Variables that are added to those of the server."""
 
 
-class Window(AppService):
-    """A window and its program.
+class BrowserWindow(AppService):
+    """A browser window and its program.
 
     Args:
-        program: what is started
-        write: sends what the program draws
-        write_message: sends it what else a browser can do for it
+        program: the program to start
+        write: sends the program's output to the browser
+        write_message: sends other messages to the browser
         close: closes the connection
-        downloads: what hands files to the browser
-        tell: is called with each line that the program writes on its standard error
+        downloads: delivers files to the browser
+        report: is called with each line of the program's standard error
     """
 
     def __init__(
         self,
-        program: Program,
+        program: WindowProgram,
         write: Callable[[bytes], Awaitable[None]],
         write_message: Callable[[str], Awaitable[None]],
         close: Callable[[], Awaitable[None]],
         downloads: DownloadManager,
-        tell: Tell,
+        report: Report,
     ) -> None:
         super().__init__(
             "", write_bytes=write, write_str=write_message, close=close, download_manager=downloads
         )
         self._program = program
-        self._tell = tell
-        self._said: deque[str] = deque(maxlen=LAST_LINES)
+        self._report = report
+        self._lines: deque[str] = deque(maxlen=LAST_LINES)
         self._is_drawing = False
         self._is_leaving = False
         self._is_open = True
         self._stopping: asyncio.Task[None] | None = None
 
     async def ended(self) -> None:
-        """Wait until the program has ended by itself."""
+        """Wait for the end of the program."""
         if self._task is not None:
             await asyncio.shield(self._task)
 
     async def type(self, text: str) -> None:
-        """Hand keys, mouse and pasted text on to the program."""
-        if text:  # a packet without content would keep the program waiting
+        """Send keys, mouse events and pasted text to the program."""
+        if text:  # the program would wait for the rest of an empty packet
             await self.send_bytes(text.encode("utf-8", "replace"))
 
     async def set_terminal_size(self, width: int, height: int) -> None:
@@ -101,7 +102,7 @@ class Window(AppService):
 
     def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
         environment: dict[str, str] = super()._build_environment(bounded(width), bounded(height))
-        environment.pop("LINES", None)  # those of the server's own terminal
+        environment.pop("LINES", None)  # that of the server's own terminal
         return {**environment, **self._program.environment}
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
@@ -111,19 +112,19 @@ class Window(AppService):
             stdout=PIPE,
             stderr=PIPE,
             env=self._build_environment(width, height),
-            start_new_session=True,  # Ctrl-C in the server's terminal is for the server, which ends all in order
+            start_new_session=True,  # Ctrl-C is for the server, which ends its programs
         )
         assert self._process.stdin is not None
         self._stdin = self._process.stdin
         return self._process
 
     async def run(self) -> None:
-        """Hand on what the program draws, until it ends; then show in the window what it said."""
+        """Forward the program's output until it ends, then show its standard error in the window."""
         assert self._process is not None
         listening = asyncio.create_task(self._listen(self._process))
         try:
             with suppress(asyncio.IncompleteReadError, ConnectionError):
-                await self._hand_on(self._process)
+                await self._forward(self._process)
             await self._process.wait()
             await listening
             await self._show_last_words()
@@ -132,7 +133,7 @@ class Window(AppService):
             await asyncio.wait({listening})
 
     async def stop(self) -> None:
-        """End the program if one runs, as the end of a terminal does; by force if it takes too long."""
+        """End the program as closing a terminal does; kill it if that takes too long."""
         process, task = self._process, self._task
         if process is None or task is None:
             return
@@ -141,7 +142,7 @@ class Window(AppService):
         await asyncio.shield(self._stopping)
 
     async def on_data(self, payload: bytes) -> None:
-        # What nobody sees any more is read all the same: a program that can't write can't end either.
+        # Read on after the browser has gone: a program that can't write can't end either.
         if self._is_open:
             try:
                 await super().on_data(payload)
@@ -150,12 +151,12 @@ class Window(AppService):
 
     async def on_meta(self, data: bytes) -> None:
         if parse_json(data.decode()).get("type") == "exit":
-            self._is_leaving = True  # and its last words are still to come
+            self._is_leaving = True  # its last output is still to come
         elif self._is_open:
             with suppress(ConnectionError, RuntimeError):
                 await super().on_meta(data)
 
-    async def _hand_on(self, process: Process) -> None:
+    async def _forward(self, process: Process) -> None:
         assert process.stdout is not None
         while line := await process.stdout.readline():
             if line == PRELUDE:
@@ -170,36 +171,34 @@ class Window(AppService):
                 await handlers[kind](payload)
 
     async def _listen(self, process: Process) -> None:
-        """Take down and tell what the program writes on its standard error."""
+        """Report and keep the lines of the program's standard error."""
         assert process.stderr is not None
-        begun = b""
-        while read := await process.stderr.read(1 << 12):
-            *lines, begun = (begun + read).split(b"\n")
+        rest = b""
+        while True:
+            read = await process.stderr.read(1 << 12)
+            *lines, rest = (rest + read).split(b"\n")
+            if not read or len(rest) > LONGEST_LINE:
+                lines.append(rest)
+                rest = b""
             for line in lines:
-                self._hear(line)
-            if len(begun) > LONGEST_LINE:
-                self._hear(begun)
-                begun = b""
-        if begun:
-            self._hear(begun)
-
-    def _hear(self, line: bytes) -> None:
-        said = visible_line(line.decode("utf-8", "replace").rstrip("\r")[:LONGEST_LINE])
-        if said.strip():
-            self._said.append(said)
-            self._tell(said)
+                text = visible_line(line.decode("utf-8", "replace").rstrip("\r")[:LONGEST_LINE])
+                if text.strip():
+                    self._lines.append(text)
+                    self._report(text)
+            if not read:
+                break
 
     async def _show_last_words(self) -> None:
-        """Write into the window what the program said: why it did not begin, or where judgments are."""
-        said = "\r\n".join(self._said) or "The program has ended."
-        # The main screen, cleared, from its first line on.
-        await self.on_data(f"\x1b[?1049l\x1b[0m\x1b[2J\x1b[H{said}\r\n".encode())
+        """Write the program's standard error into the window: why it did not start, or where judgments are."""
+        text = "\r\n".join(self._lines) or "The program has ended."
+        # Switch to the main screen, clear it, and start at its first line.
+        await self.on_data(f"\x1b[?1049l\x1b[0m\x1b[2J\x1b[H{text}\r\n".encode())
 
     async def _end(self, process: Process, task: asyncio.Task[None]) -> None:
         await self._download_manager.cancel_app_downloads(app_service_id=self.app_service_id)
         if not self._is_leaving:
             if self._is_drawing:
-                self.stdin.close()  # its driver takes this for the end of its terminal
+                self.stdin.close()  # which its driver takes for the end of its terminal
             else:
                 with suppress(ProcessLookupError):
                     process.terminate()
@@ -207,21 +206,19 @@ class Window(AppService):
             await asyncio.wait_for(asyncio.shield(task), END_SECONDS)
         except TimeoutError:
             _kill(process)
-            task.cancel()  # it may wait for a browser that reads nothing
+            task.cancel()  # it may wait for a browser that reads no more
             await asyncio.wait({task})
-            await (
-                process.communicate()
-            )  # a process has not ended for asyncio before all is read that it wrote
-            self._tell("the program behind a window did not end in time and was killed")
+            await process.communicate()  # asyncio waits for the end of its output
+            self._report("the program behind a window did not end in time and was killed")
 
 
 def bounded(size: int) -> int:
-    """A number of columns or lines that a window can have."""
+    """Limit a number of columns or lines."""
     return max(1, min(size, LARGEST))
 
 
 def _kill(process: Process) -> None:
-    """End a program by force, and what it has started."""
+    """Kill a program and the processes that it started."""
     with suppress(ProcessLookupError):
         if os.name == "posix":
             os.killpg(process.pid, signal.SIGKILL)
@@ -230,75 +227,65 @@ def _kill(process: Process) -> None:
 
 
 OWN_PAGE = Path(__file__).with_name("page")
-"""The page and what belongs to it: textual-serve's own asks a server elsewhere for its font."""
+"""The page and its files: textual-serve's own loads its font from another site."""
 
 MOST_WINDOWS = 32
-"""Each has a process with an index open."""
+"""Maximum number of windows, each of which has a process with an open index."""
 
 HEARTBEAT_SECONDS = 15
-"""A browser that does not answer by then is gone, and its program ends."""
+"""Time after which a silent browser is gone, and its program ends."""
 
 CLOSE_SECONDS = 2
-"""For its last answer."""
+"""Time for a browser to answer the closing of its connection."""
 
 LONGEST_MESSAGE = 1 << 20
-"""In bytes: what a window sends at once, pasted text above all."""
+"""Maximum size of a message of a browser in bytes; pasted text is the longest."""
 
 FONT_SIZES = (8, 60)
 
 
 class ScreenServer(Server):
-    """Serves a program to browsers.
+    """Serves a program to browsers; `report` is called with lines for the user who started the server."""
 
-    Args:
-        program: what is started for each window
-        guard: who may come in
-        title: what the page is called
-        tell: is called with lines for whoever has started the server
-    """
-
-    def __init__(self, program: Program, guard: Guard, title: str, tell: Tell) -> None:
+    def __init__(self, program: WindowProgram, guard: Guard, title: str, report: Report) -> None:
         super().__init__("", title=title)
         self._program = program
         self._guard = guard
-        self._tell = tell
+        self._report = report
         self._page = string.Template((OWN_PAGE / "index.html").read_text(encoding="utf-8"))
-        self._windows: set[Window] = set()
+        self._windows: set[BrowserWindow] = set()
         self._ending = asyncio.Event()
 
     def end(self) -> None:
-        """Let `run` return, once every program has ended."""
+        """Let `run` return after every program has ended."""
         self._ending.set()
 
-    async def run(self, listening: Listening, begun: Callable[[], None]) -> None:
-        """Serve until the process is asked to end; `begun` is called once browsers are answered.
-
-        No program is left when it returns.
-        """
+    async def run(self, listening: Listening, started: Callable[[], None]) -> None:
+        """Serve until a signal or `end`, and end all programs; `started` is called when the server accepts requests."""
         loop = asyncio.get_running_loop()
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
-            # What whoever started the program has it ignore stays ignored, as after `nohup`.
+            # A signal that the parent process ignores stays ignored, as after `nohup`.
             if number is not None and signal.getsignal(number) != signal.SIG_IGN:
                 with suppress(NotImplementedError):
                     loop.add_signal_handler(number, self.end)
-        with _Reports(self._guard, self._tell):
-            # No log of requests: it would have the token.
+        with _LibraryLog(self._guard, self._report):
+            # No log of requests: it would contain the token.
             runner = web.AppRunner(await self._make_app(), access_log=None, shutdown_timeout=1)
             await runner.setup()
             try:
                 await web.SockSite(runner, listening.socket).start()
-                begun()
+                started()
                 await self._ending.wait()
             finally:
                 self.end()
-                while self._windows:  # also one whose program is about to start
+                while self._windows:  # also a window whose program is about to start
                     await asyncio.gather(*(window.stop() for window in self._windows))
                     await asyncio.sleep(0.01)
                 await runner.cleanup()
 
     async def _make_app(self) -> web.Application:
-        app = web.Application(middlewares=[self._guard.let_in, _refuse_long_paths])
+        app = web.Application(middlewares=[self._guard.authorize, _refuse_long_paths])
         app.on_response_prepare.append(self._guard.harden)
         app.add_routes(
             [
@@ -314,14 +301,13 @@ class ScreenServer(Server):
         return app
 
     async def handle_index(self, request: web.Request) -> web.Response:
-        """The page."""
         least, most = FONT_SIZES
         size = max(least, min(to_int(request.query.get("fontsize", "16"), 16), most))
         page = self._page.substitute(title=html.escape(visible_line(self.title)), font_size=size)
         return web.Response(text=page, content_type="text/html")
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """A window: a program starts with it and ends with it."""
+        """Run a window: its program starts and ends with the connection."""
         socket = web.WebSocketResponse(
             timeout=CLOSE_SECONDS, heartbeat=HEARTBEAT_SECONDS, max_msg_size=LONGEST_MESSAGE
         )
@@ -331,13 +317,13 @@ class ScreenServer(Server):
             await socket.send_bytes((words if self._windows else "The server ends.").encode())
             await socket.close(code=WSCloseCode.TRY_AGAIN_LATER)
             return socket
-        window = Window(
+        window = BrowserWindow(
             self._program,
             socket.send_bytes,
             socket.send_str,
-            socket.close,  # type: ignore[arg-type]  # what it returns is not looked at
+            socket.close,  # type: ignore[arg-type]  # its result is not used
             self.download_manager,
-            self._tell,
+            self._report,
         )
         self._windows.add(window)
         try:
@@ -352,29 +338,29 @@ class ScreenServer(Server):
             with suppress(ConnectionError):
                 await reading
         except OSError as error:
-            self._tell(f"the program behind a window can't be started: {reason(error)}")
+            self._report(f"the program behind a window can't be started: {reason(error)}")
         finally:
             await window.stop()
             self._windows.discard(window)
             await socket.close()
         return socket
 
-    async def _read(self, socket: web.WebSocketResponse, window: Window) -> None:
-        """Hand on what a browser sends; anything else does nothing."""
+    async def _read(self, socket: web.WebSocketResponse, window: BrowserWindow) -> None:
+        """Handle the messages of a browser; ignore unknown ones."""
         async for message in socket:
             if message.type is not WSMsgType.TEXT:
                 continue
             try:
-                held = parse_json(message.data)
+                content = parse_json(message.data)
             except json.JSONDecodeError:
                 continue
-            match held:
+            match content:
                 case ["stdin", str(text)]:
                     await window.type(text)
                 case ["resize", {"width": int(width), "height": int(height)}]:
                     await window.set_terminal_size(width, height)
-                case ["ping", str(when)]:
-                    await socket.send_json(["pong", when[:100]])
+                case ["ping", str(time)]:
+                    await socket.send_json(["pong", time[:100]])
                 case ["focus"]:
                     await window.focus()
                 case ["blur"]:
@@ -382,12 +368,12 @@ class ScreenServer(Server):
 
 
 SIZE = {"width": 80, "height": 24}
-"""What a window says of its size, and what it is if it doesn't."""
+"""The parameters of a window's size, with their defaults."""
 
 
 @web.middleware
 async def _refuse_long_paths(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer 404 for a path that is too long for a file: the handler of static files would fail."""
+    """Middleware: answer 404 to a path that is too long for a file, where the handler of static files would fail."""
     try:
         return await handler(request)
     except OSError as error:
@@ -396,31 +382,31 @@ async def _refuse_long_paths(request: web.Request, handler: Handler) -> web.Stre
         raise web.HTTPNotFound from None
 
 
-class _Reports(logging.Handler):
-    """What libraries log, as one sentence each, in which no token can be read."""
+class _LibraryLog(logging.Handler):
+    """Reports the warnings of libraries as one sentence each, without tokens."""
 
     LOGGERS = ("aiohttp", "asyncio", "textual-serve")
 
-    def __init__(self, guard: Guard, tell: Tell) -> None:
+    def __init__(self, guard: Guard, report: Report) -> None:
         super().__init__(logging.WARNING)
         self._guard = guard
-        self._report = tell
-        self._before: list[tuple[logging.Logger, bool]] = []
+        self._report = report
+        self._propagated: dict[logging.Logger, bool] = {}
 
     def __enter__(self) -> None:
         for logger in map(logging.getLogger, self.LOGGERS):
-            self._before.append((logger, logger.propagate))
+            self._propagated[logger] = logger.propagate
             logger.propagate = False
             logger.addHandler(self)
 
     def __exit__(self, *_: object) -> None:
-        for logger, propagate in self._before:
+        for logger, propagate in self._propagated.items():
             logger.propagate = propagate
             logger.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, BadHttpMessage):
-            return  # whoever sent it has been told
+            return  # the sender got an answer
         why = "" if error is None else f": {type(error).__name__}: {error}"
         self._report(f"the web server reports: {self._guard.redacted(record.getMessage() + why)}")

@@ -20,6 +20,7 @@ from searchapp.app.experiments.bench import BUSY
 from searchapp.app.experiments.bench_result import FILE, BenchResult, read_bench
 from searchapp.app.rank import make_run
 from searchapp.cli import experiment_tables
+from searchapp.cli.tables import Layout
 from searchapp.console import HarmlessConsole
 from searchapp.errors import DataError, UsageError
 from searchapp.files import exclusive_folder
@@ -338,7 +339,7 @@ def test_names_do_nothing_in_latex(benched: Cli) -> None:
     found = read_bench(Path("plan"))
     (first, second) = found.systems
     named = replace(found, systems=(first, replace(second, name=r"a_b & 100% $x$ \input{/etc/passwd} █")))
-    latex = experiment_tables.bench_printout(named).latex()
+    latex = experiment_tables.bench_printout(named).text_in(Layout.latex)
     assert r"a\_b \& 100\% \$x\$ \textbackslash{}input\{/etc/passwd\} $\bullet$" in latex
 
 

@@ -10,25 +10,25 @@ from rich.console import Console
 
 from searchapp.app.evaluate import Evaluation
 from searchapp.cli import tables
-from searchapp.cli.tables import Column, blocks, headings, print_columns
+from searchapp.cli.tables import ResultTable, TableColumn, blocks, headings
 from searchapp.evaluation.base import OfficialScore
 from searchapp.evaluation.measures import Measures
 
-GROUP = Column(
+GROUP = TableColumn(
     "debate",
     ["20160722_trump_acceptance", "HILLARY CLINTON (D-NY), FORMER SECRETARY OF STATE, CANDIDATE"],
     True,
 )
 FIGURES = [
-    Column("lines", ["375", "12345"]),
-    *(Column(name, ["0.1234", "1.0000"]) for name in ("AP", "mean R-Precision", "P@1", "P@5", "P@50")),
-    Column("runs/explanation-2019-neighbours", ["0.508230", ""]),
+    TableColumn("lines", ["375", "12345"]),
+    *(TableColumn(name, ["0.1234", "1.0000"]) for name in ("AP", "mean R-Precision", "P@1", "P@5", "P@50")),
+    TableColumn("runs/explanation-2019-neighbours", ["0.508230", ""]),
 ]
 
 
 def printed(width: int) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_columns(console, GROUP, FIGURES)
+    ResultTable([GROUP, *FIGURES]).print(console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -61,13 +61,15 @@ def test_a_table_that_is_too_wide_goes_on_below_with_the_groups_again() -> None:
 
 
 def test_a_column_wider_than_the_terminal_has_a_table_of_its_own() -> None:
-    wide = Column("figure", ["1" * 50])
+    wide = TableColumn("figure", ["1" * 50])
     assert [len(block) for block, _folded in blocks(GROUP, [wide, wide], 60)] == [1, 1]
 
 
 def test_a_first_column_that_fits_is_not_widened() -> None:
     console = Console(file=io.StringIO(), width=20, color_system=None)
-    print_columns(console, Column("n", ["1", "2"], True), [Column("text", ["x" * 20, "y"], True)])
+    ResultTable([TableColumn("n", ["1", "2"], True), TableColumn("text", ["x" * 20, "y"], True)]).print(
+        console
+    )
     assert isinstance(console.file, io.StringIO)
     assert [line.split() for line in console.file.getvalue().splitlines()] == [
         ["n", "text"],
@@ -89,7 +91,8 @@ def test_a_table_of_judgments_is_folded_and_never_cut(
 ) -> None:
     console = Console(file=io.StringIO(), width=width, color_system=None)
     monkeypatch.setattr(tables, "stdout_console", lambda: console)
-    tables.print_table(("annotator", "kind", "graded", "can't tell", "grades"), ROWS, left=(0, 1, 4))
+    names = ("annotator", "kind", "graded", "can't tell", "grades")
+    ResultTable.of_rows(names, ROWS, texts=(0, 1, 4)).print_folded()
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     assert "…" not in text and all(len(line) <= width for line in text.splitlines())

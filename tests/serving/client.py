@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp import ClientSession, WSMsgType
 
 from searchapp.serving.guard import Guard, Listening, listen
-from searchapp.serving.server import Program, ScreenServer
+from searchapp.serving.server import ScreenServer, WindowProgram
 
 SECONDS = 20
 
@@ -31,9 +31,9 @@ ECHO = f"{BEGIN}while (packet := get()) is not None: put(b'D', packet[0] + packe
 """Sends back what it gets, until its window is gone."""
 
 
-def script(code: str, **environment: str) -> Program:
+def script(code: str, **environment: str) -> WindowProgram:
     """A program of a few lines, which has `put` and `get` for packets."""
-    return Program((sys.executable, "-c", _PUT + code), environment)
+    return WindowProgram((sys.executable, "-c", _PUT + code), environment)
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Serving:
 
 def serving(
     use: Callable[[Serving], Awaitable[None]],
-    program: Program | None = None,
+    program: WindowProgram | None = None,
     *,
     host: str = "127.0.0.1",
     public_url: str | None = None,
@@ -86,7 +86,7 @@ def serving(
 
 
 @asynccontextmanager
-async def _serving(program: Program, host: str, public_url: str | None) -> AsyncIterator[Serving]:
+async def _serving(program: WindowProgram, host: str, public_url: str | None) -> AsyncIterator[Serving]:
     listening = listen(host, 0)
     with listening.socket:
         guard = Guard(listening, public_url)

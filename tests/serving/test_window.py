@@ -194,7 +194,7 @@ def test_a_program_that_is_not_there_is_told_of() -> None:
         await one.enter()
         assert await rest(await one.window()) == ""
 
-    (told,) = serving(use, window.Program(("/nowhere/searchapp",), {}))
+    (told,) = serving(use, window.WindowProgram(("/nowhere/searchapp",), {}))
     assert "can't be started" in told
 
 
