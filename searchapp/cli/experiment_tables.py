@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from searchapp.app.comparison import Difference, number, signed
-from searchapp.cli.tables import GAP, Printout, ResultTable, TableColumn, exactly, tested
+from searchapp.cli.tables import GAP, Printout, ResultTable, TableColumn, exactly, tested, text_column
 from searchapp.report.wording import (
     DUE,
     STEPS,
@@ -109,7 +109,7 @@ def _figures_table(found: Comparison) -> ResultTable:
     """The mean of each run under each measure, and how much of its first documents is judged."""
     names = ["topics", *(f"{one.name}{' (official)' if one.is_official else ''}" for one in found.measures)]
     judged = list(dict.fromkeys(cut for run in found.runs for cut in run.judged))
-    columns = [TableColumn("mean", [*names, *judged], is_text=True)]
+    columns = [text_column("mean", [*names, *judged])]
     for place, run in enumerate(found.runs):
         cells = [f"{found.measures[0].topics:,}", *(number(one.means[place]) for one in found.measures)]
         cells += [number(run.judged.get(cut)) for cut in judged]
@@ -126,13 +126,13 @@ def _doubts_tables(found: Comparison) -> Iterator[ResultTable]:
     runs = [f"{names[pair.first]} → {names[pair.second]}" for _, pair, _ in rows]
     yield ResultTable(
         [
-            TableColumn("measure", [measured.name for measured, _, _ in rows], is_text=True),
-            TableColumn("runs", runs, is_text=True),
+            text_column("measure", [measured.name for measured, _, _ in rows]),
+            text_column("runs", runs),
             TableColumn("difference", [signed(pair.tests.mean) for _, pair, _ in rows]),
             TableColumn("at least", [signed(doubt.low) for _, _, doubt in rows]),
             TableColumn("at most", [signed(doubt.high) for _, _, doubt in rows]),
             TableColumn("in the other's favour", [signed(doubt.reversed) for _, _, doubt in rows]),
-            TableColumn("the difference is", [DUE[doubt.due] for _, _, doubt in rows], is_text=True),
+            text_column("the difference is", [DUE[doubt.due] for _, _, doubt in rows]),
         ],
         "What documents that nobody has judged can do to these differences",
     )
@@ -148,14 +148,12 @@ def _topics_table(found: Comparison, one: TopicDifferences, count: int) -> Resul
         return ResultTable([], heading, instead="no topic differs")
     return ResultTable(
         [
-            TableColumn("topic", [topic.topic_id for topic in chosen], is_text=True),
+            text_column("topic", [topic.topic_id for topic in chosen]),
             TableColumn(first, [number(topic.first) for topic in chosen]),
             TableColumn(second, [number(topic.second) for topic in chosen]),
             TableColumn("difference", [signed(topic.difference) for topic in chosen]),
-            TableColumn("", bars([topic.difference for topic in chosen], DIFFERENCE_BAR), is_text=True),
-            TableColumn(
-                "gained +, lost -, moved", [", ".join(moves(topic)) for topic in chosen], is_text=True
-            ),
+            text_column("", bars([topic.difference for topic in chosen], DIFFERENCE_BAR)),
+            text_column("gained +, lost -, moved", [", ".join(moves(topic)) for topic in chosen]),
         ],
         heading,
     )
@@ -166,17 +164,13 @@ def _difficulty_table(found: Comparison) -> ResultTable:
     groups, runs = found.difficulty, found.runs
     return ResultTable(
         [
-            TableColumn(
-                "solved by", [f"{one.solved_by} of {len(runs)} runs" for one in groups], is_text=True
-            ),
+            text_column("solved by", [f"{one.solved_by} of {len(runs)} runs" for one in groups]),
             TableColumn("topics", [f"{len(one.topics):,}" for one in groups]),
             *(
                 TableColumn(run.name, [number(one.means[at]) for one in groups])
                 for at, run in enumerate(runs)
             ),
-            TableColumn(
-                "such as", [", ".join(map(visible_line, one.topics[:3])) for one in groups], is_text=True
-            ),
+            text_column("such as", [", ".join(map(visible_line, one.topics[:3])) for one in groups]),
         ],
         f"Topics by difficulty: solved from {found.measures[0].name} {found.solved_from:g} on",
     )
@@ -187,7 +181,7 @@ def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> ResultTab
     overlaps = [one.overlap for one in alike]
     return ResultTable(
         [
-            TableColumn("runs", [f"{names[one.first]} → {names[one.second]}" for one in alike], is_text=True),
+            text_column("runs", [f"{names[one.first]} → {names[one.second]}" for one in alike]),
             TableColumn("topics", [f"{one.topics:,}" for one in overlaps]),
             TableColumn("same", [f"{one.same:,}" for one in overlaps]),
             TableColumn("RBO", [number(one.rbo) for one in overlaps]),
@@ -208,7 +202,7 @@ def _breakdown_tables(found: Comparison) -> Iterator[ResultTable]:
         for table, figure in enumerate(figures_of(one)):
             held = [row.values.get(figure, (None,) * len(found.runs)) for row in one.rows]
             columns = [
-                TableColumn(one.name, [row.group for row in one.rows], is_text=True),
+                text_column(one.name, [row.group for row in one.rows]),
                 TableColumn(one.counted, [str(row.count) for row in one.rows]),
             ]
             columns += [
@@ -239,8 +233,8 @@ def _bench_tables(found: BenchResult) -> Iterator[ResultTable]:
     names = ["–" if one is None else one.name + (" (official)" if one.is_official else "") for _, one in rows]
     yield ResultTable(
         [
-            TableColumn("task", [column.name for column, _ in rows], is_text=True),
-            TableColumn("measure", names, is_text=True),
+            text_column("task", [column.name for column, _ in rows]),
+            text_column("measure", names),
             TableColumn("topics", [f"{one.topics:,}" if one and one.topics else "–" for _, one in rows]),
             *(
                 TableColumn(
@@ -257,8 +251,8 @@ def _bench_tables(found: BenchResult) -> Iterator[ResultTable]:
         return
     most = greatest(found)
     columns = [
-        TableColumn("task", [column.name for column, _ in ranking], is_text=True),
-        TableColumn("measure", [measure.name for _, measure in ranking], is_text=True),
+        text_column("task", [column.name for column, _ in ranking]),
+        text_column("measure", [measure.name for _, measure in ranking]),
     ]
     for place in others:
         differences = [measure.differences[place] for _, measure in ranking]
@@ -342,7 +336,7 @@ def _ablation_columns(found: Ablation, measured: Measured) -> list[TableColumn]:
     costs = ["" if pair is None else f"{found.saved(variant):+z.2f}" for variant, _, pair in rows]
     shown = ("95% interval", "won/tied/lost", "d_z", "randomisation", "Holm")
     return [
-        TableColumn("recipe", [variant.name for variant, _, _ in rows], is_text=True),
+        text_column("recipe", [variant.name for variant, _, _ in rows]),
         TableColumn(measured.name, [number(figure) for _, figure, _ in rows]),
         *difference_columns(
             [None if pair is None else pair.difference for _, _, pair in rows],
@@ -420,9 +414,7 @@ def trials_table(found: TuneResult) -> ResultTable:
     topics = TableColumn("topics", [f"{one.topics:,}" for one in best])
     return ResultTable(
         [
-            TableColumn(
-                "trial", ["as it was" if one.trial == 0 else str(one.trial) for one in best], is_text=True
-            ),
+            text_column("trial", ["as it was" if one.trial == 0 else str(one.trial) for one in best]),
             *(
                 TableColumn(dimension.name, [str(one.set.get(dimension.name, "")) for one in best])
                 for dimension in found.request.over
@@ -453,7 +445,7 @@ def curve_printout(found: LearningCurve, width: int) -> Printout:
     shown = bars(gains, max(SHORT_GAIN_BAR, min(GAIN_BAR, room)))
     heading = curve_heading(found)
     return Printout(
-        tables=[ResultTable([*columns, TableColumn("", shown, is_text=True)], heading)],
+        tables=[ResultTable([*columns, text_column("", shown)], heading)],
         legend=list(curve_legend(found)),
         rows=_curve_rows(found),
         written=[ResultTable(columns, heading)],

@@ -71,6 +71,11 @@ def _widths(texts: Iterable[str]) -> list[int]:
     return [cell_len(visible(text)) for text in texts]
 
 
+def text_column(heading: str, cells: Sequence[str]) -> TableColumn:
+    """Make a column of texts, which are aligned to the left."""
+    return TableColumn(heading, cells, is_text=True)
+
+
 Blocks = Iterator[tuple[Sequence[TableColumn], bool]]
 
 
@@ -287,7 +292,7 @@ def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
     measures = _other_names([(each.measures.values, each.official.values) for each in evaluations])
     names = ["topics", *(f"{name} (official)" for name in official), *(f"{name} (honest)" for name in honest)]
     headed = list(zip(headings(evaluations), evaluations, strict=True))
-    columns = [TableColumn("measure", [*names, *measures], is_text=True)]
+    columns = [text_column("measure", [*names, *measures])]
     for heading, each in headed:
         cells = [_figure(each.official.values.get(name), 6) for name in official]
         cells += [_figure(each.official.honest.get(name), 6) for name in honest]
@@ -330,7 +335,7 @@ def _breakdown_table(heading: str, breakdown: Breakdown) -> ResultTable:
     """A breakdown with four digits: more would be noise in its small groups."""
     rows = breakdown.rows
     columns = [
-        TableColumn(breakdown.name, [row.group for row in rows], is_text=True),
+        text_column(breakdown.name, [row.group for row in rows]),
         TableColumn(breakdown.counted, [str(row.count) for row in rows]),
         *(
             TableColumn(name, [_figure(row.values.get(name), 4) for row in rows])
@@ -339,7 +344,7 @@ def _breakdown_table(heading: str, breakdown: Breakdown) -> ResultTable:
     ]
     if breakdown.histogram:
         bars = ["█" * round(BREAKDOWN_BAR * row.values.get(breakdown.histogram, 0.0)) for row in rows]
-        columns.append(TableColumn("", bars, is_text=True))
+        columns.append(text_column("", bars))
     return ResultTable(columns, f"{heading}: {breakdown.title}")
 
 

@@ -21,8 +21,8 @@ from searchapp.lucene.queries.match_all import (
     Exists,
     MatchAll,
     MatchNone,
-    is_zero_match_all,
     is_nothing,
+    is_zero_match_all,
 )
 from searchapp.lucene.queries.parser import Parser, required
 from searchapp.lucene.queries.query import (
