@@ -23,7 +23,7 @@ from usage import measured, parser_of
 
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.snapshot import path_of
+from searchapp.judging.view import snapshot_path
 
 TASK = "nlps"
 DOCUMENTS = 100
@@ -86,7 +86,7 @@ def main() -> None:
                 made = events(given.events)
                 while some := list(islice(made, 10_000)):
                     log.append(some)
-        path_of(path, TASK).unlink(missing_ok=True)
+        snapshot_path(path, TASK).unlink(missing_ok=True)
         topics = str(given.events // (DOCUMENTS * len(ANNOTATORS)))
         opening = [sys.executable, "-c", OPEN, str(path), topics]
         searchapp = str(Path(sys.executable).with_name("searchapp"))
@@ -108,7 +108,9 @@ def main() -> None:
             seconds, at_work, mib = measured(command, stdout=subprocess.DEVNULL)
             memory = mib * 2**20 / 1e6
             print(f"{label:32} {seconds:8.2f} s {at_work:8.2f} s at work {memory:8.0f} MB", flush=True)
-        sizes.append(path_of(path, TASK).stat().st_size / 1e6 if path_of(path, TASK).exists() else 0.0)
+        sizes.append(
+            snapshot_path(path, TASK).stat().st_size / 1e6 if snapshot_path(path, TASK).exists() else 0.0
+        )
         print(f"the log has {sizes[0]:.0f} MB, what is remembered of it {sizes[1]:.0f} MB")
 
 

@@ -159,7 +159,7 @@ OWN_FILES = {
     "files.py": "the door, and what is written there",
     "formats/encoding.py": "written there",
     "judging/event_log.py": "written there, with a checksum",
-    "judging/snapshot.py": "written there, with a digest",
+    "judging/view.py": "written there, with a digest",
     "lucene/analysis/characters.py": "ships with searchapp",
     "lucene/index": "an index, which has checksums",
     "lucene/native/compilation.py": "ships with searchapp, or was compiled when it was built",

@@ -29,7 +29,7 @@ from searchapp.evaluation.significance import (
 from searchapp.files import data_name, digest_file, digest_json
 from searchapp.formats.problems import Problems
 from searchapp.judging.agreement import Agreement, AnnotatorProgress
-from searchapp.judging.judgments import Folding, Rule, Unjudged
+from searchapp.judging.judgments import Aggregation, Rule, Unjudged
 from searchapp.model import Run
 from searchapp.runs import directory
 from searchapp.runs.directory import RANKINGS, StoredRun, read_manifest
@@ -70,12 +70,12 @@ class JudgedIn:
 
     qrels: Path | None = None
     log: Path | None = None
-    folding: Folding = field(default_factory=Folding)
+    aggregation: Aggregation = field(default_factory=Aggregation)
 
     def words(self) -> list[str]:
         """The options of `judgments agreement` that say so."""
         log = [] if self.log is None else ["--log", str(self.log)]
-        return [*log, *(word for name in self.folding.annotators or () for word in ("--annotator", name))]
+        return [*log, *(word for name in self.aggregation.annotators or () for word in ("--annotator", name))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +196,8 @@ def _scoring(request: CompareRequest, judged: JudgedIn) -> Iterator[str]:
         return
     if judged.qrels is None:
         yield from ("--judgments", *judged.words())
-        if judged.folding.rule is not Rule.majority:
-            yield from ("--rule", judged.folding.rule.value)
+        if judged.aggregation.rule is not Rule.majority:
+            yield from ("--rule", judged.aggregation.rule.value)
     else:
         yield from ("--qrels", str(judged.qrels))
     if judgments.unjudged is not Unjudged.nonrelevant:

@@ -15,11 +15,11 @@ from searchapp.config.settings import Settings
 from searchapp.engines import judgments_address, open_judgments
 from searchapp.errors import DataError, EngineError, UsageError
 from searchapp.judging.events import Author
-from searchapp.judging.judgments import Folding, View, judged
+from searchapp.judging.judgments import Aggregation, aggregate
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import JudgingSession, Session
-from searchapp.judging.snapshot import compact
 from searchapp.judging.team import Exchanged, Synchronizer, synchronize
+from searchapp.judging.view import open_view
 from searchapp.progress import Notify
 from searchapp.tasks.base import Grades
 
@@ -70,7 +70,7 @@ def judging_session(
     )
 
 
-def judged_by_now(log: Path, task: str, folding: Folding | None = None) -> Grades:
+def judged_by_now(log: Path, task: str, aggregation: Aggregation | None = None) -> Grades:
     """The grades that people have given documents of a task, as a log has them now; none where there is no log.
 
     Raises:
@@ -79,7 +79,7 @@ def judged_by_now(log: Path, task: str, folding: Folding | None = None) -> Grade
     if not log.exists():
         return {}
     with JudgmentLog(log) as opened:
-        return judged(View(base=compact(opened, task)), folding).grades
+        return aggregate(open_view(opened, task), aggregation).grades
 
 
 def annotator_name(given: str | None) -> str:

@@ -159,7 +159,7 @@ def _grades(settings: Settings, subjects: Sequence[Subject], judged: JudgedOptio
         raise UsageError(
             f"{subjects[0].path} is a TREC run, which does not name its task: name it with --task"
         )
-    return judged_grades(settings, task.name, judged.folding, judged.log)
+    return judged_grades(settings, task.name, judged.aggregation, judged.log)
 
 
 @command(app)
@@ -270,7 +270,7 @@ class ComparingOptions:
         judged, judgments = self.judged, None
         if judged.replace_gold(source):
             grades = (
-                judged_grades(settings, read_manifest(runs[0]).task, judged.folding, judged.log)
+                judged_grades(settings, read_manifest(runs[0]).task, judged.aggregation, judged.log)
                 if judged.qrels is None
                 else read_grades(judged.qrels)
             )
@@ -380,7 +380,7 @@ def _show_comparison(
             settings,
             for_person(settings),
             warn,
-            lambda: judged_by_now(log, name, judged.folding),
+            lambda: judged_by_now(log, name, judged.aggregation),
             follows=judged.judgments,
         )
         for note in dict.fromkeys(note for topics in comparing.topics for note in topics.pages.notes):
@@ -441,7 +441,7 @@ def report(
     judged, people = options.judged, None
     if judged.judgments and judged.qrels is None:
         people = _people(settings, read_manifest(runs[0]).task, judged.annotator, judged.log)
-    sources = JudgedIn(judged.qrels, judged.log, judged.folding)
+    sources = JudgedIn(judged.qrels, judged.log, judged.aggregation)
     found = reported(ReportRequest(compared, people, sources))
     with atomic_file(out, replace=overwrite) as file:
         file.write(page(found))
@@ -471,5 +471,5 @@ def _people(settings: Settings, task: str, annotators: list[str] | None, log: Pa
     from searchapp.judging.agreement import agreement, progress
 
     with open_log(settings, log, task) as opened:
-        folded, view = of_task(opened, task)
-        return People(tuple(progress(folded, view)), agreement(view, annotators))
+        view = of_task(opened, task)
+        return People(tuple(progress(view)), agreement(view, annotators))

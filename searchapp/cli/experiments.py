@@ -36,7 +36,7 @@ from searchapp.cli.tables import chosen_layout, print_result
 from searchapp.config.settings import Settings
 from searchapp.errors import SearchappError, UsageError
 from searchapp.evaluation.base import ScorerOptions
-from searchapp.judging.judgments import Folding, Rule
+from searchapp.judging.judgments import Aggregation, Rule
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.text import counted
 
@@ -93,7 +93,7 @@ def bench(
         require_folder(out)
         plan = replace(plan, out=out)
     judged = {
-        task.name: judged_grades(settings, task.task.name, task.judged.folding, task.judged.log)
+        task.name: judged_grades(settings, task.task.name, task.judged.aggregation, task.judged.log)
         for task in plan.tasks
         if task.judged is not None
     }
@@ -292,7 +292,7 @@ def learning_curve(
         recipe=recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or [])),
         points=_numbers(points),
         unjudged=unjudged,
-        judged=judged_grades(settings, loaded.name, Folding(rule, annotator), log) if judgments else None,
+        judged=judged_grades(settings, loaded.name, Aggregation(rule, annotator), log) if judgments else None,
         repetitions=repetitions,
         seed=seed,
         alone=alone,

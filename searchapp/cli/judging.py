@@ -440,7 +440,7 @@ def adjudicate(
     simple = plain or os.environ.get("TERM") == "dumb"
     simple = simple or grade is not None or not has_screen()
     with open_log(settings, log, loaded.name, patience=PATIENCE_SECONDS if grade is None else None) as opened:
-        _, view = of_task(opened, loaded.name)
+        view = of_task(opened, loaded.name)
         require_known(between, view, loaded.name)
         author = Author(annotator.strip(), channel=Channel.plain if simple else Channel.interface)
         session = Session(opened, loaded.name, author, (Action.adjudicate,))

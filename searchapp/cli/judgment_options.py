@@ -12,7 +12,8 @@ from searchapp.cli.output import say, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
-from searchapp.judging.judgments import Folding, Rule, Unjudged, View, judged
+from searchapp.judging.judgments import Aggregation, Rule, Unjudged, aggregate
+from searchapp.judging.view import JudgmentView
 from searchapp.options import flag, option
 from searchapp.tasks import load
 from searchapp.text import suggestion
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from searchapp.app.evaluate import GoldSource
     from searchapp.judging.events import Event
     from searchapp.judging.log import JudgmentLog
-    from searchapp.judging.snapshot import Compact
     from searchapp.judging.team import Synchronizer
+    from searchapp.judging.view import JudgmentView
     from searchapp.tasks.base import Grades
 
 
@@ -139,18 +140,18 @@ def open_log(
             yield log
 
 
-def of_task(log: JudgmentLog, task: str) -> tuple[Compact, View]:
-    """What the events of a task add up to, by numbers and to look at; as long as the log is open.
+def of_task(log: JudgmentLog, task: str) -> JudgmentView:
+    """Return the view of a task's events, which is valid as long as the log is open.
 
     Raises:
         DataError: there is none.
     """
-    from searchapp.judging.snapshot import compact
+    from searchapp.judging.view import open_view
 
-    folded = compact(log, task)
-    if not folded.count:
+    view = open_view(log, task)
+    if not view.count:
         raise DataError(f"{log.path} has no judgments of {task}: `searchapp judge {task}` makes the first")
-    return folded, View(base=folded)
+    return view
 
 
 def events_of(log: JudgmentLog, task: str) -> list[Event]:
@@ -167,7 +168,7 @@ def name_of(task: str) -> str:
     return load(task).name
 
 
-def require_known(annotators: Collection[str] | None, view: View, task: str) -> None:
+def require_known(annotators: Collection[str] | None, view: JudgmentView, task: str) -> None:
     """Refuse names of annotators who have judged nothing of a task.
 
     Raises:
@@ -231,8 +232,8 @@ class JudgedOptions:
     log: LogOption = None
 
     @property
-    def folding(self) -> Folding:
-        return Folding(self.rule, self.annotator)
+    def aggregation(self) -> Aggregation:
+        return Aggregation(self.rule, self.annotator)
 
     def replace_gold(self, source: GoldSource) -> bool:
         """Whether runs are scored against judgments or a qrels file.
@@ -253,9 +254,9 @@ class JudgedOptions:
         return True
 
 
-def judged_grades(settings: Settings, task: str, folding: Folding, log: Path | None) -> Grades:
+def judged_grades(settings: Settings, task: str, aggregation: Aggregation, log: Path | None) -> Grades:
     """The grades that people have given documents of a task."""
     with open_log(settings, log, task) as opened:
-        _, view = of_task(opened, task)
-        require_known(folding.annotators, view, task)
-        return judged(view, folding).grades
+        view = of_task(opened, task)
+        require_known(aggregation.annotators, view, task)
+        return aggregate(view, aggregation).grades

@@ -31,7 +31,7 @@ from searchapp.engines import judgments_address, open_engine
 from searchapp.errors import DataError, UsageError
 from searchapp.files import atomic_file, write_files
 from searchapp.judging.events import Kind
-from searchapp.judging.judgments import Folding, Rule, judged
+from searchapp.judging.judgments import Aggregation, Rule, aggregate
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 from searchapp.text import counted
@@ -39,8 +39,8 @@ from searchapp.text import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from searchapp.judging.agreement import Agreement, AnnotatorProgress, InSight
-    from searchapp.judging.exchange import Incoming
+    from searchapp.judging.agreement import Agreement, AnnotatorProgress, SightCounts
+    from searchapp.judging.exchange import IncomingFile
     from searchapp.judging.judgments import ListedJudgment
     from searchapp.judging.log import LogVerification
     from searchapp.tasks.base import Collection, Grades, Task
@@ -105,7 +105,7 @@ def export(
     if annotator and format_ is JudgmentFormat.jsonl:
         raise UsageError("jsonl holds every event: leave out --annotator, or choose another format")
     with open_log(settings, log, loaded.name) as opened:
-        _, view = of_task(opened, task)
+        view = of_task(opened, task)
         require_known(annotator, view, task)
         if format_ in (JudgmentFormat.jsonl, JudgmentFormat.trec):
             with atomic_file(out, replace=overwrite) as file:
@@ -115,7 +115,7 @@ def export(
                     written = exchange.write_annotators(file, view, annotator)
             say(settings, f"{counted(written, 'line')} written to {out}")
             return
-        grades = judged(view, Folding(rule, annotator)).grades
+        grades = aggregate(view, Aggregation(rule, annotator)).grades
     if format_ is JudgmentFormat.official:
         if split is None:
             raise UsageError("name the split of the judged topics with --split")
@@ -183,7 +183,7 @@ def import_(
             template = exchange.template(annotator, kind, loaded.name, now)
             incoming = exchange.incoming_grades(opened, grades, template, file, format_.value, highest)
         _check_ids(settings, loaded, incoming, collection, split, lenient=lenient)
-        made = exchange.take_in(opened, loaded.name, incoming)
+        made = exchange.import_file(opened, loaded.name, incoming)
     if as_json:
         print_json(
             {
@@ -214,7 +214,7 @@ def import_(
 def _check_ids(
     settings: Settings,
     task: Task,
-    incoming: Incoming,
+    incoming: IncomingFile,
     collection: Collection,
     split: str | None,
     *,
@@ -291,7 +291,7 @@ def imports(
     """
     task = name_of(task)
     with open_log(settings, log, task) as opened:
-        _, view = of_task(opened, task)
+        view = of_task(opened, task)
         found = [
             (one, sum(view.holds(event.id) for event in opened.events_of(one.number)))
             for one in opened.imports(task)
@@ -321,16 +321,16 @@ def retract(
 
     Nothing is deleted: the log gets a retraction for each judgment. Importing the file again restores them.
     """
-    from searchapp.judging.exchange import take_back
+    from searchapp.judging.exchange import retract_import
 
     task = name_of(task)
     with open_log(settings, log, task) as opened:
-        _, view = of_task(opened, task)
+        view = of_task(opened, task)
         known = {one.number: one for one in opened.imports(task)}
         if number not in known:
             listed = ", ".join(map(str, known)) or "none"
             raise UsageError(f"there is no import {number} of {task} in {opened.path}: it has {listed}")
-        retracted = take_back(opened, number, view)
+        retracted = retract_import(opened, number, view)
     if as_json:
         print_json({"task": task, "import": number, "retracted": retracted})
     file = known[number].file
@@ -378,10 +378,10 @@ class What(StrEnum):
 def _print_judgments(found: Sequence[ListedJudgment], labels: Sequence[str]) -> None:
     from datetime import UTC, datetime
 
-    from searchapp.judging.events import Action, said_of
+    from searchapp.judging.events import Action, verdict_label
 
     def what(said: ListedJudgment) -> str:
-        words = said_of(said.action, said.grade, labels)
+        words = verdict_label(said.action, said.grade, labels)
         return f"decided {words}" if said.action is Action.adjudicate else words
 
     rows = (
@@ -407,10 +407,10 @@ def stats(settings: Settings, task: TaskArgument, log: LogOption = None, as_json
 
     task = name_of(task)
     with open_log(settings, log, task) as opened:
-        folded, view = of_task(opened, task)
-        found = progress(folded, view)
+        view = of_task(opened, task)
+        found = progress(view)
     if as_json:
-        print_json({"task": task, "events": folded.count, "annotators": [asdict(one) for one in found]})
+        print_json({"task": task, "events": view.count, "annotators": [asdict(one) for one in found]})
     else:
         _print_progress(found)
 
@@ -434,7 +434,7 @@ def agreement(
 
     task = name_of(task)
     with open_log(settings, log, task) as opened:
-        _, view = of_task(opened, task)
+        view = of_task(opened, task)
         require_known(annotator, view, task)
         found = measured(view, annotator)
     if as_json:
@@ -469,17 +469,17 @@ def list_(
     Judgments that were undone or replaced are not listed; `judgments export` has every event.
     """
     from searchapp.judging.events import Action
-    from searchapp.judging.judgments import Filter, listed
+    from searchapp.judging.judgments import JudgmentFilter, list_judgments
 
     loaded = load(task)
     for one in grade or ():
         if one >= len(loaded.info.grades):
             raise UsageError(f"{loaded.name} has the grades 0 to {len(loaded.info.grades) - 1}, not {one}")
     with open_log(settings, log, loaded.name) as opened:
-        _, view = of_task(opened, loaded.name)
+        view = of_task(opened, loaded.name)
         require_known(annotator, view, loaded.name)
         actions = None if action is None else [Action(one.value) for one in action]
-        found = listed(view, Filter(annotator, topic, actions, grade, noted))
+        found = list_judgments(view, JudgmentFilter(annotator, topic, actions, grade, noted))
     if as_json:
         print_json({"task": loaded.name, "judgments": [asdict(one) for one in found]})
     elif found:
@@ -550,11 +550,11 @@ def _print_agreement(found: Agreement, worst: int) -> None:
         ResultTable.of_rows(("topic", "document", "grades"), disputed, texts=(0, 1, 2)).print_folded()
 
 
-def _in_sight_words(found: InSight) -> str:
+def _in_sight_words(found: SightCounts) -> str:
     """Which share of the grades was given in view of others'.
 
-    >>> from searchapp.judging.agreement import InSight
-    >>> _in_sight_words(InSight(200, 3, 0))
+    >>> from searchapp.judging.agreement import SightCounts
+    >>> _in_sight_words(SightCounts(200, 3, 0))
     '3 of 200 grades (1.5%) were given in view of others' judgments'
     """
     known = found.grades - found.unknown

@@ -40,7 +40,7 @@ from searchapp.engines import open_engine
 from searchapp.errors import DataError, UsageError
 from searchapp.files import write_files
 from searchapp.formats.problems import Problems, some
-from searchapp.judging.judgments import Folding, Rule
+from searchapp.judging.judgments import Aggregation, Rule
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 from searchapp.text import counted, visible_line
@@ -96,7 +96,7 @@ def rank(
     collection = loaded.collection(data_of(settings, loaded, data))
     judged: tuple[Example, ...] = ()
     if with_judgments:
-        judged = _judged(settings, loaded, collection, split, Folding(rule, annotator), log)
+        judged = _judged(settings, loaded, collection, split, Aggregation(rule, annotator), log)
     request = RunRequest(
         collection=collection,
         split=split,
@@ -143,15 +143,20 @@ def rank(
 
 
 def _judged(
-    settings: Settings, task: Task, collection: Collection, split: str, folding: Folding, log: Path | None
+    settings: Settings,
+    task: Task,
+    collection: Collection,
+    split: str,
+    aggregation: Aggregation,
+    log: Path | None,
 ) -> tuple[Example, ...]:
     """The split's topics that people have judged, as solved ones."""
-    from searchapp.judging.judgments import judged
+    from searchapp.judging.judgments import aggregate
 
     with open_log(settings, log, task.name) as opened:
-        _, view = of_task(opened, task.name)
-        require_known(folding.annotators, view, task.name)
-        grades = judged(view, folding).grades
+        view = of_task(opened, task.name)
+        require_known(aggregation.annotators, view, task.name)
+        grades = aggregate(view, aggregation).grades
     examples = tuple(
         collection.judged_example(topic, grades[topic.id])
         for topic in collection.topics(split, Problems(lenient=True))

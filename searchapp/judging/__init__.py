@@ -1,1 +1,1 @@
-"""Judgments: an append-only log of what people said of documents, and what follows from it."""
+"""The judgment log: append-only events of annotators, the judgments that hold, sessions, agreement and exchange."""

@@ -1,11 +1,9 @@
-"""Pools of documents to judge, and the assignment of topics to annotators, in an order that a seed decides.
+"""Pools of documents to judge, and the assignment of topics to annotators.
 
 A pool holds the documents that any of several runs ranks near the top (K. Sparck Jones and C. J. van Rijsbergen, Report
 on the need for and provision of an "ideal" information retrieval test collection, 1975). Topics are assigned by quota,
-some of them to several annotators.
-
-Everything follows from the topics, the annotators and the seed: the same three give the same assignment on every
-machine and in every version of Python. The file that an assignment is carried to the annotators in is JSON:
+some of them to several annotators. The same topics, annotators and seed give the same assignment on every machine and
+in every version of Python. An assignment is written as JSON:
 
     {"task": "nlps", "split": "dev", "seed": 0, "shared": ["608"], "topics": {"ann": ["608", "12"], "ben": ["608"]}}
 """
@@ -27,10 +25,9 @@ from searchapp.text import counted, suggestion
 
 
 def pool(runs: Iterable[Run], depth: int) -> dict[str, list[str]]:
-    """For each topic the union of the first `depth` documents of every run.
+    """Return for each topic the union of the first `depth` documents of every run.
 
-    Documents come in the order of the best rank that any run gives them, equal ones in the order of the runs; topics in
-    the order in which the runs have them.
+    Documents are ordered by the best rank in any run, then by run; topics as the runs have them.
     """
     best: dict[str, dict[str, int]] = {}
     for run in runs:
@@ -38,12 +35,12 @@ def pool(runs: Iterable[Run], depth: int) -> dict[str, list[str]]:
             ranks = best.setdefault(ranking.topic_id, {})
             for rank, document in enumerate(ranking.document_ids()[:depth], 1):
                 ranks[document] = min(rank, ranks.get(document, rank))
-    return {topic: sorted(ranks, key=lambda document: ranks[document]) for topic, ranks in best.items()}
+    return {topic: sorted(ranks, key=ranks.__getitem__) for topic, ranks in best.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The topics of each annotator in the order in which they are to be judged; `shared` are those of several."""
+    """The topics of each annotator in the order of judging; `shared` topics have several annotators."""
 
     topics: Mapping[str, tuple[str, ...]]
     shared: tuple[str, ...]
@@ -51,21 +48,21 @@ class Assignment:
 
 
 def shuffled(items: Sequence[str], seed: int, purpose: str) -> list[str]:
-    """The items in an order that depends on them, the seed and the purpose alone."""
+    """Return the items in an order that depends only on the items, the seed and the purpose."""
     return sorted(items, key=lambda item: hashlib.sha256(f"{seed}\0{purpose}\0{item}".encode()).digest())
 
 
 def assign(
     topics: Sequence[str], quotas: Mapping[str, int], overlap: float = 0.0, per_topic: int = 2, seed: int = 0
 ) -> Assignment:
-    """Share topics out.
+    """Assign topics to annotators.
 
     Args:
         topics: the ids of all topics
-        quotas: how many topics each annotator takes, by name
-        overlap: the share of each quota that goes to topics that several people judge, from 0 to 1
-        per_topic: by how many people such a topic is judged
-        seed: decides which topics are drawn, and their order
+        quotas: the number of topics of each annotator, by name
+        overlap: the share of each quota that is shared topics, from 0 to 1
+        per_topic: the number of annotators of a shared topic
+        seed: determines which topics are drawn, and their order
 
     Raises:
         UsageError: the quotas can't be filled with these topics, or a number is out of range.
@@ -83,12 +80,12 @@ def assign(
     while sum(count > 0 for count in left.values()) >= per_topic and waiting:
         topic = waiting.pop(0)
         shared.append(topic)
-        # Those who have most left first, so that shares are used up evenly; then by the seed.
+        # The largest remaining shares first, so that they are used up evenly.
         order = shuffled(list(left), seed, topic)
         for name in sorted(order, key=lambda name: -left[name])[:per_topic]:
             left[name] -= 1
             given[name].append(topic)
-    # Counted before topics of one annotator are given out, which are still needed as well.
+    # Counted before the topics of single annotators are drawn.
     needed = sum(quotas.values()) - sum(map(len, given.values())) + len(shared)
     for name, quota in quotas.items():
         missing = quota - len(given[name])
@@ -106,28 +103,26 @@ def assign(
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """An assignment with the task and the split that its topics are of."""
+    """An assignment with the task and split of its topics."""
 
     task: str
     split: str
     assignment: Assignment
 
     def to_json(self) -> dict[str, Any]:
-        """What its file says."""
         return {
             "task": self.task,
             "split": self.split,
             "seed": self.assignment.seed,
-            "shared": list(self.assignment.shared),
-            "topics": {name: list(own) for name, own in self.assignment.topics.items()},
+            "shared": self.assignment.shared,
+            "topics": self.assignment.topics,
         }
 
     def topics_in(self, task: str, split: str, ranked: Collection[str], annotator: str) -> tuple[str, ...]:
-        """The topics of an annotator in the order in which they are to be judged, for a run with those ranked.
+        """Return the topics of an annotator in the order of judging, for a run with the topics `ranked`.
 
         Raises:
-            UsageError: the run is of another task or split or lacks some of the topics, or nothing is assigned to
-                anybody of this name: the sentence says to whom something is.
+            UsageError: the run is of another task or split or lacks some of the topics, or the annotator has none.
         """
         if (self.task, self.split) != (task, split):
             raise UsageError(
@@ -156,7 +151,7 @@ def write(file: BinaryIO, assigned: Assigned) -> None:
 
 
 def read(path: Path) -> Assigned:
-    """The assignment in a file.
+    """Return the assignment in a file.
 
     Raises:
         InvalidFiles: the file is missing, no JSON, or no assignment.
@@ -168,13 +163,13 @@ def read(path: Path) -> Assigned:
             problems.add(path, "duplicate key", detail=f"{shown(name)} is there twice")
         members[name] = value
     problems.raise_if_any()
-    for name, is_right, what in _MEMBERS:
+    for name, is_valid, description in _MEMBERS:
         if name not in members:
             problems.add(
                 path, "no assignment", detail=f"it lacks {name!r}: write one with `judgments assign`"
             )
-        elif not is_right(members[name]):
-            problems.add(path, "no assignment", repr(name), f"it must be {what}")
+        elif not is_valid(members[name]):
+            problems.add(path, "no assignment", repr(name), f"it must be {description}")
     problems.raise_if_any()
     topics = {name: tuple(own) for name, own in members["topics"].items()}
     assignment = Assignment(topics, tuple(members["shared"]), members["seed"])

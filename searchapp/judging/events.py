@@ -1,7 +1,6 @@
 """The events of the judgment log, and their wording.
 
-Nothing is ever updated or deleted: a changed grade is another event, and so is an undone one. The judgments that hold
-now are folded from all events, see `judgments`.
+Events are never updated or deleted: changing and undoing a grade add events. See `view` for the judgments that hold.
 """
 
 from __future__ import annotations
@@ -18,32 +17,31 @@ from searchapp.formats.problems import encodable
 
 
 class Action(StrEnum):
-    """What an annotator did.
-
-    `grade` gives a grade; `skip` puts the document off and `cant_tell` says that it can't be judged: neither is
-    grade 0. `note` attaches words, `retract` takes back the event that `refers` names, and `adjudicate` is a grade that
-    decides between the annotators.
-    """
+    """What an annotator did."""
 
     grade = "grade"
     skip = "skip"
+    """Put the document off; not grade 0."""
     cant_tell = "cant_tell"
+    """State that the document can't be judged; not grade 0."""
     note = "note"
     retract = "retract"
+    """Take back the event that `Event.refers` names."""
     adjudicate = "adjudicate"
+    """Give the grade that decides between annotators."""
 
 
 LIMIT = 2**31
-"""Grades and ranks are below it: whatever keeps events can keep them."""
+"""Grades and ranks are lower, so that every storage can hold them."""
 
 YEARS = range(1970, 9999)
-"""The years of events. Time is counted on from the latest one, which would end with the last year there is."""
+"""The years of events: a later event needs a later time, which does not exist after the last year."""
 
 GRADED = (Action.grade, Action.adjudicate)
 
 
 class Channel(StrEnum):
-    """Where an event came from: the full-screen interface, ordinary prompts, or an imported file."""
+    """Where an event came from: the screens, the prompts, or an imported file."""
 
     interface = "interface"
     plain = "plain"
@@ -51,7 +49,7 @@ class Channel(StrEnum):
 
 
 class Kind(StrEnum):
-    """Who an annotator is: a model's judgments are never mixed unseen with people's."""
+    """What an annotator is."""
 
     person = "person"
     model = "model"
@@ -59,17 +57,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One action of an annotator.
-
-    `id` is unique for all time and machines: an event that is written twice is one event. `time` is UTC, ISO 8601 with
-    microseconds. `text` is the note, or the reason for a grade. `run` and `rank` say where the document was seen, as
-    far as it was seen in a ranking; `refers` is the id of the event that a retraction takes back. `saw_others` says
-    whether the annotator could see what others say of the document; None where that is not known, as of an imported
-    file of grades.
-    """
+    """One action of an annotator."""
 
     id: str
+    """Globally unique."""
     time: str
+    """UTC, ISO 8601 with microseconds."""
     annotator: str
     kind: Kind
     channel: Channel
@@ -79,26 +72,30 @@ class Event:
     action: Action
     grade: int | None = None
     text: str = ""
+    """The note, or the reason for the grade."""
     run: str = ""
+    """The run in which the document was seen; `rank` is its rank there."""
     rank: int | None = None
     refers: str = ""
+    """The id of the event that a retraction takes back."""
     saw_others: bool | None = None
+    """Whether the annotator could see others' opinions on the document; None if unknown, as in imported grades."""
 
     @property
     def order(self) -> tuple[datetime, str]:
-        """What events are put in order by, the same one wherever they were written and however they came there."""
+        """The sort key of events, which is the same in every log."""
         return datetime.fromisoformat(self.time), self.id
 
     def to_json(self) -> dict[str, Any]:
-        """The event as one JSON object, every field by its name."""
+        """Return the event as a JSON object with every field."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Event:
-        """The event of a JSON object.
+        """Return the event of a JSON object.
 
         Raises:
-            DataError: a field is missing, unknown, or not what it should be; the sentence says which and why.
+            DataError: a field is missing, unknown or invalid.
         """
         if not isinstance(value, Mapping):
             raise DataError(f"an event must be an object, not {type(value).__name__}")
@@ -122,10 +119,10 @@ class Event:
         return event
 
     def check(self) -> None:
-        """Refuse an event that says nothing, or that contradicts itself.
+        """Check the fields and their combination.
 
         Raises:
-            DataError: with the reason.
+            DataError: one is invalid.
         """
         for name in ("id", "time", "annotator", "task", "topic_id", "document_id", "text", "run", "refers"):
             text = getattr(self, name)
@@ -165,7 +162,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who makes events, and how."""
+    """The annotator of new events, and how they judge."""
 
     annotator: str
     kind: Kind = Kind.person
@@ -186,7 +183,7 @@ class Author:
         saw_others: bool | None = None,
         after: datetime | None = None,
     ) -> Event:
-        """A new event of this moment, or of the one behind `after` if this machine's clock is not that far yet."""
+        """Return a new event of this moment, or of the moment behind `after` if this machine's clock is behind it."""
         now = datetime.now(UTC)
         if after is not None and now <= after:
             now = after.astimezone(UTC) + timedelta(microseconds=1)
@@ -211,22 +208,22 @@ class Author:
         return event
 
 
-def graded(grade: int, labels: Sequence[str]) -> str:
-    """A grade with what it means.
+def grade_label(grade: int, labels: Sequence[str]) -> str:
+    """Return a grade with its label.
 
-    >>> graded(1, ("not relevant", "relevant")), graded(3, ("0", "1", "2", "3")), graded(7, ())
+    >>> grade_label(1, ("not relevant", "relevant")), grade_label(3, ("0", "1", "2", "3")), grade_label(7, ())
     ('1 relevant', '3', '7')
     """
     label = labels[grade] if grade < len(labels) else ""
     return str(grade) if label in ("", str(grade)) else f"{grade} {label}"
 
 
-def said_of(action: Action, grade: int | None, labels: Sequence[str]) -> str:
-    """What somebody says of a document, without reasons.
+def verdict_label(action: Action, grade: int | None, labels: Sequence[str]) -> str:
+    """Return an annotator's verdict in words, without reasons.
 
-    >>> said_of(Action.cant_tell, None, ())
+    >>> verdict_label(Action.cant_tell, None, ())
     "can't tell"
     """
     if grade is not None:
-        return graded(grade, labels)
+        return grade_label(grade, labels)
     return {Action.skip: "skipped", Action.cant_tell: "can't tell"}.get(action, action.value)

@@ -1,15 +1,15 @@
-"""The judgment log as files, and files as the log.
+"""Export of the judgment log to files, and import of files into the log.
 
-    jsonl    every event, one JSON object per line: loses nothing, and is read back as it was
-    qrels    the grade that holds for each document, as TREC's assessors write it: `topic 0 document grade`
+    jsonl    every event, one JSON object per line: complete, and read back unchanged
+    qrels    the grade that holds for each document, as TREC qrels: `topic 0 document grade`
     trec     every annotator's grade: `topic annotator document grade`
     official the task's own gold file, which tasks write and read
 
-A file that is imported a second time changes nothing: events are known by their ids, and what has none gets one that
-follows from what it says. A file that contradicts the log is refused whole.
+Importing a file again changes nothing: events are known by their ids, and grades without events get ids that follow
+from their content. A file that contradicts the log is rejected as a whole.
 
-What came with a file is known as an import, see `log`, and can be taken back as one: by retractions, since nothing is
-ever deleted. To import the file again brings it back, by retractions of these; what an annotator has undone stays so.
+The events of a file are recorded as one import (see `log`), which retractions take back. Importing the file again
+retracts these retractions, but not those by annotators.
 """
 
 from __future__ import annotations
@@ -28,51 +28,50 @@ from searchapp.formats import trec
 from searchapp.formats.encoding import foreign, opened
 from searchapp.formats.problems import Problems, shown
 from searchapp.judging.events import Action, Author, Channel, Event, Kind
-from searchapp.judging.judgments import View
 from searchapp.judging.log import Import, JudgmentLog
+from searchapp.judging.view import JudgmentView, open_view
 
 _OF_QRELS = re.compile(rb"(\xef\xbb\xbf)?\s*[^\s{]\S*\s+\S+\s+\S+\s+-?[0-9]+\s*")
-"""A line of TREC qrels, which can be no event."""
+"""A line of TREC qrels."""
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
-    """What a file says and the log takes in, once it was checked: `new` are the events that the log lacks.
-
-    `judgments` counts what the file holds, `undone` what of it the log had and the annotator has taken back.
-    """
+class IncomingFile:
+    """A checked file."""
 
     path: Path
     format: str
     judgments: int
+    """The number of judgments in the file."""
     new: tuple[Event, ...]
+    """The events that the log lacks."""
     undone: int = 0
+    """The number of its judgments that the log has and the annotator has undone."""
 
 
-def take_in(log: JudgmentLog, task: str, incoming: Incoming) -> Import | None:
-    """Append what a file says, all or none; None when the log had all of it before.
+def import_file(log: JudgmentLog, task: str, incoming: IncomingFile) -> Import | None:
+    """Append a file's events, all or none; return None when the log had all of them before.
 
     Raises:
         NotSaved: the log can't be written; nothing was.
     """
     file = str(incoming.path).encode("utf-8", "backslashreplace").decode()  # its name need not be UTF-8
-    return log.take_in(incoming.new, task, file, incoming.format)
+    return log.import_events(incoming.new, task, file, incoming.format)
 
 
-def take_back(log: JudgmentLog, number: int, view: View) -> int:
-    """Retract what came with an import, as if it had never come; returns how many of its events stood until now.
+def retract_import(log: JudgmentLog, number: int, view: JudgmentView) -> int:
+    """Retract the events of an import, in the names of their annotators; return how many of them stood until now.
 
-    What the file itself retracts is retracted once more: its own retractions hold no longer. The retractions are the
-    annotators' whose events they take back.
+    The import's own retractions are retracted too.
 
     Raises:
         NotSaved: the log can't be written; nothing was.
     """
     events = log.events_of(number)
     own = {event.id for event in events}
-    open_ = [event for event in events if own.issuperset(view.retractions(event.id))]
-    log.append([_retraction(event, f"import {number} was taken back") for event in open_])
-    return sum(view.holds(event.id) for event in open_)
+    unretracted = [event for event in events if own.issuperset(view.retractions(event.id))]
+    log.append([_retraction(event, f"import {number} was taken back") for event in unretracted])
+    return sum(view.holds(event.id) for event in unretracted)
 
 
 def _retraction(event: Event, why: str) -> Event:
@@ -82,36 +81,40 @@ def _retraction(event: Event, why: str) -> Event:
     )
 
 
-def _brought_back(
-    log: JudgmentLog, view: View, known: Mapping[str, Event], in_file: Collection[str]
+def _restore(
+    log: JudgmentLog, view: JudgmentView, known: Mapping[str, Event], in_file: Collection[str]
 ) -> tuple[list[Event], int]:
-    """What lets events count again that came with an import which was taken back, and how many stay undone.
+    """Return retractions that restore events of a retracted import, and the number of events that stay undone.
 
-    `known` are events of a file that the log has. Where the file itself says that one is retracted, it stays so.
+    Args:
+        log: the log
+        view: its view
+        known: the events of the file that the log has
+        in_file: the ids of the file's events; what the file itself retracts stays retracted
     """
-    gone = {
+    retracted = {
         id_: view.retractions(id_)
         for id_, event in known.items()
-        if not view.holds(id_) and not _takes_back(event)
+        if not view.holds(id_) and not _is_of_import(event)
     }
-    retractions = log.known(other for others in gone.values() for other in others)
-    back: list[Event] = []
+    retractions = log.known(other for others in retracted.values() for other in others)
+    restoring: list[Event] = []
     undone = 0
-    for others in gone.values():
-        if all(_takes_back(retractions[other]) and other not in in_file for other in others):
-            back += [_retraction(retractions[other], "the file was imported again") for other in others]
+    for others in retracted.values():
+        if all(_is_of_import(retractions[other]) and other not in in_file for other in others):
+            restoring += [_retraction(retractions[other], "the file was imported again") for other in others]
         elif not any(other in in_file for other in others):
             undone += 1
-    return back, undone
+    return restoring, undone
 
 
-def _takes_back(event: Event) -> bool:
-    """Whether an event is there because an import was taken back, or made again: no annotator has undone anything."""
+def _is_of_import(event: Event) -> bool:
+    """Return whether an event retracts or restores an import, rather than being an annotator's undo."""
     return event.action is Action.retract and event.channel is Channel.imported
 
 
 def write_jsonl(file: BinaryIO, events: Iterable[Event]) -> int:
-    """Write every event; returns how many."""
+    """Write every event; return how many."""
     count = 0
     for event in events:
         line = json.dumps(event.to_json(), ensure_ascii=False) + "\n"
@@ -120,8 +123,8 @@ def write_jsonl(file: BinaryIO, events: Iterable[Event]) -> int:
     return count
 
 
-def write_annotators(file: BinaryIO, view: View, annotators: Collection[str] | None = None) -> int:
-    """Write the grade of each of these annotators, or of all, for each document; returns how many.
+def write_annotators(file: BinaryIO, view: JudgmentView, annotators: Collection[str] | None = None) -> int:
+    """Write the grade of each of these annotators, or of all, for each document; return how many.
 
     Raises:
         DataError: a name or id holds white space, which can't stand in the format. Nothing is written then.
@@ -142,8 +145,8 @@ def write_annotators(file: BinaryIO, view: View, annotators: Collection[str] | N
     return len(lines)
 
 
-def incoming_events(log: JudgmentLog, path: Path, task: str, highest: int) -> Incoming:
-    """The events of a file; `highest` is the task's best grade.
+def incoming_events(log: JudgmentLog, path: Path, task: str, highest: int) -> IncomingFile:
+    """Check the events of a file; `highest` is the task's best grade.
 
     Raises:
         InvalidFiles: a line is no event, or one of another task; a grade is too high; an annotator is a person in one
@@ -152,8 +155,8 @@ def incoming_events(log: JudgmentLog, path: Path, task: str, highest: int) -> In
     problems = Problems()
     events = dict(_read_events(path, problems))
     known = log.known(event.id for event in events.values())
-    in_log = [event for _, event in log.events(task)]
-    kinds = _kinds(in_log)
+    view = open_view(log, task)
+    kinds = {name: Kind(work.kind) for name, work in view.work.items()}
     for line, event in events.items():
         where = f"line {line}"
         if event.id in known and known[event.id] != event:
@@ -167,13 +170,8 @@ def incoming_events(log: JudgmentLog, path: Path, task: str, highest: int) -> In
     problems.raise_if_any()
     in_file = {event.id for event in events.values()}
     new = [event for event in events.values() if event.id not in known]
-    back, undone = _brought_back(log, View(in_log), known, in_file)
-    return Incoming(path, "jsonl", len(events), (*new, *back), undone)
-
-
-def _kinds(events: Iterable[Event]) -> dict[str, Kind]:
-    """Who of the annotators is a person, and who a model."""
-    return {event.annotator: event.kind for event in events}
+    restoring, undone = _restore(log, view, known, in_file)
+    return IncomingFile(path, "jsonl", len(events), (*new, *restoring), undone)
 
 
 def _too_high(grade: int, highest: int) -> str:
@@ -187,8 +185,8 @@ def _two_kinds(annotator: str, kind: Kind) -> str:
 def _read_events(path: Path, problems: Problems) -> Iterator[tuple[int, Event]]:
     try:
         with opened(path) as file:
-            if found := foreign(file.head):
-                problems.add(path, "unsupported file", detail=str(found))
+            if foreign_format := foreign(file.head):
+                problems.add(path, "unsupported file", detail=str(foreign_format))
                 return
             yield from _events_in(enumerate(file, 1), path, problems)
     except OSError as error:
@@ -213,10 +211,7 @@ def _events_in(
             problems.add(path, "not UTF-8", where)
         except json.JSONDecodeError as error:
             problems.add(path, "not JSON", where, error.msg)
-        except (
-            ValueError,
-            RecursionError,
-        ) as error:  # an integer of more than 4300 digits; brackets without end
+        except (ValueError, RecursionError) as error:  # an integer of more than 4300 digits; endless brackets
             problems.add(path, "not JSON", where, str(error))
         except DataError as error:
             problems.add(path, "no event", where, str(error))
@@ -235,22 +230,27 @@ def incoming_grades(
     path: Path,
     format_: str,
     highest: int,
-) -> Incoming:
-    """Grades as events of one annotator; those that the annotator has given already are no news.
+) -> IncomingFile:
+    """Check grades of one annotator, and return those that are new as events.
 
-    `template` says who graded, of which task, as which kind and when; `path` and `format_` are those of the file that
-    the grades are from, `highest` is the task's best grade.
+    Args:
+        log: the log
+        grades: by topic and document
+        template: has the annotator, task, kind and time
+        path: the file of the grades
+        format_: its format
+        highest: the task's best grade
 
     Raises:
-        InvalidFiles: a grade is too high, the annotator has given a document another one, which still holds, or was
-            of the other kind.
+        InvalidFiles: a grade is too high, contradicts a standing one of the annotator, or the annotator is of the
+            other kind.
     """
     problems = Problems()
     name = template.annotator
-    in_log = [event for _, event in log.events(template.task)]
-    view = View(in_log)
-    if (kind := _kinds(in_log).get(name, template.kind)) is not template.kind:
-        problems.add(path, "conflict", detail=_two_kinds(name, kind))
+    view = open_view(log, template.task)
+    work = view.work.get(name)
+    if work is not None and work.kind != template.kind:
+        problems.add(path, "conflict", detail=_two_kinds(name, Kind(work.kind)))
     begin = datetime.fromisoformat(template.time)
     given: list[Event] = []
     for topic_id, of_topic in grades.items():
@@ -259,24 +259,24 @@ def incoming_grades(
             if grade > highest:
                 detail = f"{shown(document_id)}: {_too_high(grade, highest)}"
                 problems.add(path, "grade out of range", where, detail)
-            held = view.opinion(name, topic_id, document_id)
-            if held is None:
-                # Each a moment later: what has the same time is in no order, and some scorers go by that of the gold.
+            opinion = view.opinion(name, topic_id, document_id)
+            if opinion is None:
+                # Each a moment later, to keep the file's order, which some scorers depend on.
                 time = (begin + timedelta(microseconds=len(given))).isoformat(timespec="microseconds")
                 given.append(_graded(replace(template, time=time), topic_id, document_id, grade))
-            elif held.grade != grade:
-                said = held.action.value if held.grade is None else f"grade {held.grade}"
-                detail = f"{shown(document_id)}: the file says grade {grade}, {name} {said} in the log"
+            elif opinion.grade != grade:
+                verdict = opinion.action.value if opinion.grade is None else f"grade {opinion.grade}"
+                detail = f"{shown(document_id)}: the file says grade {grade}, {name} {verdict} in the log"
                 problems.add(path, "conflict", where, detail)
     problems.raise_if_any()
     known = log.known(event.id for event in given)
     new = [event for event in given if event.id not in known]
-    back, undone = _brought_back(log, view, known, ())
-    return Incoming(path, format_, sum(map(len, grades.values())), (*new, *back), undone)
+    restoring, undone = _restore(log, view, known, ())
+    return IncomingFile(path, format_, sum(map(len, grades.values())), (*new, *restoring), undone)
 
 
 def read_grades(path: Path) -> dict[str, dict[str, int]]:
-    """The grades of a qrels file.
+    """Return the grades of a qrels file.
 
     Raises:
         InvalidFiles: it has problems, negative grades among them.
@@ -293,7 +293,7 @@ def read_grades(path: Path) -> dict[str, dict[str, int]]:
 
 
 def template(annotator: str, kind: Kind, task: str, time: str) -> Event:
-    """An event that says who graded and when, for `incoming_grades`."""
+    """Return an event that gives annotator, kind, task and time to `incoming_grades`."""
     event = Event(
         id="template",
         time=time,
@@ -310,10 +310,10 @@ def template(annotator: str, kind: Kind, task: str, time: str) -> Event:
 
 
 def _graded(template: Event, topic_id: str, document_id: str, grade: int) -> Event:
-    said = "\0".join((template.annotator, template.task, topic_id, document_id, str(grade)))
+    content = "\0".join((template.annotator, template.task, topic_id, document_id, str(grade)))
     return replace(
         template,
-        id=hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32],
+        id=hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32],
         topic_id=topic_id,
         document_id=document_id,
         action=Action.grade,

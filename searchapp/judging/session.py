@@ -1,13 +1,13 @@
-"""Sessions: one annotator at work on one task, judging a run or deciding between annotators who disagree.
+"""Sessions of an annotator on a task: judging a run, and adjudication between annotators.
 
-Every interface calls these classes; none of them counts or scores anything itself.
+All interfaces use these classes; none of them counts or scores anything itself.
 
-An action returns once its events are in the log. When the log can't take them, because the disk is full for instance,
-they wait here and count, and are written with the next action that can be: `waiting` says how many there are, and the
-interface must say so too.
+An action returns once its events are in the log. When the log can't be written, for instance because the disk is full,
+the events wait in the session, count, and are written with the next action. The interface must show the number of
+`waiting` events.
 
-Agreement means something only as far as annotators judge independently. So others' opinions on a document are hidden
-until the annotator's own stands, unless they want to see them always, or, when they judge blind, never.
+Agreement is meaningful only if annotators judge independently. Others' opinions on a document are therefore hidden
+until the annotator has judged it, unless the annotator asks to see them always; blind annotators never see them.
 """
 
 from __future__ import annotations
@@ -15,40 +15,32 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, islice
 
 from searchapp.errors import SearchappError
 from searchapp.judging.assignment import shuffled
 from searchapp.judging.event_log import NotSaved
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.judgments import (
-    Folding,
-    Judgment,
-    Key,
-    Opinion,
+    Aggregation,
     Pace,
     TopicScores,
-    View,
     mean_topic_scores,
     seconds_each,
-    tells_pace,
     topic_scores,
 )
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.snapshot import compact
 from searchapp.judging.team import Synchronizer
+from searchapp.judging.view import Judgment, JudgmentView, Key, Opinion, is_timed, open_view
 
 
 @dataclass(frozen=True, slots=True)
 class SeenDocument:
-    """A document as it is judged: of which topic, where it was seen, and whether in view of others' opinions.
-
-    `saw_others` is that of the events.
-    """
+    """A document as it is judged; `run`, `rank` and `saw_others` are those of the events."""
 
     topic_id: str
     document_id: str
@@ -59,7 +51,7 @@ class SeenDocument:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an action came to: its events, and why they are not in the log yet (None: they are)."""
+    """The events of an action, and the reason if they are not in the log yet."""
 
     events: tuple[Event, ...]
     not_saved: NotSaved | None = None
@@ -70,14 +62,14 @@ class Outcome:
 
 
 JUDGING = (Action.grade, Action.skip, Action.cant_tell, Action.note)
-"""What an annotator does with a document of a ranking."""
+"""The actions of a judging session."""
 
 
 class Session:
     """An annotator's actions on a task, with everything in the log so far.
 
-    Undoing knows no limit, but of what was done in earlier sessions it undoes the `earlier` actions only: undo during
-    adjudication leaves one's own judgments alone, and the other way round.
+    Undo is unlimited. Of the actions of earlier sessions it takes back only those in `earlier`, so that undo during
+    adjudication leaves the adjudicator's own judgments alone, and vice versa.
     """
 
     def __init__(
@@ -88,106 +80,101 @@ class Session:
         self.synchronizer: Synchronizer | None = None
         """Exchanges the log with a team's, when judgments are shared."""
         self.news: list[str] = []
-        """Sentences on damage to the log found since: the interface shows them and removes them."""
-        self._base = compact(log, task)
-        self.view = View(base=self._base)
-        self.pace = Pace(self._base.moments(author.annotator))
-        """How fast this annotator judges the task."""
+        """New sentences on damage of the log; the interface shows and removes them."""
+        self.view = open_view(log, task)
+        self.pace = Pace(self.view.judging_times(author.annotator))
+        """The speed of this annotator on the task."""
         self._log = log
         self._seen: set[str] = set()
         self._made: dict[str, Event] = {}
-        self._last = self._base.last
+        self._last = self._opened_at = self.view.last
         self._waiting: list[Event] = []
         self._why = ""
         self._done: list[tuple[Event, ...]] = []
         self._undone: list[tuple[Event, ...]] = []
         self._earlier = earlier
-        self._places: list[int] | None = None
-        """Where this annotator's actions of earlier sessions are; None as long as nobody has asked."""
+        self._earlier_events: Iterator[Event] | None = None
+        """This annotator's events of earlier sessions, the last first; None until undo needs them."""
 
-    # What has been said
+    # State
 
     def refresh(self) -> tuple[Event, ...]:
-        """Read what others have written since, or the same annotator elsewhere; returns these events."""
-        came = []
-        for sequence, event in self._log.events(after=self._last):
-            self._last = sequence
-            if event.task == self.task and self._take_in(event):
-                came.append(event)
-        return tuple(came)
+        """Read the events that other sessions have written since; return those of the task."""
+        new = []
+        for place, event in self._log.events(after=self._last):
+            self._last = place
+            if event.task == self.task and self._count(event, place):
+                new.append(event)
+        return tuple(new)
 
     def made(self, event: Event) -> bool:
-        """Whether an event was made here."""
+        """Return whether an event was made in this session."""
         return event.id in self._made
 
     @property
     def made_here(self) -> tuple[Event, ...]:
-        """The events that were made here, in their order."""
+        """The events that were made in this session, in their order."""
         return tuple(self._made.values())
 
     def opinion(self, topic_id: str, document_id: str) -> Opinion | None:
-        """What this annotator says of a document."""
+        """Return this annotator's verdict on a document."""
         return self.view.opinion(self.author.annotator, topic_id, document_id)
 
-    def said(self, topic_id: str) -> Mapping[str, Judgment]:
-        """What this annotator says of each document of a topic, as far as they do."""
-        return self.view.said(self.author.annotator, topic_id)
-
     def is_judged(self, topic_id: str, document_id: str) -> bool:
-        """Whether this annotator has said something: a grade, or that they can't tell. What was skipped waits."""
+        """Return whether this annotator has graded the document or can't tell; a skipped one is unjudged."""
         opinion = self.opinion(topic_id, document_id)
         return opinion is not None and opinion.action is not Action.skip
 
     @property
     def waiting(self) -> int:
-        """Events that could not be written yet."""
+        """The number of events that could not be written yet."""
         return len(self._waiting)
 
     @property
     def waiting_events(self) -> tuple[Event, ...]:
-        """Those events, in their order."""
+        """The events that could not be written yet, in their order."""
         return tuple(self._waiting)
 
     @property
     def not_saved(self) -> str | None:
-        """Why events are waiting; None when there are none."""
+        """The reason why events are waiting; None when none are."""
         return self._why if self._waiting else None
 
     @property
     def unsent(self) -> int:
-        """Events that are saved, and that the team's cluster is still to get; 0 when nothing is shared."""
-        return (
-            0
-            if self.synchronizer is None
-            else self._log.waiting(self.synchronizer.address, self.synchronizer.task)
-        )
+        """The number of saved events that the team's cluster lacks; 0 when nothing is shared."""
+        if self.synchronizer is None:
+            return 0
+        return self._log.waiting(self.synchronizer.address, self.synchronizer.task)
 
     # Actions
 
-    def grade(self, places: Sequence[SeenDocument], grade: int, reason: str = "") -> Outcome:
-        """Give one or several documents a grade, which is one action to undo."""
-        return self._act(self._event(place, Action.grade, grade=grade, text=reason) for place in places)
+    def grade(self, documents: Sequence[SeenDocument], grade: int, reason: str = "") -> Outcome:
+        """Give one or several documents a grade, as one action."""
+        return self._act(
+            self._event(document, Action.grade, grade=grade, text=reason) for document in documents
+        )
 
-    def skip(self, place: SeenDocument) -> Outcome:
+    def skip(self, document: SeenDocument) -> Outcome:
         """Put a document off."""
-        return self._act([self._event(place, Action.skip)])
+        return self._act([self._event(document, Action.skip)])
 
-    def cant_tell(self, place: SeenDocument, reason: str = "") -> Outcome:
-        """Say that a document can't be judged."""
-        return self._act([self._event(place, Action.cant_tell, text=reason)])
+    def cant_tell(self, document: SeenDocument, reason: str = "") -> Outcome:
+        """State that a document can't be judged."""
+        return self._act([self._event(document, Action.cant_tell, text=reason)])
 
-    def note(self, place: SeenDocument, words: str) -> Outcome:
+    def note(self, document: SeenDocument, words: str) -> Outcome:
         """Attach words to a document."""
-        return self._act([self._event(place, Action.note, text=words)])
+        return self._act([self._event(document, Action.note, text=words)])
 
-    def adjudicate(self, place: SeenDocument, grade: int, reason: str = "") -> Outcome:
+    def adjudicate(self, document: SeenDocument, grade: int, reason: str = "") -> Outcome:
         """Decide between the annotators."""
-        return self._act([self._event(place, Action.adjudicate, grade=grade, text=reason)])
+        return self._act([self._event(document, Action.adjudicate, grade=grade, text=reason)])
 
     def undo(self) -> Outcome | None:
-        """Take the last action back that still holds; None when there is none left."""
+        """Retract the last action that still holds; return None when there is none."""
         while undone := self._last_done():
-            # What the same annotator has taken back elsewhere can't be taken back once more.
+            # The same annotator may have undone events in another session.
             standing = tuple(event for event in undone if self.view.holds(event.id))
             if standing:
                 self._undone.append(standing)
@@ -196,22 +183,20 @@ class Session:
 
     @property
     def undone(self) -> tuple[Event, ...]:
-        """The events of the action that `redo` does again; none where there is none."""
+        """The events of the action that `redo` repeats."""
         return self._undone[-1] if self._undone else ()
 
     def redo(self) -> Outcome | None:
-        """Do the last undone action again; None when there is none."""
+        """Repeat the last undone action; return None when there is none."""
         if not self._undone:
             return None
-        again = tuple(self._again(event) for event in self._undone.pop())
+        again = tuple(self._repeat(event) for event in self._undone.pop())
         self._done.append(again)
         return self._write(again)
 
     def save_waiting(self) -> Outcome:
-        """Try to write what waits."""
+        """Try to write the waiting events."""
         return self._write(())
-
-    # How
 
     def _act(self, events: Iterable[Event]) -> Outcome:
         made = tuple(events)
@@ -222,7 +207,7 @@ class Session:
     def _write(self, events: tuple[Event, ...]) -> Outcome:
         for event in events:
             self._made[event.id] = event
-            self._take_in(event)
+            self._count(event)
         self._waiting += events
         if not self._waiting:
             return Outcome(events)
@@ -234,41 +219,40 @@ class Session:
         self._waiting.clear()
         return Outcome(events)
 
-    def _take_in(self, event: Event) -> bool:
-        """Let an event count; whether it is a new one."""
+    def _count(self, event: Event, place: int | None = None) -> bool:
+        """Add an event to the view; return whether it is new."""
         if event.id in self._seen:
             return False
         self._seen.add(event.id)
-        self.view.add(event)
+        self.view.add(event, place)
         if event.annotator == self.author.annotator:
             self.pace.add(event)
         return True
 
     def _last_done(self) -> tuple[Event, ...]:
-        """The last action that may be undone, which is taken out; those of earlier sessions are read one by one."""
+        """Remove and return the last action; those of earlier sessions are read from the log one by one."""
         if self._done:
             return self._done.pop()
-        if self._places is None:
-            self._places = self._base.own_places(self.author.annotator, self._earlier)
-        while self._places:
-            if found := self._log.at([self._places.pop()]):
-                return tuple(found)
-        return ()
+        if self._earlier_events is None:
+            own = self.view.own_places(self.author.annotator, self._earlier)
+            places = [place for place in reversed(own) if 0 < place <= self._opened_at]
+            self._earlier_events = (event for place in places for event in self._log.at([place]))
+        return tuple(islice(self._earlier_events, 1))
 
     def _event(
-        self, place: SeenDocument, action: Action, *, grade: int | None = None, text: str = ""
+        self, document: SeenDocument, action: Action, *, grade: int | None = None, text: str = ""
     ) -> Event:
         return self.author.event(
             self.task,
-            place.topic_id,
-            place.document_id,
+            document.topic_id,
+            document.document_id,
             action,
             grade=grade,
             text=text,
-            run=place.run,
-            rank=place.rank,
-            saw_others=place.saw_others,
-            after=self.view.latest(place.topic_id, place.document_id),
+            run=document.run,
+            rank=document.rank,
+            saw_others=document.saw_others,
+            after=self.view.latest(document.topic_id, document.document_id),
         )
 
     def _retraction(self, event: Event) -> Event:
@@ -282,13 +266,13 @@ class Session:
             refers=event.id,
         )
 
-    def _again(self, event: Event) -> Event:
-        place = SeenDocument(event.topic_id, event.document_id, event.run, event.rank, event.saw_others)
-        return self._event(place, event.action, grade=event.grade, text=event.text)
+    def _repeat(self, event: Event) -> Event:
+        document = SeenDocument(event.topic_id, event.document_id, event.run, event.rank, event.saw_others)
+        return self._event(document, event.action, grade=event.grade, text=event.text)
 
 
 JUDGED = (Action.grade, Action.cant_tell)
-"""What makes others' opinions visible."""
+"""The actions after which others' opinions are shown."""
 
 
 class Show(StrEnum):
@@ -300,7 +284,7 @@ class Show(StrEnum):
 
 
 class OthersOpinions:
-    """What one annotator sees of what others say."""
+    """What one annotator sees of others' opinions."""
 
     def __init__(self, session: Session, show: Show = Show.after_own) -> None:
         self.show = show
@@ -308,23 +292,23 @@ class OthersOpinions:
         self._shown: set[Key] = set()
 
     def others(self, topic_id: str, document_id: str) -> list[Opinion]:
-        """What others say of a document, as far as it is to be shown now; it counts as seen from now on."""
+        """Return the others' opinions on a document that are shown now, and record that they were shown."""
         opinions = self._others(topic_id, document_id) if self._is_open(topic_id, document_id) else []
         if opinions:
             self._shown.add((topic_id, document_id))
         return opinions
 
     def saw_others(self, topic_id: str, document_id: str) -> bool | None:
-        """Whether the next judgment of a document is made in view of others' opinions; None: that is not known.
+        """Return whether the next judgment of a document is made in view of others' opinions; None if unknown.
 
-        It is once they could be seen, whatever happens to the annotator's own opinion afterwards. What was given and
-        taken back without being looked at again, as after a wrong key, has opened nobody's eyes; of what was taken
-        back in an earlier session that is not known, and it is taken to have been looked at.
+        It is, once they could be seen, even if the annotator's own opinion is retracted afterwards. An opinion that is
+        retracted without another look at the document, as after a wrong key, does not count. For one retracted in an
+        earlier session this is unknown, and it counts.
         """
         view, mine = self._session.view, self._session.author.annotator
         if all(name == mine for name in view.annotators_of(topic_id, document_id)):
             return False
-        own = view.said_by(mine, topic_id, document_id)
+        own = view.events_on(mine, topic_id, document_id)
         if (topic_id, document_id) in self._shown or any(event.saw_others for event in own):
             return True
         if self.show is not Show.never and self._others(topic_id, document_id):
@@ -344,22 +328,33 @@ class OthersOpinions:
         return [opinion for opinion in opinions if opinion.annotator != mine]
 
 
-KEPT_TOPICS = 256
-"""Topics whose order of documents is kept: a run may have a million of them in all."""
+CACHED_ORDERS = 256
+"""Number of topics whose documents and verdicts stay in memory: a run may have a million documents."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A topic's documents in the order in which they are shown, and the rank of each document of the whole ranking."""
+class DocumentOrder:
+    """A topic's documents in the order of judging."""
 
     documents: tuple[str, ...]
     ranks: dict[str, int]
+    """The rank of each document of the whole ranking, from 1."""
     places: dict[str, int]
+    """The index of each document in `documents`."""
 
 
 def own_seed(annotator: str) -> int:
-    """The seed of an annotator who names none: always the same one, and another one than everybody else's."""
+    """Return the default seed of an annotator: constant, and different from that of others."""
     return int.from_bytes(hashlib.sha256(annotator.encode()).digest()[:4])
+
+
+def cyclic_order(length: int, after: int) -> Iterator[int]:
+    """Return the indexes behind `after`, then those from the first one to it.
+
+    >>> list(cyclic_order(4, 1))
+    [2, 3, 0, 1]
+    """
+    return chain(range(after + 1, length), range(min(after + 1, length)))
 
 
 class JudgingSession:
@@ -367,15 +362,15 @@ class JudgingSession:
 
     Args:
         session: the annotator's session
-        topics: the ids of the topics in the order in which they are shown
-        ranking: gives the ids of a topic's documents, best first
-        length: gives the number of those that may be judged, the first ones, which may take less time
-        run: what the log calls the run
+        topics: the ids of the topics in the order of judging
+        ranking: returns the ids of a topic's documents, best first
+        length: returns how many of a topic's first documents may be judged, if possible without reading the ranking
+        run: the name of the run in the log
         depth: how many documents of each ranking are judged; None means all that may be
-        seed: shuffles each topic's documents and is written into every event, and others' opinions are never shown;
-            None shows documents as they are ranked
-        see_others: show others' opinions always, and not only once the annotator's own stands
-        require: raises an error that names the document if one must not be graded
+        seed: shuffles each topic's documents, is written into every event, and hides others' opinions; None keeps the
+            order of the ranking
+        see_others: show others' opinions always, and not only after the annotator's own
+        require: raises an error that names the document if it must not be graded
     """
 
     def __init__(
@@ -402,22 +397,21 @@ class JudgingSession:
         self._length = length
         self._depth = depth
         self._known = frozenset(topics)
-        self._orders: OrderedDict[str, Order] = OrderedDict()
-        self._stocks: OrderedDict[str, dict[str, Judgment]] = OrderedDict()
-        self._ungraded: set[str] = set()
-        """Topics of which it is known that this annotator has given no document a grade."""
         self._lengths: dict[str, int] = {}
-        self._scores: dict[str, TopicScores] = {}
+        self._orders: OrderedDict[str, DocumentOrder] = OrderedDict()
+        self._judgments: OrderedDict[str, Mapping[str, Judgment]] = OrderedDict()
         self._counts: dict[str, int] = {}
+        self._scores: dict[str, TopicScores | None] = {}
+        """None for topics without grades."""
 
     @property
     def is_blind(self) -> bool:
         return self.seed is not None
 
-    # What there is to judge
+    # Documents
 
-    def order(self, topic_id: str) -> Order:
-        """A topic's documents."""
+    def order(self, topic_id: str) -> DocumentOrder:
+        """Return a topic's documents."""
         if topic_id not in self._orders:
             ranking = list(dict.fromkeys(self._ranking(topic_id)))
             documents = ranking[: self.length(topic_id)]
@@ -425,129 +419,126 @@ class JudgingSession:
                 documents = shuffled(documents, self.seed, topic_id)
             places = {document: place for place, document in enumerate(documents)}
             ranks = {document: rank for rank, document in enumerate(ranking, 1)}
-            self._orders[topic_id] = Order(tuple(documents), ranks, places)
-            self._lengths[topic_id] = len(documents)  # fewer than were counted, where the run has some twice
-            if len(self._orders) > KEPT_TOPICS:
+            self._orders[topic_id] = DocumentOrder(tuple(documents), ranks, places)
+            self._lengths[topic_id] = len(
+                documents
+            )  # less than `_length` returned if the run repeats documents
+            if len(self._orders) > CACHED_ORDERS:
                 self._orders.popitem(last=False)
         self._orders.move_to_end(topic_id)
         return self._orders[topic_id]
 
-    def place(self, topic_id: str, document_id: str) -> SeenDocument:
-        """A document as the log is to know it, with its rank even where that is not shown."""
+    def seen(self, topic_id: str, document_id: str) -> SeenDocument:
+        """Return a document for the log, with its rank even where that is not shown."""
         rank = self.order(topic_id).ranks.get(document_id)
         return SeenDocument(
             topic_id, document_id, self.run, rank, self._others_opinions.saw_others(topic_id, document_id)
         )
 
     def opinion(self, topic_id: str, document_id: str) -> Opinion | None:
-        """What this annotator says of a document."""
+        """Return this annotator's verdict on a document."""
         return self.session.opinion(topic_id, document_id)
 
     def others(self, topic_id: str, document_id: str) -> list[Opinion]:
-        """What everybody else says of a document, as far as it is to be shown now; it counts as seen from now on."""
+        """Return the others' opinions on a document that are shown now, and record that they were shown."""
         return self._others_opinions.others(topic_id, document_id)
 
-    def said_in_words(self, topic_id: str, document_id: str) -> str:
-        """This annotator's note on a document, or the reason for its grade."""
+    def words(self, topic_id: str, document_id: str) -> str:
+        """Return this annotator's note on a document, or the reason for its grade."""
         return self.session.view.words(self.session.author.annotator, topic_id, document_id)
 
-    # How far it is
+    # Progress
 
     def length(self, topic_id: str) -> int:
-        """How many documents of a topic are to be judged."""
+        """Return how many documents of a topic are to be judged."""
         if topic_id not in self._lengths:
             length = self._length(topic_id)
             self._lengths[topic_id] = length if self._depth is None else min(length, self._depth)
         return self._lengths[topic_id]
 
     def judged(self, topic_id: str) -> int:
-        """How many of a topic's documents are judged."""
+        """Return how many of a topic's documents are judged."""
         if topic_id not in self._counts:
-            said = self._judged(topic_id)
-            if not said:
-                return 0  # of which nothing needs to be read
-            self._counts[topic_id] = len(said & self.order(topic_id).places.keys())
+            judged = self._judged(topic_id)
+            if not judged:
+                return 0  # without reading the ranking
+            self._counts[topic_id] = len(judged & self.order(topic_id).places.keys())
         return self._counts[topic_id]
 
     def next_unjudged(self, topic_id: str, after: int = -1) -> int | None:
-        """The place of the next document that is not judged, from the beginning again after the last one."""
+        """Return the index of the next unjudged document, from the first again after the last one."""
         documents = self.order(topic_id).documents
-        said = self._judged(topic_id)
-        order = [*range(after + 1, len(documents)), *range(min(after + 1, len(documents)))]
-        return next((place for place in order if documents[place] not in said), None)
+        judged = self._judged(topic_id)
+        places = cyclic_order(len(documents), after)
+        return next((place for place in places if documents[place] not in judged), None)
 
     def next_unjudged_topic(self, after: int = -1) -> int | None:
-        """The place of the next topic that has a document to judge, from the first again after the last one."""
-        order = chain(range(after + 1, len(self.topics)), range(min(after + 1, len(self.topics))))
-        # By numbers, for which no ranking of a topic has to be read that nothing was said of.
-        return next((place for place in order if not self.is_done(self.topics[place])), None)
+        """Return the index of the next topic with unjudged documents, from the first again after the last one."""
+        places = cyclic_order(len(self.topics), after)
+        return next((place for place in places if not self.is_done(self.topics[place])), None)
 
     def is_done(self, topic_id: str) -> bool:
-        """Whether no document of a topic is left to judge."""
+        """Return whether no document of a topic is left to judge."""
         if topic_id not in self._counts and len(self._judged(topic_id)) < self.length(topic_id):
-            return False  # for which its ranking need not be read
+            return False  # without reading the ranking
         return self.judged(topic_id) >= self.length(topic_id)
 
-    # What it scores
+    # Scores
 
     def scores(self, topic_id: str) -> TopicScores | None:
-        """The scores of a topic's whole ranking by this annotator's grades; None when there is no grade."""
-        if topic_id in self._scores:
-            return self._scores[topic_id]
-        stock = self._stock(topic_id)
-        grades = {document: said.grade for document, said in stock.items() if said.grade is not None}
-        if not grades:
-            self._ungraded.add(topic_id)
-            return None
+        """Return the scores of a topic's whole ranking by this annotator's grades; None without grades."""
         if topic_id not in self._scores:
-            self._scores[topic_id] = topic_scores(self.order(topic_id).ranks, grades)
-            self.judged(topic_id)  # is known from now on, without reading the ranking once more
+            judgments = self._judgments_of(topic_id).items()
+            grades = {
+                document: judgment.grade for document, judgment in judgments if judgment.grade is not None
+            }
+            self._scores[topic_id] = topic_scores(self.order(topic_id).ranks, grades) if grades else None
+            if grades:
+                self.judged(topic_id)  # while the ranking is in memory
         return self._scores[topic_id]
 
     def unscored(self) -> list[str]:
-        """Graded topics whose scores nobody has asked for yet: their rankings have to be read for that."""
-        return [
-            topic
-            for topic in self.session.view.topics_of(self.session.author.annotator)
-            if topic in self._known and topic not in self._scores and topic not in self._ungraded
-        ]
+        """Return the topics of the run with this annotator's judgments whose scores have not been computed."""
+        topics = self.session.view.topics_of(self.session.author.annotator)
+        return [topic for topic in topics if topic in self._known and topic not in self._scores]
 
     def mean_scores(self) -> tuple[TopicScores | None, int]:
-        """The means over all graded topics that are scored by now, and how many topics these are."""
-        return mean_topic_scores(self._scores.values()), len(self._scores)
+        """Return the means over the topics with computed scores, and the number of these topics."""
+        scores = [scores for scores in self._scores.values() if scores is not None]
+        return mean_topic_scores(scores), len(scores)
 
-    # Actions, each of which returns what it came to
+    # Actions
 
     def grade(self, topic_id: str, documents: Sequence[str], grade: int, reason: str = "") -> Outcome:
-        """Give one or several documents a grade, which is one action to undo.
+        """Give one or several documents a grade, as one action.
 
         Raises:
             SearchappError: one of them is not as it was ranked; nothing is saved.
         """
         for document in documents:
             self._require(document)
-        return self._after(
-            self.session.grade([self.place(topic_id, one) for one in documents], grade, reason)
-        )
+        seen = [self.seen(topic_id, document) for document in documents]
+        return self._finish(self.session.grade(seen, grade, reason))
 
     def skip(self, topic_id: str, document: str) -> Outcome:
         """Put a document off."""
-        return self._after(self.session.skip(self.place(topic_id, document)))
+        return self._finish(self.session.skip(self.seen(topic_id, document)))
 
     def cant_tell(self, topic_id: str, document: str, reason: str = "") -> Outcome:
-        """Say that a document can't be judged."""
-        return self._after(self.session.cant_tell(self.place(topic_id, document), reason))
+        """State that a document can't be judged."""
+        return self._finish(self.session.cant_tell(self.seen(topic_id, document), reason))
 
     def note(self, topic_id: str, document: str, words: str) -> Outcome:
         """Attach words to a document."""
-        return self._after(self.session.note(self.place(topic_id, document), words))
+        return self._finish(self.session.note(self.seen(topic_id, document), words))
 
     def undo(self) -> Outcome | None:
-        """Take the last action back; None when there is none left."""
-        return self._after_any(self.session.undo())
+        """Retract the last action; return None when there is none."""
+        outcome = self.session.undo()
+        return outcome and self._finish(outcome)
 
     def redo(self) -> Outcome | None:
-        """Do the last undone action again; None when there is none.
+        """Repeat the last undone action; return None when there is none.
 
         Raises:
             SearchappError: it is a grade for a document that is no longer as it was ranked; nothing is saved.
@@ -555,121 +546,105 @@ class JudgingSession:
         for event in self.session.undone:
             if event.action is Action.grade:
                 self._require(event.document_id)
-        return self._after_any(self.session.redo())
-
-    def save_waiting(self) -> Outcome:
-        """Try to write what waits."""
-        return self.session.save_waiting()
+        outcome = self.session.redo()
+        return outcome and self._finish(outcome)
 
     def refresh(self) -> tuple[Event, ...]:
-        """Read what others have written since, or the same annotator elsewhere; returns these events."""
-        came = self.session.refresh()
-        if any(event.action is Action.retract for event in came):
-            self._take_stock()  # what is taken back may be another document's: only its id is named
-        else:
-            self._look_at({(event.topic_id, event.document_id) for event in came})
-        return came
+        """Read the events that other sessions have written since; return those of the task."""
+        events = self.session.refresh()
+        if any(event.action is Action.retract for event in events):
+            for cache in (self._judgments, self._scores, self._counts):
+                cache.clear()  # a retraction names only an id, which may be of another topic
+        self._forget(events)
+        return events
 
-    def _after_any(self, outcome: Outcome | None) -> Outcome | None:
-        return None if outcome is None else self._after(outcome)
-
-    def _after(self, outcome: Outcome) -> Outcome:
-        self._look_at({(event.topic_id, event.document_id) for event in outcome.events})
+    def _finish(self, outcome: Outcome) -> Outcome:
+        self._forget(outcome.events)
         return outcome
 
-    def _take_stock(self) -> None:
-        for known in (self._stocks, self._scores, self._counts, self._ungraded):
-            known.clear()
+    def _forget(self, events: Iterable[Event]) -> None:
+        """Drop what is cached of the events' topics."""
+        for topic_id in {event.topic_id for event in events}:
+            self._judgments.pop(topic_id, None)
+            self._scores.pop(topic_id, None)
+            self._counts.pop(topic_id, None)
 
-    def _look_at(self, keys: Iterable[tuple[str, str]]) -> None:
-        """Read again what is said of these documents."""
-        for topic, document in keys:
-            stock = self._stocks.get(topic)
-            if stock is not None:
-                opinion = self.session.opinion(topic, document)
-                stock.pop(document, None)
-                if opinion is not None:
-                    stock[document] = Judgment(opinion.action, opinion.grade)
-            self._scores.pop(topic, None)
-            self._counts.pop(topic, None)
-            self._ungraded.discard(topic)
-
-    def _stock(self, topic_id: str) -> dict[str, Judgment]:
-        """What this annotator says of the documents of a topic."""
-        if topic_id not in self._stocks:
-            self._stocks[topic_id] = dict(self.session.said(topic_id))
-            if len(self._stocks) > KEPT_TOPICS:
-                self._stocks.popitem(last=False)
-        return self._stocks[topic_id]
+    def _judgments_of(self, topic_id: str) -> Mapping[str, Judgment]:
+        """Return this annotator's verdicts on the documents of a topic."""
+        if topic_id not in self._judgments:
+            self._judgments[topic_id] = self.session.view.judgments(self.session.author.annotator, topic_id)
+            if len(self._judgments) > CACHED_ORDERS:
+                self._judgments.popitem(last=False)
+        return self._judgments[topic_id]
 
     def _judged(self, topic_id: str) -> frozenset[str]:
-        """Those that are judged; what was skipped waits."""
-        return frozenset(
-            document for document, said in self._stock(topic_id).items() if said.action is not Action.skip
-        )
+        """Return the judged documents of a topic, without skipped ones."""
+        judgments = self._judgments_of(topic_id).items()
+        return frozenset(document for document, judgment in judgments if judgment.action is not Action.skip)
 
 
 COUNTING_SECONDS = 1.0
-"""How long it may take to count how many documents are left, for which each ranking may have to be looked at."""
+"""Time limit for counting the unjudged documents, for which every ranking may have to be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What one annotator said in a sitting, as far as it holds at its end.
-
-    `grades` counts documents by their grades. `seconds` is the median time from one judgment to the next, None without
-    two in a row. `left` is how many documents of the run are still to be judged, and `topics_left` of how many topics;
-    None where to count them takes too long.
-    """
+    """The judgments of a session that hold at its end."""
 
     topics: int
     grades: Mapping[int, int]
+    """Number of documents by grade."""
     cant_tell: int
     skipped: int
     noted: int
     seconds: float | None
+    """The median time from one judgment to the next, see `seconds_each`."""
     left: int | None
+    """Number of unjudged documents of the run; None, like `topics_left`, if counting takes too long."""
     topics_left: int | None
+    """Number of topics with unjudged documents."""
 
     @property
     def judged(self) -> int:
-        """Documents with a grade, and those marked "can't tell"."""
+        """Number of documents with a grade or "can't tell"."""
         return sum(self.grades.values()) + self.cant_tell
 
 
 def summary(judging: JudgingSession) -> Summary:
-    """What was judged in this session since it was opened."""
+    """Return what was judged in a session since it was opened."""
     session = judging.session
-    made = session.made_here
+    keys = {
+        (event.topic_id, event.document_id)
+        for event in session.made_here
+        if event.action is not Action.retract
+    }
     opinions = {
         key: opinion
-        for event in made
-        if event.action is not Action.retract
-        and (opinion := session.opinion(*(key := (event.topic_id, event.document_id)))) is not None
-        and session.made(opinion.event)
+        for key in keys
+        if (opinion := session.opinion(*key)) is not None and session.made(opinion.event)
     }
     actions = Counter(opinion.action for opinion in opinions.values())
     grades = Counter(opinion.grade for opinion in opinions.values() if opinion.grade is not None)
     noted = {
         (event.topic_id, event.document_id)
-        for event in made
+        for event in session.made_here
         if event.action is Action.note and session.view.holds(event.id)
     }
-    left = _left(judging)
+    left = _count_unjudged(judging)
     return Summary(
         topics=len({topic for (topic, _), opinion in opinions.items() if opinion.action is not Action.skip}),
         grades=dict(sorted(grades.items())),
         cant_tell=actions[Action.cant_tell],
         skipped=actions[Action.skip],
         noted=len(noted),
-        seconds=seconds_each(event.order[0] for event in made if tells_pace(event)),
+        seconds=seconds_each(event.order[0] for event in session.made_here if is_timed(event)),
         left=None if left is None else sum(left),
-        topics_left=None if left is None else sum(1 for one in left if one),
+        topics_left=None if left is None else sum(map(bool, left)),
     )
 
 
-def _left(judging: JudgingSession) -> list[int] | None:
-    """How many documents of each topic are still to be judged; None if that takes too long, or can't be read."""
+def _count_unjudged(judging: JudgingSession) -> list[int] | None:
+    """Return the number of unjudged documents of each topic; None if that takes too long, or can't be read."""
     until = time.monotonic() + COUNTING_SECONDS
     left = []
     with suppress(SearchappError):
@@ -683,7 +658,7 @@ def _left(judging: JudgingSession) -> list[int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """A document of a topic with the different grades that annotators whose opinions count give it, by their names."""
+    """A document with the different grades, by name, of the annotators whose opinions count."""
 
     topic_id: str
     document_id: str
@@ -694,28 +669,26 @@ class Dispute:
         return self.topic_id, self.document_id
 
     @property
-    def apart(self) -> int:
-        """How far the grades lie apart, from the lowest to the highest."""
+    def spread(self) -> int:
+        """The difference between the highest and the lowest grade."""
         return max(self.grades.values()) - min(self.grades.values())
 
+    @property
+    def seen(self) -> SeenDocument:
+        """The document for the log: the adjudicator sees everybody's opinion."""
+        return SeenDocument(*self.key, saw_others=True)
 
-def disputes(view: View, folding: Folding | None = None) -> list[Dispute]:
-    """The documents whose annotators disagree, decided or not, those farthest apart first."""
-    folding = folding or Folding()
-    found = []
-    for key in view.judged_documents():
-        grades = {
-            opinion.annotator: opinion.grade
-            for opinion in view.opinions(*key)
-            if opinion.grade is not None and folding.counts(opinion)
-        }
-        if len(set(grades.values())) > 1:
-            found.append(Dispute(*key, grades))
-    return sorted(found, key=lambda one: (-one.apart, one.key))
+
+def disputes(view: JudgmentView, aggregation: Aggregation | None = None) -> list[Dispute]:
+    """Return the documents whose annotators disagree, decided or not, those with the largest spread first."""
+    aggregation = aggregation or Aggregation()
+    graded = (Dispute(*key, aggregation.grades(view, key)) for key in view.judged_documents())
+    disputed = (dispute for dispute in graded if len(set(dispute.grades.values())) > 1)
+    return sorted(disputed, key=lambda dispute: (-dispute.spread, dispute.key))
 
 
 class Adjudication:
-    """Somebody deciding between annotators.
+    """A session that decides between annotators.
 
     Args:
         session: the adjudicator's session
@@ -732,71 +705,55 @@ class Adjudication:
         document: str | None = None,
     ) -> None:
         self.session = session
-        self._folding = Folding(annotators=annotators)
-        self._wanted = topic, document
+        self._aggregation = Aggregation(annotators=annotators)
+        self._topic, self._document = topic, document
         self.disputes: list[Dispute] = []
-        self._take_stock()
+        self._find_disputes()
 
     def opinions(self, dispute: Dispute) -> list[Opinion]:
-        """What everybody says of the document, also those whose opinions don't count here, and those who can't tell."""
+        """Return all opinions on the document, those that don't count here included."""
         return self.session.view.opinions(*dispute.key)
 
     def decision(self, dispute: Dispute) -> Event | None:
-        """The decision that holds, by any annotator."""
+        """Return the decision that holds, by any annotator."""
         return self.session.view.decision(*dispute.key)
 
-    def note_on(self, dispute: Dispute) -> str:
-        """The adjudicator's last note on the document."""
+    def words(self, dispute: Dispute) -> str:
+        """Return the adjudicator's last note on the document."""
         return self.session.view.words(self.session.author.annotator, *dispute.key)
 
     @property
     def decided(self) -> int:
-        """How many disputes are decided."""
+        """The number of decided disputes."""
         return sum(self.decision(dispute) is not None for dispute in self.disputes)
 
     def place(self, key: Key) -> int | None:
-        """Which of the disputes is on this document; None if none is."""
+        """Return the index of the dispute on a document; None if there is none."""
         return next((place for place, dispute in enumerate(self.disputes) if dispute.key == key), None)
 
     def next_open(self, after: int = -1) -> int | None:
-        """The place of the next dispute that is not decided, from the first again after the last one; None: all are."""
-        order = [*range(after + 1, len(self.disputes)), *range(min(after + 1, len(self.disputes)))]
-        return next((place for place in order if self.decision(self.disputes[place]) is None), None)
-
-    # Actions, each of which returns what it came to
+        """Return the index of the next undecided dispute, from the first again after the last one."""
+        places = cyclic_order(len(self.disputes), after)
+        return next((place for place in places if self.decision(self.disputes[place]) is None), None)
 
     def decide(self, dispute: Dispute, grade: int, reason: str = "") -> Outcome:
         """Give the document the grade that holds from now on."""
-        return self.session.adjudicate(_in_sight(dispute), grade, reason)
+        return self.session.adjudicate(dispute.seen, grade, reason)
 
     def note(self, dispute: Dispute, words: str) -> Outcome:
         """Attach words to the document."""
-        return self.session.note(_in_sight(dispute), words)
-
-    def undo(self) -> Outcome | None:
-        """Take the last decision or note back; None when there is none left."""
-        return self.session.undo()
-
-    def redo(self) -> Outcome | None:
-        """Redo what was undone last; None when there is nothing."""
-        return self.session.redo()
+        return self.session.note(dispute.seen, words)
 
     def refresh(self) -> tuple[Event, ...]:
-        """Read what others have written since; returns these events."""
-        came = self.session.refresh()
-        if came:
-            self._take_stock()
-        return came
+        """Read the events that other sessions have written since; return those of the task."""
+        events = self.session.refresh()
+        if events:
+            self._find_disputes()
+        return events
 
-    def _take_stock(self) -> None:
-        topic, document = self._wanted
+    def _find_disputes(self) -> None:
         self.disputes = [
             dispute
-            for dispute in disputes(self.session.view, self._folding)
-            if topic in (None, dispute.topic_id) and document in (None, dispute.document_id)
+            for dispute in disputes(self.session.view, self._aggregation)
+            if self._topic in (None, dispute.topic_id) and self._document in (None, dispute.document_id)
         ]
-
-
-def _in_sight(dispute: Dispute) -> SeenDocument:
-    """The document of a dispute: the adjudicator sees everybody's opinion."""
-    return SeenDocument(*dispute.key, saw_others=True)

@@ -1,9 +1,8 @@
-"""Judgments of a team that shares a cluster: the log in a file, and an index with the same events.
+"""Exchange of judgments with a team: the log in a file, and an index in a cluster with the same events.
 
-The file stays what a judgment is saved in. Everything in it that the index does not have yet is sent, and everything in
-the index that it does not have yet is fetched, by `synchronize`. How far that has come is in the file too, and is
-remembered after the fact: an interrupted exchange repeats some of it, and since an event is known by its id, that
-changes nothing. A server that is gone is no harm: what it did not get waits in the file.
+Judgments are saved in the file. `synchronize` sends the events that the index lacks, and fetches those that the file
+lacks. Its progress is recorded in the file afterwards: an interrupted exchange repeats some events, which has no
+effect, because events are known by their ids. While the server is away, events wait in the file.
 """
 
 from __future__ import annotations
@@ -20,97 +19,93 @@ from searchapp.judging.events import Event
 from searchapp.judging.log import JudgmentLog
 
 EVENTS_AT_ONCE = 1000
-"""How many events one request sends or fetches."""
+"""Number of events in one request."""
 LOOK_SECONDS = 0.5
-"""How often a synchronizer looks whether there is something to send."""
+"""Interval in which a synchronizer looks for events to send."""
 FETCH_SECONDS = 5.0
-"""How often it looks for what others have sent, and how long it leaves a server alone that did not answer."""
+"""Interval in which it fetches others' events, and retries a server that did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """An index as it is now.
-
-    `identity` is another one when it was deleted and made again, or set back to an older state. Every event up to
-    `checkpoint`, which is its own count of what was written, is there to stay; -1 when there is none.
-    """
+    """The present state of an index."""
 
     identity: str
+    """Another one when the index was deleted and made again, or set back to an older state."""
     checkpoint: int
+    """Every event up to this place of the index is durable; -1 when there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Some of an index's events.
-
-    `up_to` is the place of the last one, None when there was none. `problems` are sentences on what is no event.
-    """
+    """Some of an index's events."""
 
     events: tuple[Event, ...]
     up_to: int | None
+    """The place of the last event; None without events."""
     problems: tuple[str, ...] = ()
+    """Sentences on documents that are no events."""
 
 
 class EventIndex(Protocol):
-    """An index in a cluster that holds events. Every method raises `EngineError` when the cluster does not do it."""
+    """An index in a cluster that holds events. Every method raises `EngineError` when the cluster fails."""
 
     @property
     def address(self) -> str:
-        """Where it is, and its name there."""
+        """Its address with its name."""
 
     def state(self) -> IndexState:
-        """The index as it is now; it is made if it is not there."""
+        """Return the present state; makes the index if it is missing."""
 
     def send(self, events: Sequence[Event]) -> tuple[int, tuple[str, ...]]:
-        """Write those events that it does not have.
+        """Write the events that the index lacks.
 
-        Returns how many it did not have, and the ids that it has for other events. When it returns, all others are
-        there to stay.
+        Returns how many these are, and the ids that it has for other events. All others are durable by then.
         """
 
     def fetch(self, after: int, up_to: int) -> EventPage:
-        """The first events behind a place and up to another."""
+        """Return the first events behind a place and up to another."""
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Close the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """How many events were sent that the index did not have, and how many came from it that the log did not have."""
+    """The numbers of events that were new to the index and to the log."""
 
     sent: int = 0
     fetched: int = 0
 
 
 def synchronize(log: JudgmentLog, index: EventIndex, task: str | None = None) -> Exchanged:
-    """Send what the index does not have, of one task if it is named, and fetch what the log does not have, of all.
+    """Send the events that the index lacks, of one task if it is named, and fetch those of all that the log lacks.
 
     Raises:
-        EngineError: the cluster is gone or refuses; nothing is lost, and the next exchange resumes here.
+        EngineError: the cluster fails; nothing is lost, and the next exchange resumes here.
         NotSaved: the log can't be written.
-        DataError: log and index have different events of the same id, or the index holds something that is no event.
+        DataError: log and index have different events of the same id, or the index holds something else than events.
             All others have been exchanged.
     """
-    problems: dict[str, None] = {}  # sending and fetching may find the same one
+    problems: dict[str, None] = {}  # sending and fetching may detect the same one
     exchanged = Exchanged(_send(log, index, problems, task), _fetch(log, index, problems))
-    _tell(problems)
+    _raise_problems(problems)
     return exchanged
 
 
 def send(log: JudgmentLog, index: EventIndex, task: str | None = None) -> int:
-    """Send what the index does not have, of one task if it is named; returns how many it did not have.
+    """Send the events that the index lacks, of one task if it is named; return how many.
 
     Raises:
         EngineError, NotSaved, DataError: as `synchronize`.
     """
     problems: dict[str, None] = {}
     sent = _send(log, index, problems, task)
-    _tell(problems)
+    _raise_problems(problems)
     return sent
 
 
-def _tell(problems: dict[str, None]) -> None:
+def _raise_problems(problems: dict[str, None]) -> None:
     if problems:
         more = f", and {len(problems) - 1} more like it" if len(problems) > 1 else ""
         raise DataError(f"{next(iter(problems))}{more}; everything else has been exchanged")
@@ -119,12 +114,12 @@ def _tell(problems: dict[str, None]) -> None:
 def _send(log: JudgmentLog, index: EventIndex, problems: dict[str, None], task: str | None) -> int:
     mirror = log.mirror(index.address, index.state().identity)
     sent, last = 0, mirror.sent
-    while some := log.unsent(mirror, last, EVENTS_AT_ONCE, task):
-        last = some[-1][0]
-        new, refused = index.send([event for _, event in some])
+    while batch := log.unsent(mirror, last, EVENTS_AT_ONCE, task):
+        last = batch[-1][0]
+        new, refused = index.send([event for _, event in batch])
         problems |= dict.fromkeys(_contradiction(log, index, id_) for id_ in refused)
         sent += new
-        if not problems:  # else they are sent again, until somebody has looked into it
+        if not problems:  # else they are sent again
             log.sent(mirror, last, task)
     return sent
 
@@ -132,14 +127,14 @@ def _send(log: JudgmentLog, index: EventIndex, problems: dict[str, None], task: 
 def _fetch(log: JudgmentLog, index: EventIndex, problems: dict[str, None]) -> int:
     state = index.state()
     mirror = log.mirror(index.address, state.identity)
-    fetched, last, found = 0, mirror.received, False
+    fetched, last, has_problems = 0, mirror.received, False
     while last < state.checkpoint:
         page = index.fetch(last, state.checkpoint)
         last = state.checkpoint if page.up_to is None else page.up_to
-        wrong = [*page.problems, *_contradictions(log, index, page.events)]
-        found = found or bool(wrong)
-        problems |= dict.fromkeys(wrong)
-        fetched += log.receive(mirror, page.events, None if found else last)
+        of_page = [*page.problems, *_contradictions(log, index, page.events)]
+        has_problems = has_problems or bool(of_page)
+        problems |= dict.fromkeys(of_page)
+        fetched += log.receive(mirror, page.events, None if has_problems else last)
     return fetched
 
 
@@ -152,19 +147,19 @@ def _contradiction(log: JudgmentLog, index: EventIndex, event_id: str) -> str:
     return f"{log.path} and {index.address} have different judgments of the id {event_id}"
 
 
-def waiting_words(unsent: int) -> str:
-    """What an annotator reads of judgments that are saved here, and that the cluster does not have yet."""
+def waiting_label(unsent: int) -> str:
+    """Return the label of judgments that are saved here and not sent to the cluster yet."""
     return f"{'1 waits' if unsent == 1 else f'{unsent:,} wait'} for the cluster"
 
 
 class Synchronizer:
-    """Synchronizes in the background, so that judging never waits for a network.
+    """A background thread that synchronizes, so that judging never waits for a network.
 
     Args:
-        path: the log's file, of which it opens a connection of its own
+        path: the log's file, which it opens itself
         connect: connects to the index
         address: the index's address
-        task: whose judgments are sent; None means those of all tasks
+        task: the task whose judgments are sent; None means all
     """
 
     def __init__(
@@ -173,24 +168,24 @@ class Synchronizer:
         self.address = address
         self.task = task
         self.trouble: str | None = None
-        """Why the last attempt came to nothing; None when it did not."""
+        """Why the last attempt failed; None when it did not."""
         self.fetched = 0
-        """How many events have come from the index so far."""
+        """Number of events fetched so far."""
         self._path = path
         self._connect = connect
         self._index: EventIndex | None = None
         self._leaving = threading.Event()
-        self._tried = threading.Event()
-        # A daemon: leaving does not wait for a server that does not answer. What it was at is done again next time.
+        self._first_done = threading.Event()
+        # A daemon: leaving does not wait for a server that does not answer. The next exchange repeats its work.
         self._thread = threading.Thread(target=self._run, name="judgments to the cluster", daemon=True)
 
     def start(self, patience: float = 0.0) -> bool:
-        """Begin, and wait at most some seconds for the first exchange; returns whether it is over, well or not."""
+        """Start, and wait at most `patience` seconds for the first exchange; return whether it has ended."""
         self._thread.start()
-        return self._tried.wait(patience)
+        return self._first_done.wait(patience)
 
     def stop(self, patience: float) -> None:
-        """End, and wait at most some seconds for what is on its way."""
+        """Stop, and wait at most `patience` seconds for the present exchange."""
         self._leaving.set()
         if self._thread.ident is not None:
             self._thread.join(patience)
@@ -204,14 +199,14 @@ class Synchronizer:
         except Exception as error:
             self.trouble = f"judgments are exchanged no more: {type(error).__name__}: {error}"
         finally:
-            self._tried.set()
+            self._first_done.set()
             self._disconnect()
 
     def _work(self, log: JudgmentLog) -> None:
         looks = round(FETCH_SECONDS / LOOK_SECONDS)
         look = 0
         self._exchange(log, fetch=True)
-        self._tried.set()
+        self._first_done.set()
         while not self._leaving.wait(LOOK_SECONDS):
             look = (look + 1) % looks
             if look == 0 or (self.trouble is None and log.waiting(self.address, self.task)):

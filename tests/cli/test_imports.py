@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from searchapp.judging.events import Action, Author, Event
-from searchapp.judging.judgments import View
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
+from searchapp.judging.view import JudgmentView
 from tests.cli.conftest import SAMPLE, Cli, Result
 
 TASK = "nlps"
@@ -52,7 +52,7 @@ def events(log: Path) -> list[Event]:
 
 def held(log: Path, name: str = "ann") -> dict[str, int | None]:
     """What an annotator says of each document."""
-    view = View(events(log))
+    view = JudgmentView(events(log))
     found = {key[1]: view.opinion(name, *key) for key in view.judged_documents()}
     return {document: one.grade for document, one in found.items() if one is not None}
 

@@ -10,9 +10,10 @@ from searchapp import tasks
 from searchapp.app.demo import OPTIONS, Sample, samples
 from searchapp.app.evaluate import GoldSource, evaluate
 from searchapp.judging.events import Author
-from searchapp.judging.judgments import View, judged
+from searchapp.judging.judgments import aggregate
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
+from searchapp.judging.view import JudgmentView
 from searchapp.runs import directory
 from searchapp.tasks.base import Part
 from tests.cli.conftest import Cli
@@ -75,7 +76,7 @@ def test_the_figures_are_those_of_the_gold(offline: Cli, name: str, tmp_path: Pa
 def relevant(log: Path, task: str) -> dict[str, dict[str, int]]:
     """What is relevant by the judgments in a log: all that a gold file of most tasks says."""
     with JudgmentLog(log) as opened:
-        grades = judged(View(event for _, event in opened.events(task))).grades
+        grades = aggregate(JudgmentView(event for _, event in opened.events(task))).grades
     found = {
         topic: {document: grade for document, grade in given.items() if grade}
         for topic, given in grades.items()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from searchapp.judging.agreement import Level, Weights, cohen_kappa, krippendorff_alpha, pairs_of
+from searchapp.judging.agreement import Level, Weights, cohen_kappa, krippendorff_alpha, shared_grades
 
 # J. Cohen, Weighted kappa, Psychological Bulletin 70(4), 1968, table 1: two judges diagnose 200 cases as personality
 # disorder, neurosis or psychosis. Printed are kappa .492 and, by his own weights for each confusion, weighted kappa
@@ -118,4 +118,4 @@ def test_perfect_agreement_is_1() -> None:
 
 def test_only_what_both_have_graded_is_paired() -> None:
     grades = {"b": {"d1": 1, "d2": 0}, "a": {"d2": 2, "d3": 1}}
-    assert pairs_of(grades) == {("a", "b"): [(2, 0)]}
+    assert shared_grades(grades) == {("a", "b"): [(2, 0)]}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from searchapp.judging.agreement import Level, Weights, agreement, cohen_kappa, krippendorff_alpha
 from searchapp.judging.events import Action, Author
-from searchapp.judging.judgments import View
+from searchapp.judging.view import JudgmentView
 
 EXACT = 1e-9
 HIGHEST = 6
@@ -92,7 +92,7 @@ def test_the_agreement_of_a_log_is_that_of_the_libraries(table: Table) -> None:
         if grade is not None
     ]
     assume(differ(units_of(table)))
-    found = agreement(View(events))
+    found = agreement(JudgmentView(events))
     assert found.alpha == pytest.approx(alpha_elsewhere(table, Level.ordinal), abs=EXACT)
     for pair in found.pairs:
         pairs = pairs_in(*(table[int(name[1:])] for name in pair.annotators))

@@ -15,8 +15,9 @@ import pytest
 from searchapp.errors import SearchappError
 from searchapp.judging.event_log import COLUMNS
 from searchapp.judging.events import Action, Author, Event, Kind
-from searchapp.judging.judgments import View, judged
+from searchapp.judging.judgments import aggregate
 from searchapp.judging.log import JudgmentLog, Window, verify
+from searchapp.judging.view import JudgmentView
 from tests.profile import FULL
 
 FLIPS = 340 if FULL else 40
@@ -226,7 +227,7 @@ def test_every_flipped_bit_is_noticed_or_has_no_effect(path: Path, tmp_path: Pat
     files = tmp_path / "files"
     with JudgmentLog(path) as log:
         log.append(events[:20])
-        log.take_in(events[20:40], "nlps", "file", "jsonl")
+        log.import_events(events[20:40], "nlps", "file", "jsonl")
         if state == "killed":
             log._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         log.receive(log.mirror("there", "first"), events[40:50], 3)
@@ -240,7 +241,7 @@ def test_every_flipped_bit_is_noticed_or_has_no_effect(path: Path, tmp_path: Pat
         for file in path.parent.glob("judgments*"):
             shutil.copy(file, files)
     sizes = {one.name: one.stat().st_size for one in files.iterdir() if one.stat().st_size}
-    true, rng = judged(View(events)), random.Random(state)
+    true, rng = aggregate(JudgmentView(events)), random.Random(state)
     counts = dict.fromkeys(("noticed", "no effect", "refused"), 0)
     for number in range(FLIPS):
         copy = tmp_path / f"copy-{state}"
@@ -264,7 +265,7 @@ def test_every_flipped_bit_is_noticed_or_has_no_effect(path: Path, tmp_path: Pat
                 bit,
             )
             assert {one.id: one for one in found.events} == {one.id: one for one in events}
-            assert judged(View(found.events)) == true
+            assert aggregate(JudgmentView(found.events)) == true
         shutil.rmtree(copy)
     print(f"{state}: {counts} of {FLIPS} flips in {sizes}")
 
@@ -283,7 +284,7 @@ def test_every_flipped_bit_is_noticed_or_has_no_effect(path: Path, tmp_path: Pat
 def test_values_of_another_type_are_damage(path: Path, statement: str) -> None:
     with JudgmentLog(path) as log:
         log.append(made(2))
-        log.take_in(made(1), "nlps", "file", "jsonl")
+        log.import_events(made(1), "nlps", "file", "jsonl")
         log.mirror("there", "first")
         log.beat(Window("one", "ann", "nlps", "host", 1, 2.0, 3.0), 0)
     # As it is where a page of one table was copied over a page of another.
@@ -309,7 +310,7 @@ def test_a_page_that_was_copied_over_another_is_noticed_or_has_no_effect(path: P
     events = made()
     with JudgmentLog(path) as log:
         log.append(events[:40])
-        log.take_in(events[40:], "nlps", "file", "jsonl")
+        log.import_events(events[40:], "nlps", "file", "jsonl")
     held, size = path.read_bytes(), 4096
     pages = range(len(held) // size)
     pairs = random.Random(21).sample(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.judging.events import Action, Author, Kind
-from searchapp.judging.judgments import Folding
+from searchapp.judging.judgments import Aggregation
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Adjudication, SeenDocument, Session, disputes
 
@@ -33,9 +33,9 @@ def deciding(log: JudgmentLog, name: str = "kim", **options: str) -> Adjudicatio
 
 def test_the_farthest_apart_come_first_and_models_count_only_if_they_are_named(log: JudgmentLog) -> None:
     adjudication = deciding(log)
-    assert [(one.document_id, one.apart) for one in adjudication.disputes] == [("a", 3), ("b", 1)]
+    assert [(one.document_id, one.spread) for one in adjudication.disputes] == [("a", 3), ("b", 1)]
     assert adjudication.disputes[1].grades == {"ann": 2, "ben": 1}
-    found = disputes(adjudication.session.view, Folding(annotators=["bot", "ben"]))
+    found = disputes(adjudication.session.view, Aggregation(annotators=["bot", "ben"]))
     assert [(one.document_id, one.grades) for one in found] == [
         ("b", {"ben": 1, "bot": 3}),
         ("c", {"ben": 1, "bot": 0}),
@@ -60,15 +60,15 @@ def test_what_is_decided_stays_in_the_list_and_is_passed_over(log: JudgmentLog) 
 
 def test_undoing_takes_back_decisions_not_what_was_judged(log: JudgmentLog) -> None:
     first = deciding(log, "ann")
-    assert first.undo() is None
+    assert first.session.undo() is None
     first.decide(first.disputes[0], 1)
     judging = Session(log, "nlps", Author("ann"))
     judging.undo()
     assert judging.opinion("t", "d") is None and judging.view.decision("t", "a") is not None
     again = deciding(log, "ann")
-    again.undo()
+    again.session.undo()
     assert again.decided == 0
-    again.redo()
+    again.session.redo()
     assert again.decided == 1
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from searchapp.judging.events import Action, Author, Event, Kind
-from searchapp.judging.judgments import Folding, Rule, View, combined, judged
+from searchapp.judging.judgments import Aggregation, Rule, aggregate, combine
+from searchapp.judging.view import JudgmentView
 
 ANN, BEN, MODEL = Author("ann"), Author("ben"), Author("bot", Kind.model)
 
@@ -19,8 +20,8 @@ def retracted(author: Author, event: Event) -> Event:
     return author.event("nlps", event.topic_id, event.document_id, Action.retract, refers=event.id)
 
 
-def grades(*events: Event, **folding: object) -> dict[str, int]:
-    found = judged(View(events), Folding(**folding)).grades  # type: ignore[arg-type]
+def grades(*events: Event, **aggregation: object) -> dict[str, int]:
+    found = aggregate(JudgmentView(events), Aggregation(**aggregation)).grades  # type: ignore[arg-type]
     return dict(found.get("t", {}))
 
 
@@ -54,20 +55,22 @@ def test_events_that_retract_each_other_change_nothing_else() -> None:
     other = retracted(ANN, undo)
     around = replace(undo, refers=other.id)
     assert grades(first, around, other) == {"d": 1}
-    assert View([first, around, other]).holds(around.id) is View([first, other, around]).holds(around.id)
+    assert JudgmentView([first, around, other]).holds(around.id) is JudgmentView(
+        [first, other, around]
+    ).holds(around.id)
 
 
 def test_skipping_and_not_being_able_to_tell_are_no_grades() -> None:
     for action in (Action.skip, Action.cant_tell):
         grade, event = graded(ANN, 2), ANN.event("nlps", "t", "d", action)
         assert grades(grade, event) == {}
-        opinion = View([event]).opinion("ann", "t", "d")
+        opinion = JudgmentView([event]).opinion("ann", "t", "d")
         assert opinion is not None and opinion.action is action and opinion.grade is None
 
 
 def test_a_note_changes_no_grade() -> None:
     grade, note = graded(ANN, 2), ANN.event("nlps", "t", "d", Action.note, text="see the other proof")
-    view = View([grade, note])
+    view = JudgmentView([grade, note])
     opinion = view.opinion("ann", "t", "d")
     assert opinion is not None and (opinion.grade, opinion.note) == (2, "see the other proof")
 
@@ -78,7 +81,7 @@ def test_events_add_up_to_the_same_in_whatever_order_they_come() -> None:
     decisions = [author.event("nlps", "t", "d", Action.adjudicate, grade=number) for number, author in
                  enumerate((BEN, ANN), 4)]  # fmt: skip
     for events in itertools.permutations([first, second, undo, other, *decisions]):
-        view = View(events)
+        view = JudgmentView(events)
         opinion = view.opinion("ann", "t", "d")
         assert opinion is not None and opinion.grade == 1
         assert view.decision("t", "d") == decisions[1] and view.latest("t", "d") == decisions[1].order[0]
@@ -86,7 +89,7 @@ def test_events_add_up_to_the_same_in_whatever_order_they_come() -> None:
 
 def test_what_is_said_in_sight_of_an_event_is_later_whatever_the_clock_says() -> None:
     ahead = replace(graded(BEN, 1), time="2999-01-01T01:00:00+01:00")
-    later = ANN.event("nlps", "t", "d", Action.skip, after=View([ahead]).latest("t", "d"))
+    later = ANN.event("nlps", "t", "d", Action.skip, after=JudgmentView([ahead]).latest("t", "d"))
     assert later.time == "2999-01-01T00:00:00.000001+00:00"
 
 
@@ -99,9 +102,9 @@ def test_models_count_only_by_name() -> None:
 def test_a_decision_comes_before_every_opinion_until_it_is_retracted() -> None:
     opinions = [graded(ANN, 0), graded(BEN, 2)]
     decision = ANN.event("nlps", "t", "d", Action.adjudicate, grade=1)
-    assert judged(View(opinions)).disputed == (("t", "d"),)
+    assert aggregate(JudgmentView(opinions)).disputed == (("t", "d"),)
     assert grades(*opinions, decision) == {"d": 1}
-    assert judged(View([*opinions, decision])).disputed == ()
+    assert aggregate(JudgmentView([*opinions, decision])).disputed == ()
     assert grades(*opinions, decision, retracted(ANN, decision)) == {"d": 0}
 
 
@@ -113,7 +116,7 @@ def test_of_annotators_by_name_their_own_word_counts_and_only_their_decisions() 
     assert grades(*events, annotators=["ann"]) == {"d": 0}
     assert grades(*events, annotators=["ann", "ben", "dan"]) == {"d": 2}
     assert grades(*events, annotators=["ann", "kim"]) == grades(*events, annotators=["kim"]) == {"d": 1}
-    assert judged(View(events), Folding(annotators=["ann", "ben"])).disputed == (("t", "d"),)
+    assert aggregate(JudgmentView(events), Aggregation(annotators=["ann", "ben"])).disputed == (("t", "d"),)
     later = BEN.event("nlps", "t", "d", Action.adjudicate, grade=3)
     assert grades(*events, later, annotators=["ann", "kim"]) == {"d": 1}
     assert grades(*events, annotators=["ann", "ben"], rule=Rule.decided) == {}
@@ -130,4 +133,4 @@ def test_of_annotators_by_name_their_own_word_counts_and_only_their_decisions() 
     ],
 )
 def test_the_rules(given: list[int], majority: int | None, median: int | None, decided: int | None) -> None:
-    assert [combined(given, rule) for rule in Rule] == [majority, median, decided]
+    assert [combine(given, rule) for rule in Rule] == [majority, median, decided]

@@ -96,10 +96,10 @@ def test_notes_and_reasons_are_kept_with_the_document(log: JudgmentLog) -> None:
     mine = judging(log)
     mine.note("t1", "a", "odd")
     mine.grade("t1", ["b"], 1, "why")
-    assert (mine.said_in_words("t1", "a"), mine.said_in_words("t1", "b")) == ("odd", "why")
+    assert (mine.words("t1", "a"), mine.words("t1", "b")) == ("odd", "why")
     mine.undo()
     mine.undo()
-    assert (mine.said_in_words("t1", "a"), mine.said_in_words("t1", "b")) == ("", "")
+    assert (mine.words("t1", "a"), mine.words("t1", "b")) == ("", "")
 
 
 def test_what_others_write_meanwhile_is_taken_in(log: JudgmentLog) -> None:

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.judging import snapshot
+from searchapp.judging import view as module
 from searchapp.judging.agreement import agreement, progress
 from searchapp.judging.events import Action, Author, Event, Kind
-from searchapp.judging.judgments import View, judged, listed
+from searchapp.judging.judgments import aggregate, list_judgments
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
-from searchapp.judging.snapshot import compact, path_of, read
+from searchapp.judging.view import JudgmentView, open_view, read_snapshot, snapshot_path
 from tests.judging.test_damage import change
 
 AUTHORS = [Author("ann"), Author("ben"), Author("bot", Kind.model)]
@@ -59,25 +59,25 @@ def histories(draw: st.DrawFn) -> list[Event]:
     return events
 
 
-def everything(view: View) -> dict[str, Any]:
+def everything(view: JudgmentView) -> dict[str, Any]:
     """What a view says, whoever asks."""
     names = sorted(view.annotators())
     keys = sorted(view.judged_documents())
     return {
         "keys": keys,
         "names": names,
-        "judged": {topic: dict(sorted(grades.items())) for topic, grades in judged(view).grades.items()},
-        "disputed": sorted(judged(view).disputed),
+        "judged": {topic: dict(sorted(grades.items())) for topic, grades in aggregate(view).grades.items()},
+        "disputed": sorted(aggregate(view).disputed),
         "opinions": {(name, *key): view.opinion(name, *key) for name in names for key in keys},
         "words": {(name, *key): view.words(name, *key) for name in names for key in keys},
         "standing": {(name, *key): view.standing(name, *key) for name in names for key in keys},
-        "said by": {(name, *key): list(view.said_by(name, *key)) for name in names for key in keys},
-        "said": {(name, topic): dict(view.said(name, topic)) for name in names for topic in TOPICS},
+        "said by": {(name, *key): list(view.events_on(name, *key)) for name in names for key in keys},
+        "said": {(name, topic): dict(view.judgments(name, topic)) for name in names for topic in TOPICS},
         "decision": {key: view.decision(*key) for key in keys},
         "latest": {key: view.latest(*key) for key in keys},
         "holds": {f"e{number}": view.holds(f"e{number}") for number in range(30)},
         "topics": {name: sorted(view.topics_of(name)) for name in names},
-        "listed": listed(view),
+        "listed": list_judgments(view),
         "agreement": repr(replace(agreement(view), topics={}, in_sight_by={})),
     }
 
@@ -92,35 +92,34 @@ def test_what_is_remembered_and_what_came_later_is_what_all_events_add_up_to(
     seen = data.draw(st.integers(0, len(events)), label="added to the view")
     own = sorted((one for one in events if one.task == "nlps"), key=lambda one: one.order)
     with pytest.MonkeyPatch.context() as patched, JudgmentLog(path) as log:
-        patched.setattr(snapshot, "FEW", -1)
-        patched.setattr(snapshot, "SHARE", 1 << 40)
+        patched.setattr(module, "FEW", -1)
+        patched.setattr(module, "SHARE", 1 << 40)
         begin = 0
         for cut in [*cuts, max([seen, *cuts])]:
             log.append(events[begin:cut])
             begin = cut
-            folded = compact(log, "nlps")  # and remembers it
-        again = read(log, "nlps") or folded
-        assert (again is folded) is (begin == 0) and again.gone == folded.gone
-        view = View(base=again)
+            view = open_view(log, "nlps")  # and writes a snapshot
+        again = read_snapshot(log, "nlps") or view
+        assert (again is view) is (begin == 0) and everything(again) == everything(view)
         log.append(events[begin:])
-        for _, event in log.events("nlps", again.last):
-            view.add(event)
-        true = everything(View(own))
-        assert everything(view) == true
-        assert everything(View(base=compact(log, "nlps"))) == true
-        path_of(path, "nlps").unlink()
-        fresh = compact(log, "nlps")
-        assert everything(View(base=fresh)) == true
+        for place, event in log.events("nlps", again.last):
+            # The session's own events have no place yet.
+            again.add(event, data.draw(st.sampled_from([place, None]), label="place"))
+        true = everything(JudgmentView(own))
+        assert everything(again) == true
+        assert everything(open_view(log, "nlps")) == true
+        snapshot_path(path, "nlps").unlink()
+        fresh = open_view(log, "nlps")
+        assert everything(fresh) == true
         if len(log):
-            remembered = read(log, "nlps")
-            assert remembered is not None
-            assert progress(remembered, View(base=remembered)) == progress(fresh, View(base=fresh))
+            restored = read_snapshot(log, "nlps")
+            assert restored is not None and progress(restored) == progress(fresh)
     shutil.rmtree(folder)
 
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(snapshot, "FEW", 5)
+    monkeypatch.setattr(module, "FEW", 5)
     with JudgmentLog(tmp_path / "judgments.sqlite") as opened:
         opened.append(graded(range(50)))
         yield opened
@@ -134,7 +133,7 @@ def graded(numbers: Iterable[int], author: Author = AUTHORS[0]) -> list[Event]:
 
 
 def said(log: JudgmentLog) -> dict[str, Any]:
-    return everything(View(base=compact(log, "nlps")))
+    return everything(open_view(log, "nlps"))
 
 
 def test_only_later_events_are_read(log: JudgmentLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,14 +148,14 @@ def test_only_later_events_are_read(log: JudgmentLog, monkeypatch: pytest.Monkey
     monkeypatch.setattr(JudgmentLog, "events", watched)
     assert said(log) == first and read_after == [50]
     # Nor are those of another task, of which there is nothing.
-    assert compact(log, "checkthat").count == compact(log, "checkthat").count == 0
+    assert open_view(log, "checkthat").count == open_view(log, "checkthat").count == 0
     assert read_after == [50, 0, 50]
 
 
 @pytest.mark.parametrize("how", ["gone", "flipped", "cut", "empty", "of another log", "older", "no JSON"])
 def test_what_does_not_go_with_the_log_is_made_again(log: JudgmentLog, tmp_path: Path, how: str) -> None:
     first = said(log)
-    path = path_of(log.path, "nlps")
+    path = snapshot_path(log.path, "nlps")
     content = path.read_bytes()
     rng = random.Random(3)
     for _ in range(20 if how in ("flipped", "cut") else 1):
@@ -172,27 +171,27 @@ def test_what_does_not_go_with_the_log_is_made_again(log: JudgmentLog, tmp_path:
         elif how == "of another log":
             with JudgmentLog(tmp_path / "another.sqlite") as another:
                 another.append(graded(range(60), AUTHORS[1]))
-                compact(another, "nlps")
-            shutil.copy(path_of(tmp_path / "another.sqlite", "nlps"), path)
+                open_view(another, "nlps")
+            shutil.copy(snapshot_path(tmp_path / "another.sqlite", "nlps"), path)
         else:
             path.write_bytes(
                 {
                     "empty": b"",
-                    "older": content.replace(b'"format": 1', b'"format": 0', 1),
+                    "older": content.replace(b'"format": 2', b'"format": 1', 1),
                     "no JSON": b"[]\n",
                 }[how]
             )
         assert said(log) == first
-        assert read(log, "nlps") is not None
+        assert read_snapshot(log, "nlps") is not None
 
 
 def test_damage_behind_what_is_remembered_is_reported_when_it_is_looked_at(log: JudgmentLog) -> None:
-    compact(log, "nlps")
+    open_view(log, "nlps")
     change(log.path, "UPDATE events SET grade = 2 WHERE sequence = 6")
     change(log.path, "DELETE FROM events WHERE sequence = 7")
     told: list[str] = []
     with JudgmentLog(log.path, report=told.append) as again:
-        view = View(base=compact(again, "nlps"))
+        view = open_view(again, "nlps")
         assert view.opinion("ann", "t2", "d2") is not None and told == []
         assert view.opinion("ann", "t0", "d5") is None
         assert view.opinion("ann", "t1", "d6") is None
@@ -207,7 +206,7 @@ def test_damaged_logs_are_not_remembered(tmp_path: Path, log: JudgmentLog) -> No
     for _ in range(2):
         told: list[str] = []
         with JudgmentLog(log.path, report=told.append) as again:
-            compact(again, "nlps")
+            open_view(again, "nlps")
         assert len(told) == 1
 
 
@@ -218,7 +217,7 @@ def test_a_folder_that_can_not_be_written_to_is_no_harm(
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(Path, "open", refuse)
-    assert compact(log, "nlps").count == 50
+    assert open_view(log, "nlps").count == 50
 
 
 def test_earlier_actions_are_undone_one_by_one_the_last_first(log: JudgmentLog) -> None:

@@ -6,16 +6,14 @@ from pathlib import Path
 
 from searchapp.judging.agreement import AnnotatorProgress, progress
 from searchapp.judging.events import Action, Author, Event
-from searchapp.judging.judgments import View
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.snapshot import compact
+from searchapp.judging.view import open_view
 
 
 def progress_of(folder: Path, events: Sequence[Event]) -> list[AnnotatorProgress]:
     with JudgmentLog(folder / "judgments.sqlite") as log:
         log.append(events)
-        folded = compact(log, "nlps")
-        return progress(folded, View(base=folded))
+        return progress(open_view(log, "nlps"))
 
 
 def test_the_first_and_the_last_judgment_are_so_in_every_time_zone(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from searchapp.app.inspection.pages import Pages
 from searchapp.judging.event_log import NotSaved
 from searchapp.judging.events import Action
-from searchapp.judging.judgments import Folding, judged
+from searchapp.judging.judgments import Aggregation, aggregate
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, disputes
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
@@ -47,7 +47,7 @@ def test_one_key_decides_saves_and_goes_on_to_the_next_open_one(judging: Judging
         assert decisions(judging) == [
             ("adjudicate", ids[place], grade, "") for place, grade in ((0, 1), (2, 0), (3, 0), (1, 1))
         ]
-        assert judged(screen.session.view).disputed == ()
+        assert aggregate(screen.session.view).disputed == ()
         await pilot.press("home", "0")  # to change a decision goes on to the line below
         assert screen.disputes.cursor == 1 and decisions(judging)[-1] == ("adjudicate", ids[0], 0, "")
         await pilot.press("g", "7")
@@ -109,7 +109,7 @@ def test_a_model_is_decided_on_only_if_it_is_named(judging: Judging) -> None:
     app = judging.adjudicating(("bot", "ben"))
     view = judging.adjudication.session.view
     assert len(disputes(view)) == 4
-    assert {dispute.document_id for dispute in disputes(view, Folding(annotators=["bot", "ann"]))} == {
+    assert {dispute.document_id for dispute in disputes(view, Aggregation(annotators=["bot", "ann"]))} == {
         dispute.document_id for dispute in judging.adjudication.disputes
     }
     drive(app, steps)

@@ -18,7 +18,7 @@ from searchapp.evaluation.significance import PERMUTATIONS, SEED
 from searchapp.files import read_text
 from searchapp.formats.problems import Problems
 from searchapp.formats.toml_files import TomlFile, TomlTable
-from searchapp.judging.judgments import Folding, Rule, Unjudged
+from searchapp.judging.judgments import Aggregation, Rule, Unjudged
 from searchapp.ranking import recipes
 from searchapp.tasks import catalogue, load
 from searchapp.tasks.base import Task
@@ -96,7 +96,7 @@ class JudgedGold:
 
     log: Path | None
     """The file of the log; None for the log in the home folder."""
-    folding: Folding
+    aggregation: Aggregation
     unjudged: Unjudged
 
 
@@ -297,7 +297,7 @@ def _judged(table: TomlTable, folder: Path) -> JudgedGold | None:
         return None
     return JudgedGold(
         folder / value if isinstance(value, str) else None,
-        Folding(Rule(rule or Rule.majority), list(annotators) if annotators else None),
+        Aggregation(Rule(rule or Rule.majority), list(annotators) if annotators else None),
         Unjudged(unjudged or Unjudged.nonrelevant),
     )
 

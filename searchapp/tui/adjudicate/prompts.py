@@ -8,9 +8,9 @@ from typing import TextIO
 
 from searchapp.app.inspection.pages import Pages
 from searchapp.errors import UsageError
-from searchapp.judging.events import Kind, graded
-from searchapp.judging.judgments import Key
+from searchapp.judging.events import Kind, grade_label
 from searchapp.judging.session import Adjudication, Dispute, Outcome
+from searchapp.judging.view import Key
 from searchapp.tui.kit.content import readable
 from searchapp.tui.kit.pages import said, topic_lines
 from searchapp.tui.kit.prompts import Ask, Conversation, leave_by_prompts
@@ -69,8 +69,8 @@ class AdjudicatePrompts(Conversation):
             "": self._next_open,
             "+": lambda: self._go(self._place + 1),
             "-": lambda: self._go(self._place - 1),
-            "u": lambda: self._again(self.adjudication.undo(), "undone"),
-            "redo": lambda: self._again(self.adjudication.redo(), "done again"),
+            "u": lambda: self._again(self.adjudication.session.undo(), "undone"),
+            "redo": lambda: self._again(self.adjudication.session.redo(), "done again"),
             "n": lambda: self._note(rest.strip()),
             "m": self._toggle_maths,
             "?": lambda: self._say(HELP),
@@ -108,11 +108,11 @@ class AdjudicatePrompts(Conversation):
         if grade >= len(self.labels):
             self._say(f"there is no grade {grade}: nothing is written")
             return
-        dispute, what = self.dispute, graded(grade, self.labels)
+        dispute, what = self.dispute, grade_label(grade, self.labels)
         self.run_pages.require_as_ranked(dispute.document_id)
         before = self.adjudication.decision(dispute)
         if before is not None and before.grade != grade:
-            was = graded(before.grade or 0, self.labels)
+            was = grade_label(before.grade or 0, self.labels)
             if self._rests_on == dispute.key and not self._agrees(
                 f"{self._name(dispute)} is decided: {was}. Change it to {what}?"
             ):
@@ -188,6 +188,8 @@ class AdjudicatePrompts(Conversation):
         decision = self.adjudication.decision(dispute)
         if decision is not None:
             reason = f": {decision.text}" if decision.text else ""
-            self._say(f"decided by {decision.annotator}: {graded(decision.grade or 0, self.labels)}{reason}")
-        if note := self.adjudication.note_on(dispute):
+            self._say(
+                f"decided by {decision.annotator}: {grade_label(decision.grade or 0, self.labels)}{reason}"
+            )
+        if note := self.adjudication.words(dispute):
             self._say(f"your note: {note}")

@@ -13,10 +13,10 @@ from textual.containers import Container, Horizontal, Vertical
 
 from searchapp.app.inspection.pages import Pages
 from searchapp.errors import SearchappError
-from searchapp.judging.events import Action, Event, Kind, graded
-from searchapp.judging.judgments import Key, Opinion
+from searchapp.judging.events import Action, Event, Kind, grade_label
 from searchapp.judging.log import Presence
 from searchapp.judging.session import Adjudication, Dispute, Outcome
+from searchapp.judging.view import Key, Opinion
 from searchapp.tui.kit import pages
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.judging import WorkApp, WorkScreen
@@ -82,7 +82,7 @@ class DisputeRows(RowList):
         decision = self._adjudication.decision(dispute)
         mark, look = (OPEN, "rows--faint") if decision is None else (f"✓{decision.grade}", "rows--done")
         pointer = "▶" if place == self.cursor else " "
-        apart = f"↔{dispute.apart} "
+        apart = f"↔{dispute.spread} "
         cells = self._mark_cells + 1
         left = width - 2 - cells - len(apart)
         ids = min(self._id_cells, left)
@@ -106,7 +106,7 @@ def opinions_page(
     """Who says what: name, whether a model, the grade with its meaning, why, and where it came from and when."""
     parts: list[Content] = []
     if decision is not None:
-        grade = graded(decision.grade or 0, labels)
+        grade = grade_label(decision.grade or 0, labels)
         by = f"  decided by {decision.annotator}"
         parts += [Content.assemble((f"✓ {grade}", "bold $success"), by), *_below(decision.text, decision)]
         parts.append(Content(""))
@@ -124,7 +124,7 @@ def _said(opinion: Opinion, labels: Sequence[str]) -> tuple[str, str]:
     if opinion.grade is None:
         return "skipped" if opinion.action is Action.skip else "can't tell", "$warning"
     look = "$error" if opinion.grade == 0 else "bold $success"
-    return graded(opinion.grade, labels), look
+    return grade_label(opinion.grade, labels), look
 
 
 def _below(words: str, event: Event) -> list[Content]:
@@ -240,7 +240,7 @@ class AdjudicateScreen(WorkScreen):
             return
         decision = self.adjudication.decision(dispute)
         said = self.adjudication.opinions(dispute)
-        note = self.adjudication.note_on(dispute)
+        note = self.adjudication.words(dispute)
         opinions.update(opinions_page(said, decision, note, self.labels))
         topic.update(pages.topic_page(self.run_pages.topic(dispute.topic_id), self._notation))
         for name, id_ in (("topic", dispute.topic_id), ("document", dispute.document_id)):
@@ -352,21 +352,21 @@ class AdjudicateScreen(WorkScreen):
         if dispute is None:
             return
         self.run_pages.require_as_ranked(dispute.document_id)
-        before, what = self.adjudication.decision(dispute), graded(grade, self.labels)
+        before, what = self.adjudication.decision(dispute), grade_label(grade, self.labels)
         if self._rests_since != self.disputes.moves or before is None:
             self._give(dispute, grade, reason)
         elif before.grade == grade:
             self.head.tell(f"it has {what} already: {self._done_words()}", "$warning")
         else:
-            was = graded(before.grade or 0, self.labels)
+            was = grade_label(before.grade or 0, self.labels)
             question = f"{self._begin(dispute)} is decided: {was}. Change it to {what}?"
             self.ask(question, lambda: self._give(dispute, grade, reason))
 
     def _give(self, dispute: Dispute, grade: int, reason: str) -> None:
         before = self.adjudication.decision(dispute)
-        what = graded(grade, self.labels)
+        what = grade_label(grade, self.labels)
         if before is not None and before.grade != grade:
-            what += f", was {graded(before.grade or 0, self.labels)}"
+            what += f", was {grade_label(before.grade or 0, self.labels)}"
         outcome = self.adjudication.decide(dispute, grade, reason)
         self._done(outcome, f"decided {what}: {self._begin(dispute)}")
         # One that was looked up to be changed leads on to the one below it.
@@ -396,7 +396,7 @@ class AdjudicateScreen(WorkScreen):
             self._done(self.adjudication.note(dispute, words), f"a note: {self._begin(dispute)}")
             self._show()
 
-        self.ask_note(self._begin(dispute), self.adjudication.note_on(dispute), write)
+        self.ask_note(self._begin(dispute), self.adjudication.words(dispute), write)
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
@@ -417,8 +417,8 @@ class AdjudicateScreen(WorkScreen):
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {
-            "undo": lambda: self._again(self.adjudication.undo(), "undo"),
-            "redo": lambda: self._again(self.adjudication.redo(), "redo"),
+            "undo": lambda: self._again(self.adjudication.session.undo(), "undo"),
+            "redo": lambda: self._again(self.adjudication.session.redo(), "redo"),
             "note": self._note,
             "reason": self._reason,
             "clear": lambda: self.leave_line(self.query_one("#filter", TextLine)),

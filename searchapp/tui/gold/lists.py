@@ -16,7 +16,7 @@ from textual.geometry import Size
 from searchapp.app.inspection.pages import Page, RunPages
 from searchapp.app.inspection.topics import Missed, what_became
 from searchapp.app.topic_figures import Figures
-from searchapp.judging.judgments import Opinion
+from searchapp.judging.view import Opinion
 from searchapp.model import Topic
 from searchapp.tasks.base import TaskInfo
 from searchapp.text import counted, visible_line

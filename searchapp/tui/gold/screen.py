@@ -17,7 +17,7 @@ from searchapp.app.inspection import explanation
 from searchapp.app.inspection.pages import Page, RunPages
 from searchapp.app.inspection.topics import MissedGold, RunTopics, TopicRanking
 from searchapp.errors import EngineError
-from searchapp.judging.events import Action, graded
+from searchapp.judging.events import Action, grade_label
 from searchapp.judging.session import Outcome, SeenDocument, Session
 from searchapp.text import counted, visible
 from searchapp.tui.gold.lists import (
@@ -258,7 +258,7 @@ class Judging(TopicJudging):
             topics.pages.require_as_ranked(seen.document_id)
             return session.grade([seen], grade)
 
-        self._say(graded(grade, self.labels), write)
+        self._say(grade_label(grade, self.labels), write)
 
     def skip(self) -> None:
         self._say("skipped", Session.skip)

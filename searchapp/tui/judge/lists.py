@@ -13,8 +13,8 @@ from textual.screen import Screen
 
 from searchapp.app.inspection.pages import RunPages
 from searchapp.errors import SearchappError
-from searchapp.judging.events import Action, graded
-from searchapp.judging.judgments import Filter, ListedJudgment, listed
+from searchapp.judging.events import Action, grade_label
+from searchapp.judging.judgments import JudgmentFilter, ListedJudgment, list_judgments
 from searchapp.judging.session import JudgingSession, Session
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, Plain
 from searchapp.tui.kit.dialogs import Dialog
@@ -142,7 +142,7 @@ class RankingRows(RowList):
         return mark(self._judging.opinion(self.topic, document), self._top_grade)
 
     def _is_noted(self, document: str) -> bool:
-        return bool(self._judging.said_in_words(self.topic, document))
+        return bool(self._judging.words(self.topic, document))
 
 
 AHEAD = 3
@@ -364,12 +364,17 @@ def kinds(
     """What an annotator says of documents of these topics, by kind; all of it first, empty kinds left out."""
     own = [
         one
-        for one in listed(session.view, Filter(annotators=[session.author.annotator], topics=topics))
+        for one in list_judgments(
+            session.view, JudgmentFilter(annotators=[session.author.annotator], topics=topics)
+        )
         if one.action is not Action.adjudicate
     ]
     found = {
         "all": own,
-        **{graded(grade, labels): [one for one in own if one.grade == grade] for grade in range(len(labels))},
+        **{
+            grade_label(grade, labels): [one for one in own if one.grade == grade]
+            for grade in range(len(labels))
+        },
         "skipped": [one for one in own if one.action is Action.skip],
         "can't tell": [one for one in own if one.action is Action.cant_tell],
         "noted": [one for one in own if one.words],

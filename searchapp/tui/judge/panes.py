@@ -166,7 +166,7 @@ class Reading(Vertical):
         except SearchappError as error:
             pane.show(Content.styled(str(error), "$error"))
             return
-        others, words = self._judging.others(topic, document), self._judging.said_in_words(topic, document)
+        others, words = self._judging.others(topic, document), self._judging.words(topic, document)
         match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
         labels = self._run_pages.task.info.grades
         text = pages.document_page(page, others, words, labels, self.notation, match, finder.words)

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from searchapp.app.inspection.pages import RunPages
 from searchapp.errors import UsageError
-from searchapp.judging.events import Action, graded
+from searchapp.judging.events import Action, grade_label
 from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores
 from searchapp.judging.session import JudgingSession, Outcome
 from searchapp.text import counted
@@ -138,7 +138,7 @@ class JudgePrompts(Conversation):
         if grade >= len(self.labels):
             self._say(f"there is no grade {grade}. {self._grades()}")
             return
-        document, what = self.document, graded(grade, self.labels)
+        document, what = self.document, grade_label(grade, self.labels)
         if self._may_change(document, what):
             before = self.judging.opinion(self.topic, document)
             outcome = self.judging.grade(self.topic, [document], grade, reason)
@@ -182,7 +182,7 @@ class JudgePrompts(Conversation):
                 f"documents count from 1 to {len(self.judging.order(self.topic).documents)}. {self._grades()}"
             )
             return
-        what = f"{len(documents)} documents {graded(grade, self.labels)}"
+        what = f"{len(documents)} documents {grade_label(grade, self.labels)}"
         already = judged_already([self.judging.opinion(self.topic, one) for one in documents], self.labels)
         if self._agrees(f"Grade {what}?{f' {already}.' if already else ''}"):
             self._report(self.judging.grade(self.topic, documents, grade), what)

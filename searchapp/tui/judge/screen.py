@@ -15,10 +15,11 @@ from textual.containers import Horizontal, Vertical
 
 from searchapp.app.inspection.pages import RunPages
 from searchapp.errors import SearchappError
-from searchapp.judging.events import Action, Event, graded
-from searchapp.judging.judgments import ListedJudgment, Opinion
+from searchapp.judging.events import Action, Event, grade_label
+from searchapp.judging.judgments import ListedJudgment
 from searchapp.judging.log import Presence
 from searchapp.judging.session import JudgingSession, Outcome
+from searchapp.judging.view import Opinion
 from searchapp.tui.judge.lists import Fetching, JudgmentList, RankingRows, Snippets, TopicRows
 from searchapp.tui.judge.panes import Figures, Finder, Reading
 from searchapp.tui.kit.content import entitle
@@ -370,7 +371,7 @@ class JudgeScreen(WorkScreen):
         if not places:
             return
         documents = [self.ranking.documents[place] for place in places]
-        what = graded(grade, self.labels)
+        what = grade_label(grade, self.labels)
         if len(places) > 1:
             already = judged_already([self.opinion(one) for one in documents], self.labels)
             question = f"Grade {len(places)} documents {what}?{f' {already}.' if already else ''}"
@@ -421,7 +422,7 @@ class JudgeScreen(WorkScreen):
             self._done(self.judging.note(topic, document, words), "a note", document)
             self.show_document()
 
-        self.ask_note(self.begin_of(document), self.judging.said_in_words(topic, document), write)
+        self.ask_note(self.begin_of(document), self.judging.words(topic, document), write)
 
     def _reason(self) -> None:
         """Ask for a grade together with a reason."""
@@ -432,7 +433,7 @@ class JudgeScreen(WorkScreen):
         ranking = self.ranking
         documents = [ranking.documents[place] for place in places]
         before = self.opinion(documents[-1])
-        what = graded(grade, self.labels)
+        what = grade_label(grade, self.labels)
         outcome = self.judging.grade(self.topic_id, documents, grade, reason)
         if len(documents) == 1:
             self._judged(outcome, instead_of(what, before, self.labels), documents[0], before)

@@ -9,9 +9,9 @@ from textual import events
 from searchapp.app.inspection.pages import Pages
 from searchapp.errors import SearchappError
 from searchapp.judging.events import Event
-from searchapp.judging.judgments import Opinion
 from searchapp.judging.log import Presence
 from searchapp.judging.session import OthersOpinions, Outcome, SeenDocument, Session
+from searchapp.judging.view import Opinion
 from searchapp.tui.kit.dialogs import Choose, WordsDialog
 from searchapp.tui.kit.keys import KeyMap, ScreenSettings
 from searchapp.tui.kit.prompts import not_saved, rescue

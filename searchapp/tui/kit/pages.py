@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from searchapp.app.inspection.pages import Page
-from searchapp.judging.events import Kind, said_of
-from searchapp.judging.judgments import SCORE_CUT_OFF, Opinion, TopicScores
+from searchapp.judging.events import Kind, verdict_label
+from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores
+from searchapp.judging.view import Opinion
 from searchapp.model import Topic
 from searchapp.ranking.highlighting import Span
 from searchapp.tui.kit.content import Content, Form, Notation, readable
@@ -113,7 +114,7 @@ def field_lines(page: Page, *, stored: bool = False) -> list[Content]:
 
 def said(opinion: Opinion, labels: Sequence[str], *, with_kind: bool = True) -> str:
     """What an annotator says of a document, in words; by default also that a model says so."""
-    what = said_of(opinion.action, opinion.grade, labels)
+    what = verdict_label(opinion.action, opinion.grade, labels)
     model = " (a model)" if with_kind and opinion.kind is Kind.model else ""
     return f"{what}{model}{': ' + opinion.note if opinion.note else ''}"
 

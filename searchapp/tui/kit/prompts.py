@@ -15,9 +15,9 @@ from typing import TextIO
 
 from searchapp.errors import SearchappError
 from searchapp.files import reason
-from searchapp.judging.events import graded
+from searchapp.judging.events import grade_label
 from searchapp.judging.session import Outcome, Session
-from searchapp.judging.team import waiting_words
+from searchapp.judging.team import waiting_label
 from searchapp.model import Markup
 from searchapp.text import counted, visible
 from searchapp.tui.kit.content import Form, Notation
@@ -94,7 +94,7 @@ class Conversation(ABC):
         synchronizer = self._session.synchronizer
         trouble = synchronizer is not None and synchronizer.trouble
         if trouble and not self._is_troubled:
-            self._say(f"{waiting_words(self._session.unsent)}, and safe here until then: {trouble}")
+            self._say(f"{waiting_label(self._session.unsent)}, and safe here until then: {trouble}")
         elif self._is_troubled and not trouble:
             self._say("the cluster answers again")
         self._is_troubled = bool(trouble)
@@ -116,7 +116,7 @@ class Conversation(ABC):
         self._say(f"shown: {self._notation.about}")
 
     def _grades(self) -> str:
-        return f"The grades are {', '.join(graded(grade, self.labels) for grade in range(len(self.labels)))}"
+        return f"The grades are {', '.join(grade_label(grade, self.labels) for grade in range(len(self.labels)))}"
 
     def _say(self, words: str) -> None:
         print(visible(words), file=self._out, flush=True)

@@ -28,7 +28,7 @@ from searchapp.console import HarmlessConsole
 from searchapp.errors import SearchappError
 from searchapp.judging.log import Presence
 from searchapp.judging.session import Session
-from searchapp.judging.team import waiting_words
+from searchapp.judging.team import waiting_label
 from searchapp.text import counted, visible
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.dialogs import Choose, Help
@@ -245,12 +245,12 @@ class SessionBanner(Banner):
         if others:
             parts.append((f"▲ {others + 1} windows  ", "bold $warning"))
         if trouble is not None:
-            parts.append((f"▲ {waiting_words(unsent)}  ", "bold $warning"))
+            parts.append((f"▲ {waiting_label(unsent)}  ", "bold $warning"))
         parts.append(self._status)
         if trouble is not None:
             parts.append((f"  {trouble}", "$faint"))
         elif unsent:
-            parts.append((f"  {waiting_words(unsent)}", "$faint"))
+            parts.append((f"  {waiting_label(unsent)}", "$faint"))
         self.update(Content.assemble(*parts), layout=False)
 
     def _surroundings(self) -> tuple[int, str | None, int]:

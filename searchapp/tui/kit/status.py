@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from searchapp.errors import SearchappError
-from searchapp.judging.events import Action, Event, graded, said_of
-from searchapp.judging.judgments import Opinion, duration
+from searchapp.judging.events import Action, Event, grade_label, verdict_label
+from searchapp.judging.judgments import duration
 from searchapp.judging.session import Summary
+from searchapp.judging.view import Opinion
 from searchapp.tui.kit.content import AS_WRITTEN, Notation
 from searchapp.tui.kit.widgets import RowPart, fitted, one_line
 
@@ -81,7 +82,7 @@ def instead_of(what: str, before: Opinion | None, labels: Sequence[str]) -> str:
 
 def standing(opinion: Opinion, labels: Sequence[str]) -> str:
     """What somebody says of a document, without reasons."""
-    return said_of(opinion.action, opinion.grade, labels)
+    return verdict_label(opinion.action, opinion.grade, labels)
 
 
 def judged_already(opinions: Sequence[Opinion | None], labels: Sequence[str]) -> str:
@@ -117,7 +118,7 @@ def came_in(events: Sequence[Event], annotator: str) -> str:
 
 def no_such_grade(grade: str, labels: Sequence[str]) -> str:
     """The answer to a grade that the task does not have."""
-    ends = [graded(grade, labels) for grade in (0, len(labels) - 1)]
+    ends = [grade_label(grade, labels) for grade in (0, len(labels) - 1)]
     return f"there is no grade {grade}: the grades go from {ends[0]} to {ends[1]}"
 
 
@@ -125,7 +126,7 @@ def summed_up(found: Summary, labels: Sequence[str]) -> list[str]:
     """What was judged in one sitting, how fast, and how much is left, in a few sentences."""
     if not (found.judged or found.skipped or found.noted):
         return []
-    counts = [f"{count} × {graded(grade, labels)}" for grade, count in found.grades.items()]
+    counts = [f"{count} × {grade_label(grade, labels)}" for grade, count in found.grades.items()]
     aside = (("can't tell", found.cant_tell), ("skipped", found.skipped), ("noted", found.noted))
     counts += [f"{count} × {what}" for what, count in aside if count]
     judged, topics = (

@@ -9,7 +9,7 @@ from functools import partial
 from searchapp.app.inspection.live_ranking import seen_in
 from searchapp.app.inspection.pages import every_topic
 from searchapp.errors import SearchappError
-from searchapp.judging.events import graded
+from searchapp.judging.events import grade_label
 from searchapp.judging.session import Session
 from searchapp.model import Topic
 from searchapp.tui.kit.background import SearchRequestKind
@@ -133,7 +133,7 @@ class Judging(TopicJudging):
         if self._search.searched.info.topics_are_documents and document == self.topic.id:
             head.tell("this document is the topic itself, which is not graded", "$warning")
             return
-        what = instead_of(graded(grade, self.labels), self.opinion(document), self.labels)
+        what = instead_of(grade_label(grade, self.labels), self.opinion(document), self.labels)
         outcome = session.grade([self.seen(document, seen_in(self._search.recipe), result.rank)], grade)
         self.done(outcome, f"{what}: {beginning(document, result.text, hits.notation)}")
         hits.redraw(hits.cursor)

@@ -20,8 +20,8 @@ from textual.style import Style
 
 from searchapp.app.inspection.pages import Page, page_of, stands_in_text, with_neighbours
 from searchapp.app.search import Searcher, SearchRequest, SolvedTopic, SolvedTopics, solved_topics
-from searchapp.judging.events import graded
-from searchapp.judging.judgments import Opinion
+from searchapp.judging.events import grade_label
+from searchapp.judging.view import Opinion
 from searchapp.model import Hit, Markup, Topic
 from searchapp.ranking.highlighting import ELLIPSIS, Span, snippet
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter
@@ -355,7 +355,7 @@ def grade_said(grade: float, labels: Sequence[str]) -> str:
     ('1 relevant', '6', '0.5')
     """
     whole = int(grade)
-    return graded(whole, labels) if whole == grade and whole < len(labels) else f"{grade:g}"
+    return grade_label(whole, labels) if whole == grade and whole < len(labels) else f"{grade:g}"
 
 
 LONGEST = 100_000

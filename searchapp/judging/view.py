@@ -1,0 +1,553 @@
+"""The judgments that hold now: a fold of a task's events, and its snapshot in a file beside the log.
+
+A view keeps a few numbers of each event (place in the log, time, action, document, annotator), so that a log of a
+million events opens in about a second. It reads the events of a topic, and checks their checksums, when that topic is
+looked at.
+
+The snapshot holds the numbers up to a place of the log and the log's checksum there; only later events are read from
+the log. A snapshot that is missing, damaged, of another format or of another log is ignored and written again. Layout:
+
+    one line of JSON: format, task, place, the log's checksum there, byte order, digest of the rest
+    one line of JSON: annotators, retractions, topics and the sizes of what follows
+    the documents of each topic, as JSON
+    the columns of `COLUMNS`, each of all topics one after the other
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from array import array
+from bisect import insort
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from searchapp.errors import SearchappError
+from searchapp.files import atomic_file, parse_json
+from searchapp.judging.events import Action, Event, Kind
+from searchapp.judging.log import JudgmentLog
+
+Key = tuple[str, str]
+"""The ids of a topic and of a document."""
+
+VERDICTS = (Action.grade, Action.skip, Action.cant_tell)
+"""The actions that state an annotator's opinion, unlike notes and decisions."""
+
+CACHED_TOPICS = 64
+"""Number of topics whose events stay in memory."""
+
+COLUMNS = {"places": "q", "times": "q", "codes": "q", "documents": "i", "annotators": "i"}
+"""The numbers of events with the types of their arrays; times are microseconds since 1970, for codes see `_code`."""
+
+_ACTIONS = tuple(Action)
+_NUMBERS = {action: number for number, action in enumerate(_ACTIONS)}
+_PACE, _GRADE = 8, 16
+_VERDICT_NUMBERS = frozenset(_NUMBERS[action] for action in VERDICTS)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """An annotator's present verdict on a document."""
+
+    annotator: str
+    kind: Kind
+    action: Action
+    """One of `VERDICTS`."""
+    grade: int | None
+    event: Event
+    """The event that states the verdict."""
+    note: str = ""
+    """The annotator's last words on the document."""
+
+
+class Judgment(NamedTuple):
+    """An annotator's present verdict on a document, without its event."""
+
+    action: Action
+    grade: int | None
+
+
+def is_timed(event: Event) -> bool:
+    """Return whether an event is a judgment made with the document on the screen, whose time says something of pace."""
+    return event.action in (Action.grade, Action.cant_tell) and event.rank is not None
+
+
+def is_standing(event_id: str, retractions: Callable[[str], Sequence[str]]) -> bool:
+    """Return whether no standing event retracts an event; `retractions` returns the ids that retract an id."""
+    if not retractions(event_id):
+        return True
+    # No recursion: a file may have a thousand retractions, each of the one before.
+    chain, reached = [event_id], {event_id}
+    for id_ in chain:
+        others = [other for other in retractions(id_) if other not in reached]
+        chain += others
+        reached.update(others)
+    standing: dict[str, bool] = {}
+    for id_ in reversed(chain):
+        standing[id_] = not any(standing.get(other) for other in retractions(id_))
+    return standing[event_id]
+
+
+def _code(event: Event) -> int:
+    """Return action, grade and `is_timed` in one number."""
+    grade = 0 if event.grade is None else event.grade + 1
+    return grade * _GRADE + _PACE * is_timed(event) + _NUMBERS[event.action]
+
+
+def _event_order(event: Event) -> tuple[datetime, str]:
+    return event.order
+
+
+class _TopicColumns:
+    """The numbers of a topic's events, without retractions."""
+
+    __slots__ = ("_documents", "_documents_json", "columns")
+
+    def __init__(self, columns: dict[str, array[int]] | None = None, documents_json: bytes = b"[]") -> None:
+        self.columns = columns or {name: array(type_) for name, type_ in COLUMNS.items()}
+        self._documents_json = documents_json
+        self._documents: dict[str, int] | None = None
+
+    @property
+    def documents(self) -> dict[str, int]:
+        """The documents' numbers, parsed on first use."""
+        if self._documents is None:
+            ids = json.loads(self._documents_json)  # noqa: TID251  # the snapshot's digest was compared
+            self._documents = {document: number for number, document in enumerate(ids)}
+        return self._documents
+
+    @property
+    def documents_json(self) -> bytes:
+        return self._documents_json if self._documents is None else json.dumps(list(self._documents)).encode()
+
+    def add(self, event: Event, place: int, time: int, annotator: int) -> None:
+        columns, documents = self.columns, self.documents
+        columns["places"].append(place)
+        columns["times"].append(time)
+        columns["codes"].append(_code(event))
+        columns["documents"].append(documents.setdefault(event.document_id, len(documents)))
+        columns["annotators"].append(annotator)
+
+    def judgments(self, annotator: int, retracted: Collection[int]) -> dict[str, Judgment] | None:
+        """Return an annotator's verdict on each document; None where two events have the same time."""
+        last: dict[int, tuple[int, int]] = {}
+        for number, code, time, document, place in zip(
+            *(self.columns[name] for name in ("annotators", "codes", "times", "documents", "places")),
+            strict=True,
+        ):
+            if number != annotator or code % _PACE not in _VERDICT_NUMBERS or place in retracted:
+                continue
+            before = last.get(document)
+            if before is not None and before[0] == time:
+                return None
+            if before is None or time > before[0]:
+                last[document] = time, code
+        names = list(self.documents)
+        return {
+            names[document]: Judgment(_ACTIONS[code % _PACE], code // _GRADE - 1 if code >= _GRADE else None)
+            for document, (_time, code) in last.items()
+        }
+
+
+class _TopicEvents:
+    """The events of a topic by annotator and document, and the annotators of each document."""
+
+    __slots__ = ("annotators", "of")
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.of: defaultdict[tuple[str, str], list[Event]] = defaultdict(list)
+        self.annotators: defaultdict[str, set[str]] = defaultdict(set)
+        for event in events:
+            self.add(event)
+
+    def add(self, event: Event) -> None:
+        insort(self.of[event.annotator, event.document_id], event, key=_event_order)
+        self.annotators[event.document_id].add(event.annotator)
+
+
+@dataclass(slots=True)
+class AnnotatorWork:
+    """The first and the last event of an annotator, by their times, and the annotator's kind."""
+
+    number: int
+    first: str
+    last: str
+    kind: str
+    first_time: int
+    """Microseconds since 1970, like `last_time`."""
+    last_time: int
+
+
+class JudgmentView:
+    """The state that a task's events add up to, independent of the order in which they are added.
+
+    A retracted event does not count, and the one before it holds again; retracting a retraction restores the event.
+    The latest time decides between an annotator's verdicts.
+
+    Args:
+        events: events that are in no log
+        log: the log from which events that were added with their places are read again
+        task: the task of the log's events
+    """
+
+    def __init__(
+        self, events: Iterable[Event] = (), *, log: JudgmentLog | None = None, task: str = ""
+    ) -> None:
+        self.task = task
+        self.last = 0
+        """The place in the log up to which events were added."""
+        self.count = 0
+        """The number of events."""
+        self.work: dict[str, AnnotatorWork] = {}
+        """By annotator, in the order of addition."""
+        self._log = log
+        self._unsaved: list[Event] = []
+        """Events without a place in the log; the first has the place -1, the next one -2."""
+        self._columns: dict[str, _TopicColumns] = {}
+        self._topics_of: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self._retracted_by: dict[str, list[str]] = {}
+        self._refers: dict[str, str] = {}
+        """The id that each retraction takes back."""
+        self._places: dict[str, int] = {}
+        """Places of events that were retracted or are in no log."""
+        self._retracted: set[int] = set()
+        """The places of retracted events, as of the last `_settle`."""
+        self._unsettled: set[str] = set()
+        self._cache: OrderedDict[str, _TopicEvents] = OrderedDict()
+        for event in events:
+            self.add(event)
+
+    def add(self, event: Event, place: int | None = None) -> None:
+        """Add an event; `place` is its place in the log, None if it is in none."""
+        if place is None:
+            self._unsaved.append(event)
+            place = self._places[event.id] = -len(self._unsaved)
+        self.count += 1
+        time = (event.order[0] - _EPOCH) // _MICROSECOND
+        work = self.work.get(event.annotator)
+        if work is None:
+            number = len(self.work)
+            work = AnnotatorWork(number, event.time, event.time, event.kind.value, time, time)
+            self.work[event.annotator] = work
+        if time < work.first_time:
+            work.first_time, work.first = time, event.time
+        if time >= work.last_time:
+            work.last_time, work.last, work.kind = time, event.time, event.kind.value
+        if event.action is Action.retract:
+            self._refers[event.id] = event.refers
+            self._retracted_by.setdefault(event.refers, []).append(event.id)
+            self._unsettled.add(event.refers)
+            return
+        if event.id in self._retracted_by:
+            self._places[event.id] = place
+            self._unsettled.add(event.id)
+        columns = self._columns.get(event.topic_id)
+        if columns is None:
+            columns = self._columns[event.topic_id] = _TopicColumns()
+        columns.add(event, place, time, work.number)
+        self._topics_of[event.annotator][event.topic_id] = None
+        if event.topic_id in self._cache:
+            self._cache[event.topic_id].add(event)
+
+    def _settle(self) -> None:
+        """Bring the places of retracted events up to date."""
+        unsettled, self._unsettled = self._unsettled, set()
+        targets = [id_ for id_ in unsettled if id_ not in self._places and id_ not in self._refers]
+        if self._log is not None:
+            for place, event in self._log.places_of(targets):
+                if event.task == self.task:
+                    self._places[event.id] = place
+        settled: set[str] = set()
+        for id_ in unsettled:
+            reached: str | None = id_
+            while reached is not None and reached not in settled:
+                settled.add(reached)
+                place_of = self._places.get(reached)
+                if place_of is not None and self.holds(reached):
+                    self._retracted.discard(place_of)
+                elif place_of is not None:
+                    self._retracted.add(place_of)
+                reached = self._refers.get(reached)
+
+    def _events_at(self, places: Iterable[int]) -> list[Event]:
+        saved, events = list[int](), list[Event]()
+        for place in places:
+            if place < 0:
+                events.append(self._unsaved[-place - 1])
+            else:
+                saved.append(place)
+        if saved and self._log is not None:
+            events += self._log.at(saved)
+        return events
+
+    def _topic(self, topic_id: str) -> _TopicEvents:
+        topic = self._cache.get(topic_id)
+        if topic is None:
+            columns = self._columns.get(topic_id)
+            places = () if columns is None else columns.columns["places"]
+            topic = _TopicEvents(sorted(self._events_at(places), key=_event_order))
+            self._cache[topic_id] = topic
+            if len(self._cache) > CACHED_TOPICS:
+                self._cache.popitem(last=False)
+        else:
+            self._cache.move_to_end(topic_id)
+        return topic
+
+    def _retractions(self, event_id: str) -> Sequence[str]:
+        return self._retracted_by.get(event_id, ())
+
+    def holds(self, event_id: str) -> bool:
+        """Return whether no standing event retracts an event."""
+        return is_standing(event_id, self._retractions)
+
+    def retractions(self, event_id: str) -> list[str]:
+        """Return the ids of the standing retractions of an event."""
+        return [other for other in self._retractions(event_id) if self.holds(other)]
+
+    # One document
+
+    def events_on(self, annotator: str, topic_id: str, document_id: str) -> Sequence[Event]:
+        """Return an annotator's events on a document by time, retracted ones too, without retractions."""
+        return self._topic(topic_id).of.get((annotator, document_id), ())
+
+    def _standing_events(self, annotator: str, topic_id: str, document_id: str) -> list[Event]:
+        events = self.events_on(annotator, topic_id, document_id)
+        return [event for event in events if self.holds(event.id)]
+
+    def annotators_of(self, topic_id: str, document_id: str) -> list[str]:
+        """Return the names of the annotators with events on a document, sorted."""
+        return sorted(self._topic(topic_id).annotators.get(document_id, ()))
+
+    def latest(self, topic_id: str, document_id: str) -> datetime | None:
+        """Return the time of the latest event on a document.
+
+        A new event gets a later one, because the clocks of two machines differ.
+        """
+        names = self.annotators_of(topic_id, document_id)
+        times = (self.events_on(name, topic_id, document_id)[-1].order[0] for name in names)
+        return max(times, default=None)
+
+    def opinion(self, annotator: str, topic_id: str, document_id: str) -> Opinion | None:
+        """Return an annotator's verdict on a document; decisions between annotators are no verdicts."""
+        verdict, note = None, ""
+        for event in self._standing_events(annotator, topic_id, document_id):
+            if event.action is Action.note:
+                note = event.text
+            elif event.action is not Action.adjudicate:
+                verdict = event
+        if verdict is None:
+            return None
+        return Opinion(annotator, verdict.kind, verdict.action, verdict.grade, verdict, note or verdict.text)
+
+    def opinions(self, topic_id: str, document_id: str) -> list[Opinion]:
+        """Return every annotator's verdict on a document, by name."""
+        names = self.annotators_of(topic_id, document_id)
+        opinions = (self.opinion(name, topic_id, document_id) for name in names)
+        return [opinion for opinion in opinions if opinion is not None]
+
+    def words(self, annotator: str, topic_id: str, document_id: str) -> str:
+        """Return an annotator's last note on a document, else the reason of the verdict."""
+        opinion = self.opinion(annotator, topic_id, document_id)
+        if opinion is not None:
+            return opinion.note
+        events = self._standing_events(annotator, topic_id, document_id)
+        notes = [event.text for event in events if event.action is Action.note]
+        return notes[-1] if notes else ""
+
+    def decision(self, topic_id: str, document_id: str, among: Collection[str] | None = None) -> Event | None:
+        """Return the last standing decision between annotators; only of the annotators `among`, if given."""
+        decisions = [
+            event
+            for annotator in self.annotators_of(topic_id, document_id)
+            if among is None or annotator in among
+            for event in self._standing_events(annotator, topic_id, document_id)
+            if event.action is Action.adjudicate
+        ]
+        return max(decisions, key=_event_order, default=None)
+
+    def standing(self, annotator: str, topic_id: str, document_id: str) -> list[Event]:
+        """Return the events that make up an annotator's present statement on a document.
+
+        These are the event of the verdict (without one, the last note), and the annotator's own last decision.
+        """
+        own = self._standing_events(annotator, topic_id, document_id)
+        verdicts = [event for event in own if event.action in VERDICTS]
+        notes = [event for event in own if event.action is Action.note]
+        decisions = [event for event in own if event.action is Action.adjudicate]
+        return [*(verdicts or notes)[-1:], *decisions[-1:]]
+
+    # Topics and annotators
+
+    def judgments(self, annotator: str, topic_id: str) -> Mapping[str, Judgment]:
+        """Return an annotator's verdict on each document of a topic that has one."""
+        columns, work = self._columns.get(topic_id), self.work.get(annotator)
+        if columns is None or work is None:
+            return {}
+        self._settle()
+        judgments = columns.judgments(work.number, self._retracted)
+        if judgments is not None:
+            return judgments
+        documents = list(self._topic(topic_id).annotators)
+        opinions = ((document, self.opinion(annotator, topic_id, document)) for document in documents)
+        return {
+            document: Judgment(opinion.action, opinion.grade)
+            for document, opinion in opinions
+            if opinion is not None
+        }
+
+    def judged_documents(self, topics: Iterable[str] | None = None) -> Iterator[Key]:
+        """Yield every topic and document with events, topic by topic; only of the given topics, if any."""
+        for topic_id in self.topics() if topics is None else topics:
+            for document_id in list(self._topic(topic_id).annotators):
+                yield topic_id, document_id
+
+    def topics(self) -> list[str]:
+        """Return the topics with events in the order of their first events."""
+        return sorted(self._columns, key=lambda name: (min(self._columns[name].columns["times"]), name))
+
+    def topics_of(self, annotator: str) -> list[str]:
+        """Return the topics with events of an annotator."""
+        return list(self._topics_of.get(annotator, ()))
+
+    def annotators(self) -> list[str]:
+        """Return the names of the annotators with events, sorted."""
+        return sorted(self._topics_of)
+
+    # One annotator
+
+    def judging_times(self, annotator: str) -> list[datetime]:
+        """Return the times of an annotator's judgments of documents on the screen, unordered."""
+        own = self._own(annotator, lambda code: code & _PACE)
+        return [_EPOCH + timedelta(microseconds=time) for time, _place in own]
+
+    def own_places(self, annotator: str, actions: Collection[Action]) -> list[int]:
+        """Return the places of an annotator's events with the given actions, by time."""
+        numbers = {_NUMBERS[action] for action in actions}
+        return [place for _, place in sorted(self._own(annotator, lambda code: code % _PACE in numbers))]
+
+    def _own(self, annotator: str, is_wanted: Callable[[int], object]) -> Iterator[tuple[int, int]]:
+        for topic_id in self.topics_of(annotator):
+            own, columns = self.work[annotator].number, self._columns[topic_id].columns
+            for number, code, time, place in zip(
+                *(columns[name] for name in ("annotators", "codes", "times", "places")), strict=True
+            ):
+                if number == own and is_wanted(code):
+                    yield time, place
+
+    # The snapshot
+
+    def snapshot(self) -> bytes:
+        """Return the state as bytes for `restore`."""
+        self._settle()
+        documents = [columns.documents_json for columns in self._columns.values()]
+        state = {
+            "count": self.count,
+            "work": {name: asdict(work) for name, work in self.work.items()},
+            "refers": self._refers,
+            "retracted_by": self._retracted_by,
+            "places": self._places,
+            "retracted": sorted(self._retracted),
+            "topics": [
+                (name, len(columns.columns["places"]), len(ids))
+                for (name, columns), ids in zip(self._columns.items(), documents, strict=True)
+            ],
+        }
+        arrays = (of.columns[name].tobytes() for name in COLUMNS for of in self._columns.values())
+        return b"".join((json.dumps(state).encode(), b"\n", *documents, *arrays))
+
+    def restore(self, body: bytes, last: int) -> None:
+        """Take on the state that `snapshot` returned for the events up to the place `last`."""
+        end = body.index(b"\n")
+        state: dict[str, Any] = json.loads(body[:end])  # noqa: TID251  # the digest was compared
+        self.last, self.count = last, state["count"]
+        self.work = {name: AnnotatorWork(**work) for name, work in state["work"].items()}
+        self._refers, self._retracted_by = state["refers"], state["retracted_by"]
+        self._places, self._retracted = state["places"], set(state["retracted"])
+        at = end + 1
+        documents: list[bytes] = []
+        for _name, _count, size in state["topics"]:
+            documents.append(body[at : at + size])
+            at += size
+        columns: list[dict[str, array[int]]] = [{} for _ in documents]
+        view = memoryview(body)
+        for column, type_ in COLUMNS.items():
+            for own, (_name, count, _size) in zip(columns, state["topics"], strict=True):
+                own[column] = array(type_)
+                size = count * own[column].itemsize
+                own[column].frombytes(view[at : at + size])
+                at += size
+        names = list(self.work)
+        for (name, _count, _size), own, ids in zip(state["topics"], columns, documents, strict=True):
+            self._columns[name] = _TopicColumns(own, ids)
+            for number in set(own["annotators"]):
+                self._topics_of[names[number]][name] = None
+
+
+FORMAT = 2
+FEW = 2_000
+"""Up to this many events are read from the log at each opening, rather than written to a new snapshot."""
+SHARE = 10
+"""The same for a fraction of the snapshot's events: one in this many."""
+
+
+def open_view(log: JudgmentLog, task: str) -> JudgmentView:
+    """Return the view of a task's events in a log; writes a snapshot if there are many events behind the last one.
+
+    Raises:
+        DataError: the log can't be read.
+    """
+    view = read_snapshot(log, task) or JudgmentView(log=log, task=task)
+    snapshot_size, later = view.count, 0
+    for place, event in log.events(after=view.last):
+        later += 1
+        view.last = place
+        if event.task == task:
+            view.add(event, place)
+    if later > max(FEW, snapshot_size // SHARE) and not log.damage.found:
+        write_snapshot(log, view)
+    return view
+
+
+def snapshot_path(log: Path, task: str) -> Path:
+    """Return the snapshot's file; a task's name may hold any character."""
+    return log.with_name(f"{log.name}-view-{hashlib.blake2b(task.encode(), digest_size=4).hexdigest()}")
+
+
+def _header(task: str, body: bytes) -> dict[str, object]:
+    digest = hashlib.blake2b(body, digest_size=16).hexdigest()
+    return {"format": FORMAT, "task": task, "order": sys.byteorder, "digest": digest}
+
+
+def write_snapshot(log: JudgmentLog, view: JudgmentView) -> None:
+    """Write the snapshot of a view whose events are all in the log; a failure has no effect."""
+    checksum = log.checksum_at(view.last)
+    if checksum is None:
+        return  # its checksum is damaged
+    body = view.snapshot()
+    header = {**_header(view.task, body), "last": view.last, "checksum": checksum.hex()}
+    with suppress(SearchappError), atomic_file(snapshot_path(log.path, view.task)) as file:
+        file.write(json.dumps(header).encode() + b"\n" + body)
+
+
+def read_snapshot(log: JudgmentLog, task: str) -> JudgmentView | None:
+    """Return the view as of the snapshot; None if there is no snapshot of this log."""
+    try:
+        header_line, _, body = snapshot_path(log.path, task).read_bytes().partition(b"\n")
+        header = parse_json(header_line.decode())
+        if any(header[name] != value for name, value in _header(task, body).items()):
+            return None
+        if log.checksum_at(header["last"]) != bytes.fromhex(header["checksum"]):
+            return None
+        view = JudgmentView(log=log, task=task)
+        view.restore(body, header["last"])
+        return view
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
