@@ -7,12 +7,8 @@
     inputs/         copies of the recipe, its templates and the mappings, of which `searchapp rerun` ranks again
     tags.json       {"format": 1, "tags": ["baseline", "paper"]}, names by which people group and find runs
 
-The official file of a run that is long, see `LONG`, is compressed with gzip: `predict.txt.gz`. The same inputs give
-the same bytes of every file but the manifest's `created` and `seconds`. Tags are no part of the run: tagging
-changes no digest, and a run that is written anew has none.
-
-`read_given` reads a run directory or any TREC run, which says less of itself. `judged_warning` and `tuned_warning` say
-that figures are too good to be fair, where a run is scored on topics that it has learned from.
+The official file of a long run is compressed with gzip: `predict.txt.gz`. The same inputs give the same bytes of every
+file but the manifest's `created` and `seconds`. Tags are not part of the run: tagging changes no digest.
 """
 
 from __future__ import annotations
@@ -43,12 +39,9 @@ from searchapp.text import counted
 MANIFEST = "run.json"
 DOCUMENTS = "documents.json"
 RANKINGS = "run.trec"
-LONG = 250_000
-"""The hits beyond which the official file of a run is compressed, if it also has more than `DEEP` for each topic: a run
-that ranks every document has so many."""
-DEEP = 1_000
+LONG, DEEP = 250_000, 1_000
+"""A run is long if it has more hits than the former, and more than the latter for each topic."""
 TAGS = "tags.json"
-"""What people call the run, see `runs.tags`: beside the run, and no part of it."""
 MODELS = "models"
 """The key of a manifest's recipe with the models of trained signals."""
 EXAMPLES = "examples"
@@ -60,17 +53,7 @@ FORMAT = 2
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a run was made from.
-
-    `data` is the folder the topics came from and `data_digests` the SHA-256 of each file read there;
-    `index_digest` identifies mapping and documents of the index; `files` maps each other file of the run to its
-    SHA-256. `task_file` is the path of the TOML file of a user's own task, empty for other tasks, and `variant` that of
-    a variant. `layout` is what a task file says of the files that the run read, see `Collection.layout`.
-    `imported` says of a run that another tool made which file it was read from; it has no recipe and no engine then.
-    `empty` are the topics of which no document was found, which have no line in the file with the rankings.
-    `untested` are the packages, with their versions, that were outside the range searchapp is tested with.
-    `seconds` is the time the ranking took, `created` its end in UTC, `digest` that of the manifest.
-    """
+    """The inputs and counts of a run."""
 
     searchapp: str
     task: str
@@ -80,37 +63,49 @@ class Manifest:
     tag: str
     engine: Mapping[str, str]
     data: str
+    """The folder of topics and documents."""
     data_digests: Mapping[str, str]
+    """The SHA-256 of each input file."""
     mapping_digest: str
     index_digest: str
+    """That of mapping and documents of the index."""
     topics: int
     hits: int
     created: str
+    """The end of the ranking, in UTC."""
     seconds: float
+    """The duration of the ranking."""
     files: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of each other file of the run."""
     task_file: str = ""
+    """The TOML file of an own task."""
     variant: str = ""
+    """The TOML file of a variant."""
     layout: Mapping[str, Any] = field(default_factory=dict)
+    """How a task file describes the input files, see `Collection.layout`."""
     imported: Mapping[str, Any] = field(default_factory=dict)
+    """The tool and the file of an imported run, which has no recipe and no engine."""
     empty: Sequence[str] = ()
+    """The topics without any document, which have no line in the rankings."""
     untested: Mapping[str, str] = field(default_factory=dict)
+    """The versions of packages outside the tested range."""
     format: int = FORMAT
     digest: str = ""
 
     @property
     def system(self) -> str:
-        """What made the rankings: the recipe, or of an imported run the tool."""
+        """The name of the recipe, or the tool of an imported run."""
         if self.imported:
             return str(self.imported.get("tool") or "imported")
         return str(self.recipe.get("name", ""))
 
     @property
     def task_reference(self) -> str:
-        """What names its task: the file of a variant or of a user's own task, or a name."""
+        """The file of the variant or of the own task, or else the task's name."""
         return self.variant or self.task_file or self.task
 
     def own_digest(self) -> str:
-        """The SHA-256 of everything in the manifest but its own digest."""
+        """Return the SHA-256 of the manifest without its digest."""
         return digest_json({**asdict(self), "digest": ""})
 
 
@@ -133,23 +128,23 @@ def write(
     *,
     overwrite: bool = False,
 ) -> Manifest:
-    """Write a run directory whole or not at all; returns the manifest with the digests of its files.
+    """Write a run directory atomically; returns the manifest with the digests of its files.
 
-    `official` maps the name of each official file to what writes it; in a long run `.gz` is added to the names.
-    `documents` are the digests of the ranked documents' texts by their ids, `inputs` maps the name of each file in the
-    folder `INPUTS` to its JSON value. With `overwrite` an existing run directory is replaced; anything else that stands
-    there never is.
+    `official` has the writers of official files by their names; in a long run `.gz` is added to these. `documents` has
+    the digests of the ranked documents' texts by their ids, `inputs` the JSON values of the files in `INPUTS`. With
+    `overwrite` an existing run directory is replaced, but nothing else.
     """
     require_writable(path, overwrite=overwrite)
     with atomic_folder(path, replace=overwrite) as folder:
-        # The official file of an own task has the same name, and distinct scores; here they are the engine's.
+        # The official file of an own task has the name of the rankings, which replace it.
         writers: dict[str, Callable[[BinaryIO], object]] = {**official}
         writers[RANKINGS] = lambda file: trec.write_run(file, run)
         writers[DOCUMENTS] = lambda file: file.write(
             json.dumps(documents or {}, indent=0, sort_keys=True).encode()
         )
+        is_long = manifest.hits > max(LONG, DEEP * manifest.topics)
         for name, writer in writers.items():
-            if name in official and name != RANKINGS and _is_long(manifest):
+            if name in official and name != RANKINGS and is_long:
                 with encoding.packing(folder / f"{name}{encoding.GZIP_SUFFIX}") as packed:
                     writer(packed)
             else:
@@ -167,25 +162,21 @@ def write(
 
 
 def _files(path: Path) -> list[str]:
-    """Return the files of a run directory, those in folders of it too, by their paths in it."""
+    """Return the files of a run directory by their paths in it."""
     return sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir())
 
 
 def _write_json(path: Path, value: object) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    # A name of a file that is not UTF-8 has halves of characters, which become JSON's escapes.
+    # The surrogates of a file name that is not UTF-8 become escapes of JSON.
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def _is_long(manifest: Manifest) -> bool:
-    return manifest.hits > LONG and manifest.hits > DEEP * manifest.topics
-
-
 def require_writable(path: Path, *, overwrite: bool) -> None:
-    """Make sure, before any work is done for it, that a run directory can be written.
+    """Check that a run directory can be written.
 
     Raises:
-        UsageError: something stands there that may not be replaced, or the folder above can't be written to.
+        UsageError: something else exists there, or the folder above can't be written to.
     """
     files.require_folder(path)
     if path.exists() and not overwrite:
@@ -196,21 +187,21 @@ def require_writable(path: Path, *, overwrite: bool) -> None:
 
 
 def read(path: Path) -> StoredRun:
-    """A run directory with its rankings.
+    """Return a run directory with its rankings.
 
     Raises:
         UsageError: there is no run directory.
-        DataError: its files are not what they should be.
+        DataError: its files are invalid.
     """
     manifest = read_manifest(path)
     rankings = path / RANKINGS
     if not manifest.hits and rankings.is_file() and not rankings.stat().st_size:
-        return StoredRun(path, manifest, Run(manifest.tag, ()))  # for no topic any document was found
+        return StoredRun(path, manifest, Run(manifest.tag, ()))  # no topic has a document
     return StoredRun(path, manifest, trec.read_run(rankings))
 
 
 def read_digests(path: Path) -> dict[str, str]:
-    """The digests of the ranked documents' texts by their ids.
+    """Return the digests of the ranked documents' texts by their ids.
 
     Raises:
         DataError: the file is missing or can't be read.
@@ -228,7 +219,12 @@ def read_digests(path: Path) -> dict[str, str]:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The manifest of a run directory."""
+    """Return the manifest of a run directory.
+
+    Raises:
+        UsageError: there is no run directory.
+        DataError: the manifest is invalid.
+    """
     if not (path / MANIFEST).is_file():
         raise UsageError(f"{path} is not a run directory (it has no {MANIFEST}): `searchapp rank` makes one")
     described = resources.read_json(path / MANIFEST, file_names=True)
@@ -256,7 +252,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def read_input(path: Path, manifest: Manifest, name: str) -> Any:
-    """Return the JSON object that a run directory keeps of an input; None if the run has no such input.
+    """Return the copy of an input in a run directory; None if the run has no such input.
 
     Raises:
         DataError: the copy is missing or was changed.
@@ -270,38 +266,35 @@ def read_input(path: Path, manifest: Manifest, name: str) -> Any:
 
 
 _OF_RANKINGS = ("topics", "hits", "empty", "untested", "created", "seconds", "files")
-"""What a manifest says of the rankings, and not of what they were made from."""
+"""The fields of a manifest that describe the rankings, not their inputs."""
 
 
 def kept(path: Path, planned: Manifest) -> Manifest | None:
-    """The manifest of a run directory, if it is whole and was made from what is `planned`; None otherwise.
-
-    `planned` is the manifest of a run that would be made now, as far as it is known before.
-    """
+    """Return the manifest of an undamaged run directory that has the inputs of the `planned` manifest, or None."""
     try:
         manifest = read_manifest(path)
         files = manifest.files
-        whole = RANKINGS in files and all(digest_file(path / name) == files[name] for name in files)
+        undamaged = RANKINGS in files and all(digest_file(path / name) == files[name] for name in files)
     except SearchappError:
         return None
-    alike = replace(planned, **{name: getattr(manifest, name) for name in _OF_RANKINGS})
-    if MODELS in manifest.recipe:  # they follow from the rest, and are known once they are trained
-        alike = replace(alike, recipe={**alike.recipe, MODELS: manifest.recipe[MODELS]})
-    return manifest if whole and manifest.digest == manifest.own_digest() == alike.own_digest() else None
+    expected = replace(planned, **{name: getattr(manifest, name) for name in _OF_RANKINGS})
+    if MODELS in manifest.recipe:  # they follow from the rest, and are known only after training
+        expected = replace(expected, recipe={**expected.recipe, MODELS: manifest.recipe[MODELS]})
+    return (
+        manifest if undamaged and manifest.digest == manifest.own_digest() == expected.own_digest() else None
+    )
 
 
 def verify(path: Path) -> Verification:
-    """Compare a run directory and its data with what the manifest says, and the manifest with its own digest.
+    """Compare a run directory and its data with the manifest, and the manifest with its digest.
 
     Raises:
         DataError: a file can't be read.
     """
     manifest = read_manifest(path)
-    problems = (
-        []
-        if manifest.digest == manifest.own_digest()
-        else [f"{path / MANIFEST}: changed since it was written"]
-    )
+    problems = []
+    if manifest.digest != manifest.own_digest():
+        problems.append(f"{path / MANIFEST}: changed since it was written")
     for name, digest in manifest.files.items():
         if not (path / name).is_file():
             problems.append(f"{path / name}: missing, though the manifest names it")
@@ -321,10 +314,11 @@ def verify(path: Path) -> Verification:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What `verify` has found, one sentence each: what is wrong, and what could not be compared."""
+    """The result of `verify`, in sentences."""
 
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+    """What could not be compared."""
 
 
 _FIELD_TYPES: dict[str, type] = {
@@ -336,12 +330,12 @@ _FIELD_TYPES: dict[str, type] = {
 
 
 TAGS_FORMAT = 1
-MOST_TAGS = 100
+MAX_TAGS = 100
 _TAG = re.compile(r"[\w][\w.:+-]{0,63}")
 
 
 def tags_of(path: Path) -> tuple[str, ...]:
-    """The tags of a run directory, in the order of the alphabet; none where there are none.
+    """Return the tags of a run directory in alphabetical order.
 
     Raises:
         DataError: they can't be read.
@@ -350,37 +344,37 @@ def tags_of(path: Path) -> tuple[str, ...]:
     if not file.is_file():
         return ()
     described = resources.read_json(file)
-    held = described.get("tags")
-    if described.get("format") != TAGS_FORMAT or not isinstance(held, list):
+    tags = described.get("tags")
+    if described.get("format") != TAGS_FORMAT or not isinstance(tags, list):
         raise DataError(f"{file}: no tags of this searchapp: remove it, and tag the run again")
-    return tuple(sorted({one for one in held if isinstance(one, str) and _TAG.fullmatch(one)}))
+    return tuple(sorted({tag for tag in tags if isinstance(tag, str) and _TAG.fullmatch(tag)}))
 
 
 def change_tags(path: Path, add: Iterable[str] = (), remove: Iterable[str] = ()) -> tuple[str, ...]:
-    """Tag a run directory, or take tags away; returns those that it has then.
+    """Add and remove tags of a run directory, and return its tags.
 
     Raises:
-        UsageError: there is no run directory, a name can't be a tag, or one that is to go is not there.
-        DataError: the tags that are there can't be read.
-        SearchappError: they can't be written.
+        UsageError: there is no run directory, a tag is invalid, or a tag to remove is unknown.
+        DataError: the present tags can't be read.
+        SearchappError: the tags can't be written.
     """
     read_manifest(path)
     add, remove = list(add), list(remove)
-    for one in add:
-        if not _TAG.fullmatch(one):
+    for tag in add:
+        if not _TAG.fullmatch(tag):
             raise UsageError(
-                f"{one!r} can't be a tag: it takes letters, digits and . : + - _, 64 of them at most, and begins with "
+                f"{tag!r} can't be a tag: it takes letters, digits and . : + - _, 64 of them at most, and begins with "
                 "a letter or digit"
             )
     with lock_on(path / MANIFEST):  # another process may be tagging it too
-        held = tags_of(path)
-        for one in remove:
-            if one not in held:
-                raise UsageError(f"{path} has no tag {one!r}: it has {', '.join(held) or 'none'}")
-        tags = tuple(sorted({*held, *add} - set(remove)))
-        if len(tags) > MOST_TAGS:
-            raise UsageError(f"{path} would have {len(tags)} tags: {MOST_TAGS} are enough for a run")
-        if tags != held:
+        present = tags_of(path)
+        for tag in remove:
+            if tag not in present:
+                raise UsageError(f"{path} has no tag {tag!r}: it has {', '.join(present) or 'none'}")
+        tags = tuple(sorted({*present, *add} - set(remove)))
+        if len(tags) > MAX_TAGS:
+            raise UsageError(f"{path} would have {len(tags)} tags: {MAX_TAGS} are enough for a run")
+        if tags != present:
             with atomic_file(path / TAGS) as file:
                 file.write(
                     json.dumps({"format": TAGS_FORMAT, "tags": tags}, ensure_ascii=False).encode() + b"\n"
@@ -390,51 +384,48 @@ def change_tags(path: Path, add: Iterable[str] = (), remove: Iterable[str] = ())
 
 @dataclass(frozen=True, slots=True)
 class GivenRun:
-    """The rankings of a run directory, or those of a file in the order in which trec_eval takes them.
-
-    `manifest` is that of a directory, None for a file. `digest` identifies the run. `tied` counts the topics of a file
-    whose documents of equal scores stand in another order there.
-    """
+    """The rankings of a run directory, or those of a file in the order of trec_eval."""
 
     path: Path
     run: Run
     manifest: Manifest | None
+    """None for a file."""
     digest: str
     tied: int = 0
+    """How many topics of a file have documents of equal scores in another order."""
 
     @property
     def note(self) -> str | None:
-        """A sentence on equal scores that were reordered; None when there are none."""
+        """A sentence on reordered equal scores, if there are any."""
         if not self.tied:
             return None
         return (
             f"{self.path} has documents of equal scores in {counted(self.tied, 'topic')}: they are ordered by "
-            "descending id, as trec_eval "
-            "does, and not as they stand in the file"
+            "descending id, as trec_eval does, and not as they stand in the file"
         )
 
 
 def read_given(path: Path) -> GivenRun:
-    """A run directory, or a TREC run.
+    """Return a run directory or a TREC run.
 
     Raises:
         UsageError: there is neither.
-        DataError: the files of a directory are not what they should be.
+        DataError: the files of a directory are invalid.
         InvalidFiles: the file is no TREC run.
     """
     require_there(path)
     if path.is_dir():
         stored = read(path)
         return GivenRun(path, stored.run, stored.manifest, stored.manifest.digest)
-    found = trec.read_by_score(path)
-    return GivenRun(path, found.run, None, digest_file(path), found.tied)
+    file = trec.read_by_score(path)
+    return GivenRun(path, file.run, None, digest_file(path), file.tied)
 
 
 def require_there(path: Path) -> None:
-    """Make sure that there is a run directory or a file.
+    """Check that a run directory or a file exists.
 
     Raises:
-        UsageError: there is nothing of the name.
+        UsageError: there is none.
     """
     if not path.exists():
         raise UsageError(
@@ -442,22 +433,21 @@ def require_there(path: Path) -> None:
         )
 
 
-_KEY = "judged"
-
+_JUDGED = "judged"
 _SPLITS, _CHOSEN, _MAPPING = "splits", "chosen", "mapping"
 
 
 def solved_by(splits: Sequence[str], mapping: Any, *, chosen: bool = False) -> dict[str, Any]:
-    """Return what a manifest's recipe records of the splits whose solved topics a run learns from.
+    """Return the entry of a manifest's recipe for the splits whose solved topics a run learns from.
 
-    `mapping` is that of their index, None without one. `chosen` tells whether the user chose the splits.
+    `mapping` is that of their index; `chosen` tells whether the user chose the splits.
     """
     described = {_SPLITS: list(splits), _MAPPING: None if mapping is None else digest_json(mapping)}
     return {EXAMPLES: described | ({_CHOSEN: True} if chosen else {})}
 
 
 def mapping_digest(manifest: Manifest) -> Any:
-    """Return the digest of the mapping of the solved topics that a run has learned from; None without any."""
+    """Return the digest of the mapping of the solved topics that a run has learned from."""
     return _recorded(manifest, EXAMPLES).get(_MAPPING)
 
 
@@ -468,32 +458,32 @@ def solved_splits(manifest: Manifest) -> tuple[str, ...]:
 
 
 def chosen_splits(manifest: Manifest) -> tuple[str, ...]:
-    """Return the splits whose solved topics a run has learned from because the user chose them."""
+    """Return the splits that the user chose for a run to learn from."""
     return solved_splits(manifest) if _recorded(manifest, EXAMPLES).get(_CHOSEN) else ()
 
 
 def described_judgments(judged: Iterable[Example]) -> dict[str, Any]:
-    """What a manifest's recipe records of the judged topics that a run was made with."""
+    """Return the entry of a manifest's recipe for the judged topics that a run learns from."""
     grades = {example.topic.id: dict(example.gold) for example in judged}
     if not grades:
         return {}
-    return {_KEY: {"topics": len(grades), "digest": digest_json(grades), "ids": sorted(grades)}}
+    return {_JUDGED: {"topics": len(grades), "digest": digest_json(grades), "ids": sorted(grades)}}
 
 
 def judgments_digest(manifest: Manifest) -> str | None:
-    """The digest of the judgments that a run was made with; None without any."""
-    found = _recorded(manifest, _KEY).get("digest")
-    return None if found is None else str(found)
+    """Return the digest of the judgments that a run has learned from."""
+    digest = _recorded(manifest, _JUDGED).get("digest")
+    return None if digest is None else str(digest)
 
 
 def judged_topics(path: Path, manifest: Manifest) -> frozenset[str]:
-    """The judged topics that the run directory `path` has learned from.
+    """Return the judged topics that the run directory `path` has learned from.
 
     Raises:
         DataError: the manifest does not name them.
     """
-    found = _recorded(manifest, _KEY)
-    ids = found.get("ids") if found else []
+    recorded = _recorded(manifest, _JUDGED)
+    ids = recorded.get("ids") if recorded else []
     if not isinstance(ids, list):
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: judged has no list of ids")
     return frozenset(map(str, ids))
@@ -526,6 +516,6 @@ def learning_warnings(path: Path, manifest: Manifest, scored: Collection[str], r
 
 
 def _recorded(manifest: Manifest, key: str) -> Mapping[str, Any]:
-    """Return what a manifest's recipe records under a key; nothing where that is no object."""
-    found = manifest.recipe.get(key)
-    return found if isinstance(found, Mapping) else {}
+    """Return the object under a key of a manifest's recipe."""
+    value = manifest.recipe.get(key)
+    return value if isinstance(value, Mapping) else {}

@@ -1,7 +1,7 @@
 """The rankings of a run directory, read a topic at a time.
 
-A run may have a million lines, of which an annotator sees a few hundred. The lines of a topic stand together in the
-file that searchapp writes, so that where each topic begins is found without reading what is between.
+A run may have a million lines, of which an annotator sees a few hundred. The lines of a topic are adjacent, so that the
+begin of each topic is found without reading the lines between.
 """
 
 from __future__ import annotations
@@ -23,34 +23,33 @@ _CELLS = 6
 
 
 class Rankings(Protocol):
-    """The rankings of some topics, each read, or made, when it is asked for; `topics` are their ids in order."""
+    """The rankings of topics, each read or made on demand."""
 
     @property
     def path(self) -> Path:
-        """Where they come from, for messages."""
+        """Their source, for messages."""
 
     @property
     def topics(self) -> tuple[str, ...]:
         """The ids of the topics."""
 
     def ranking(self, topic_id: str) -> Ranking:
-        """A topic's ranking."""
+        """Return a topic's ranking."""
 
     def length(self, topic_id: str) -> int:
-        """How many documents a topic's ranking has."""
+        """Return how many documents a topic's ranking has."""
 
     def scored(self, topic_id: str, at_most: int | None = None) -> int:
-        """How many documents of a topic's ranking have a score other than 0, or `at_most`: the first ones."""
+        """Return how many documents of a topic, up to `at_most`, have a score other than 0."""
 
 
 class RunRankings:
-    """The rankings in the run directory `path`; `topics` are their ids in the order of the file.
+    """The rankings in the run directory `path`, or those of a `run` that was read from another file.
 
-    With `run` they are those, which were read from another file. Topics that are `empty` have no line there; they are
-    the last ones.
+    `topics` are in the order of the file; `empty` topics, which have no line, come last.
 
     Raises:
-        DataError: the file is missing, or is not as searchapp writes it; or, for a topic, when it is asked for.
+        DataError: the file is missing or altered; an altered topic raises on demand.
     """
 
     def __init__(self, path: Path, run: Run | None = None, empty: Sequence[str] = ()) -> None:
@@ -69,7 +68,6 @@ class RunRankings:
             raise unreadable(self.path, error) from error
 
     def ranking(self, topic_id: str) -> Ranking:
-        """A topic's ranking."""
         documents, scores = [], []
         try:
             lines = self._of(topic_id).decode().splitlines()
@@ -84,18 +82,11 @@ class RunRankings:
         return Ranking(topic_id, Hits(documents, scores))
 
     def length(self, topic_id: str) -> int:
-        """How many documents a topic's ranking has; the ranking itself is not read."""
         block = self._of(topic_id)
         return block.count(b"\n") + (bool(block) and not block.endswith(b"\n"))
 
     def scored(self, topic_id: str, at_most: int | None = None) -> int:
-        """How many documents of a topic's ranking have a score other than 0, or `at_most`; few of the lines are read.
-
-        Those without one are all at the end, in the order of their ids: nothing of the topic was found in them.
-
-        Raises:
-            DataError: a line that is read is not as searchapp writes it.
-        """
+        # Documents with the score 0, which do not match, are all at the end: few lines are read.
         text = self._of(topic_id)
         last = text.rfind(b"\n", 0, len(text) - 1) + 1
         lines = text[: _end_of_lines(text, at_most)].splitlines()
@@ -104,7 +95,6 @@ class RunRankings:
         return bisect_left(lines, True, key=lambda line: self._score(topic_id, line) <= 0)
 
     def _of(self, topic_id: str) -> bytes:
-        """The lines of a topic."""
         if topic_id in self._empty:
             return b""
         begin, end = self._blocks[topic_id]
@@ -120,7 +110,7 @@ class RunRankings:
         return DataError(f"{self.path}: {what} is not as searchapp writes it: rank again")
 
     def _find_blocks(self) -> dict[str, tuple[int, int]]:
-        """From where to where the lines of each topic reach."""
+        """Return the offsets of the first and behind the last line of each topic."""
         blocks: dict[str, tuple[int, int]] = {}
         begin, size = 0, len(self._bytes)
         guess = 1 << 14
@@ -138,7 +128,7 @@ class RunRankings:
         return blocks
 
     def _end_of(self, topic: bytes, begin: int, guess: int) -> int:
-        """Where the first line of another topic begins, looked for in steps that grow, and between them by halves."""
+        """Return the offset of the next topic, found by a galloping search."""
         size, low, step = len(self._bytes), begin, max(guess - 1, 1)
         high = self._line_after(low + step)
         while high < size and self._topic_at(high) == topic:
@@ -156,12 +146,10 @@ class RunRankings:
                 high = middle
 
     def _line_after(self, place: int) -> int:
-        """Where the first line behind a place begins."""
         end = self._bytes.find(b"\n", place)
         return len(self._bytes) if end < 0 else end + 1
 
     def _topic_at(self, place: int) -> bytes:
-        """The topic of the line that begins at a place."""
         end = self._bytes.find(b" ", place)
         topic = self._bytes[place:end]
         if end <= place or b"\n" in topic:
@@ -170,7 +158,6 @@ class RunRankings:
 
 
 def _end_of_lines(text: bytes, at_most: int | None) -> int:
-    """Where the first lines of a text end, or all of them."""
     if at_most is None:
         return len(text)
     place = 0
@@ -183,7 +170,6 @@ def _end_of_lines(text: bytes, at_most: int | None) -> int:
 
 
 def _as_written(run: Run) -> bytes:
-    """A run as a run directory has it."""
     buffer = BytesIO()
     trec.write_run(buffer, run)
     return buffer.getvalue()
