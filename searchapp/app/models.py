@@ -1,8 +1,7 @@
-"""Train and store the models of trained signals and learned fusions, and provide what signals may ask for.
+"""Train and store the models of trained signals and learned fusions, and provide the inputs of signals.
 
-Models are in the home folder. A learned fusion is trained on cross-fitted answers: the signals rank each
-solved topic without its own votes. `signal_inputs` provides solved topics, their labels and the texts of all
-documents.
+Models are in the home folder. A learned fusion is trained on cross-fitted answers: the signals rank each solved topic
+without its own votes.
 """
 
 from __future__ import annotations
@@ -31,17 +30,248 @@ from searchapp.ranking.signals.terms import TermSpace, terms_of
 from searchapp.tasks.base import Collection, Task
 from searchapp.text import counted
 
+FOLDER = "models"
+"""The folder of models in the home folder."""
 
-def crossfitted_answers(
+STORED_FUSIONS = 16
+"""How many models of the fusion of a task are stored, the latest ones."""
+
+CACHED = 2
+"""How many models are cached in memory if they are not stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeModel:
+    """The model of a signal, or of a fusion."""
+
+    signal: str
+    left_out: str
+    """The solved topic that it was trained without, if any."""
+    stored: StoredModel
+    path: Path | None
+    """Its file; None without a home folder."""
+    is_new: bool
+    """Whether it was trained now."""
+
+
+Trainer = Callable[[Sequence[Example], Sequence[Document]], tuple[Mapping[str, Any], Mapping[str, Any]]]
+"""Returns the header and the arrays of a model of solved topics and documents."""
+
+
+class _Learner(NamedTuple):
+    """A signal or a fusion that has a model."""
+
+    name: str
+    kind: str
+    training: Mapping[str, Any]
+    """The parameters of the training."""
+    withheld: frozenset[str]
+    """The solved topics that the model must not see."""
+    train: Trainer
+    left_out: str = ""
+    """The topic, where each one has its own model."""
+    most_stored: int = STORED_FUSIONS
+
+
+class Models:
+    """The models by which a task's signals rank the topics of a split, stored in `home` or cached in memory.
+
+    `judged` topics count as solved ones, see `read_examples`.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        collection: Collection,
+        split: str,
+        progress: Progress,
+        home: Path | None = None,
+        judged: Sequence[Example] = (),
+        problems: Problems | None = None,
+    ) -> None:
+        self._task = task
+        self._collection = collection
+        self._split = split
+        self._progress = progress
+        self._folder = None if home is None else home / FOLDER
+        self._judged = judged
+        self._problems = problems
+        self._cached: dict[str, MadeModel] = {}
+        self._read: tuple[Sequence[Example], Sequence[Document], str] | None = None
+
+    def of(self, signal: Trained, ranked: str = "", *, rebuild: bool = False, workers: int = 1) -> MadeModel:
+        """Return the model of a signal, trained if there is none, or to `rebuild` it.
+
+        A signal that leaves topics out has a model for each topic that is `ranked`.
+
+        Raises:
+            InvalidFiles: the files of the solved topics have problems.
+            DataError: there are no solved topics, or too few, or the stored model is damaged.
+            UsageError: there is no model yet, and scikit-learn is not installed.
+            SearchappError: it can't be stored.
+        """
+        left_out = ranked if signal.leaves_out and self._is_solved(ranked) else ""
+        withheld = frozenset([left_out] if left_out else []) if signal.leaves_out else self._withheld
+        return self._model(
+            _Learner(
+                signal.name,
+                signal.kind,
+                signal.training(),
+                withheld,
+                lambda examples, documents: signal.train(examples, documents, workers),
+                left_out,
+                signal.most_kept,
+            ),
+            rebuild=rebuild,
+        )
+
+    def ranked(self) -> list[str]:
+        """Return the topics of the split that are solved themselves, after an empty name if others are not.
+
+        Raises:
+            InvalidFiles: the topics have problems.
+        """
+        problems = Problems() if self._problems is None else self._problems
+        topics = self._collection.topics(self._split, problems)
+        problems.raise_if_any(lenient_advice(problems))
+        return sorted({topic.id if self._is_solved(topic.id) else "" for topic in topics})
+
+    @cached_property
+    def _withheld(self) -> frozenset[str]:
+        """The solved topics that a split of other topics ranks too."""
+        if self._split in self._collection.solved_splits(self._split):
+            return frozenset()
+        examples, _documents, _digest = self._inputs()
+        judged = {one.topic.id for one in self._judged}
+        ranked = {topic.id for topic in self._collection.topics(self._split, Problems(lenient=True))}
+        return frozenset(one.topic.id for one in examples if one.topic.id in ranked - judged)
+
+    def _is_solved(self, topic_id: str) -> bool:
+        examples, _documents, _digest = self._inputs()
+        return any(one.topic.id == topic_id for one in examples)
+
+    def of_fusion(self, recipe: Recipe, inputs: Inputs, *, rebuild: bool = False) -> MadeModel:
+        """Return the model that fuses the signals of a recipe, trained if there is none, or to `rebuild` it.
+
+        `inputs` are those of the signals, from which solved topics are withheld in turn.
+
+        Raises:
+            as `of` does.
+            EngineError: the engine failed on the way.
+        """
+        learned = recipe.fusion
+        assert isinstance(learned, LearnedFusion)  # the caller has checked `recipe.is_learned`
+
+        def trained(
+            examples: Sequence[Example], documents: Sequence[Document]
+        ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+            asking = _crossfitted_answers(recipe, inputs, examples, documents, self._progress)
+            return learned.train([(one.name, one.weight) for one in recipe.signals], examples, asking)
+
+        training = {
+            "fusion": learned.manifest(),
+            "signals": [signal.manifest() for signal in recipe.signals],
+            "parameters": dict(recipe.parameters),
+            "index": inputs.index.info.digest,
+            "examples_mapping": self._task.examples_index_mapping(),
+            "topics_are_documents": inputs.topics_are_documents,
+        }
+        learner = _Learner(FUSION, LearnedFusion.kind, training, self._withheld, trained)
+        return self._model(learner, rebuild=rebuild)
+
+    def _model(self, learner: _Learner, *, rebuild: bool) -> MadeModel:
+        if self._folder is not None:
+            return self._made(learner, rebuild=rebuild)
+        key = digest_json([learner.training, learner.left_out])
+        if rebuild or key not in self._cached:
+            self._cached[key] = self._made(learner, rebuild=rebuild)
+            for old in list(self._cached)[:-CACHED]:
+                del self._cached[old]
+        return replace(self._cached[key], signal=learner.name)
+
+    def _made(self, learner: _Learner, *, rebuild: bool) -> MadeModel:
+        examples, documents, digest = self._inputs()
+        solved = [example for example in examples if example.topic.id not in learner.withheld]
+        if not solved:
+            raise DataError(
+                f"every solved topic of {self._task.reference} is also a topic of {self._split}, so that "
+                f"{learner.name} has nothing to learn from: choose another recipe"
+            )
+        # A fusion is not trained on withheld topics either, but they vote for others while it is trained.
+        withheld = [one for one in examples if one.topic.id in learner.withheld and not learner.left_out]
+        judged = {example.topic.id for example in self._judged}
+        versions = learning.versions()
+        key = digest_json(
+            {
+                "format": learning.MODEL_FORMAT,
+                "versions": versions,
+                "training": learner.training,
+                "solved": _digest(solved),
+                "judged": sorted(judged),
+                "documents": digest,
+                "withheld": _digest(withheld),
+            }
+        )
+        path = None
+        if self._folder is not None:
+            path = self._folder / f"{self._task.name}-{learner.kind}-{key[:16]}.npz"
+        if path is not None and path.exists() and not rebuild:
+            stored = learning.read_model(path)
+            if stored.header.get("key") != key:
+                raise DataError(f"{path} is the model of other solved topics: remove it")
+            return MadeModel(learner.name, learner.left_out, stored, path, False)
+        learning.require_learn()
+        with self._progress.stage(f"training {learner.name} on {counted(len(solved), 'solved topic')}"):
+            header, arrays = learner.train(solved, documents)
+        about: dict[str, Any] = {
+            "key": key,
+            "task": self._task.name,
+            "versions": versions,
+            "solved": len(solved),
+            # The run records the judged topics that it has learned from, and `evaluate` warns of them.
+            "topics": sorted(one.topic.id for one in solved if one.topic.id not in judged),
+        }
+        if withheld:
+            about["withheld"] = sorted(example.topic.id for example in withheld)
+        stored = StoredModel.of({**about, **header}, arrays)
+        if path is not None:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise SearchappError(f"{path.parent} can't be made: {error.strerror}") from error
+            learning.write_model(path, stored)
+            self._remove_oldest(learner, path)
+        return MadeModel(learner.name, learner.left_out, stored, path, True)
+
+    def _inputs(self) -> tuple[Sequence[Example], Sequence[Document], str]:
+        """Return the solved topics, the documents, and the digest of the documents."""
+        if self._read is None:
+            examples = read_examples(
+                self._task, self._collection, self._split, self._progress, self._judged, self._problems
+            )
+            seen = DocumentsDigest()
+            documents = list(seen.watch(self._collection.documents.read(Problems(lenient=True))))
+            self._read = examples, documents, seen.hexdigest()
+        return self._read
+
+    def _remove_oldest(self, learner: _Learner, path: Path) -> None:
+        with suppress(OSError):
+            models = path.parent.glob(f"{self._task.name}-{learner.kind}-????????????????.npz")
+            by_age = sorted(models, key=lambda model: (model == path, model.stat().st_mtime_ns))
+            for old in by_age[: -learner.most_stored]:
+                old.unlink(missing_ok=True)
+
+
+def _crossfitted_answers(
     recipe: Recipe,
     inputs: Inputs,
     examples: Sequence[Example],
     documents: Sequence[Document],
     progress: Progress,
 ) -> Asking:
-    """Asks the signals of a recipe about some of the examples, without the votes of those that are withheld.
+    """Return a function that ranks examples by a recipe, without the votes of withheld ones.
 
-    Trained signals are trained on the others each time.
+    Trained signals are trained on the other examples each time.
     """
     assert isinstance(recipe.fusion, LearnedFusion)
     plain = replace(recipe, fusion=recipe.fusion.unlearned)
@@ -59,10 +289,10 @@ def crossfitted_answers(
 def _without(
     withheld: frozenset[str], inputs: Inputs, examples: Sequence[Example], documents: Sequence[Document]
 ) -> Inputs:
-    """The inputs of signals, as they would be had some topics not been solved."""
+    """Return the inputs of signals without some solved topics."""
     others = [one for one in examples if one.topic.id not in withheld]
 
-    @cache  # several signals ask the same
+    @cache  # several signals need the same
     def solved() -> SolvedTopics:
         return inputs.examples().without(withheld)
 
@@ -83,251 +313,8 @@ def _without(
     )
 
 
-FOLDER = "models"
-"""Where models are kept in the home folder."""
-
-KEPT = 16
-"""How many models of the fusion of a task are kept: those that were trained last."""
-
-HELD = 2
-"""How many are kept in memory by who does not keep them on disk: those that were asked for first last."""
-
-
-@dataclass(frozen=True, slots=True)
-class MadeModel:
-    """The model of a signal; `path` is where it is kept, None without a home; `is_new` says that it was trained now.
-
-    `left_out` is the solved topic that it has not seen, empty where it has seen all of them.
-    """
-
-    signal: str
-    left_out: str
-    stored: StoredModel
-    path: Path | None
-    is_new: bool
-
-
-class _Learner(NamedTuple):
-    """What a model is for: its name in the recipe, its kind, and what it depends on beside the solved topics.
-
-    `withheld` are the solved topics that it must not see, `left_out` names the one where there is a model for each
-    topic. `most_kept` is how many of its kind are kept.
-    """
-
-    name: str
-    kind: str
-    training: Mapping[str, Any]
-    withheld: frozenset[str]
-    left_out: str = ""
-    most_kept: int = KEPT
-
-
-Model = tuple[Mapping[str, Any], Mapping[str, Any]]
-"""The header and the arrays of a model."""
-
-Making = Callable[[Sequence[Example], Sequence[Document]], Model]
-"""What makes a model of solved topics and documents."""
-
-
-class Models:
-    """The models that a task's signals rank the topics of a split by.
-
-    `home` is where they are kept; without, the last `HELD` are kept in memory. `judged` topics are solved ones too, see
-    `read_examples`.
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        collection: Collection,
-        split: str,
-        progress: Progress,
-        home: Path | None = None,
-        judged: Sequence[Example] = (),
-        problems: Problems | None = None,
-    ) -> None:
-        self._task = task
-        self._collection = collection
-        self._split = split
-        self._progress = progress
-        self._folder = None if home is None else home / FOLDER
-        self._judged = judged
-        self._problems = problems
-        self._held: dict[str, MadeModel] = {}
-        self._read: tuple[Sequence[Example], Sequence[Document], str] | None = None
-
-    def of(self, signal: Trained, ranked: str = "", *, rebuild: bool = False, workers: int = 1) -> MadeModel:
-        """The model of a signal, trained where it is not kept already, or with `rebuild`.
-
-        Of a signal that leaves topics out it is the one for the topic that is `ranked`.
-
-        Raises:
-            InvalidFiles: the files of the solved topics have problems.
-            DataError: there are no solved topics, or too few, or the model that is kept is damaged.
-            UsageError: there is no model yet, and scikit-learn is not installed.
-            SearchappError: it can't be kept.
-        """
-
-        def made(examples: Sequence[Example], documents: Sequence[Document]) -> Model:
-            return signal.train(examples, documents, workers)
-
-        left_out = ranked if signal.leaves_out and self._is_solved(ranked) else ""
-        withheld = frozenset([left_out] if left_out else []) if signal.leaves_out else self._withheld
-        learner = _Learner(signal.name, signal.kind, signal.training(), withheld, left_out, signal.most_kept)
-        return self._of(learner, made, rebuild=rebuild)
-
-    def ranked(self) -> list[str]:
-        """The topics of the split that are solved themselves; an empty name goes before them if others are not.
-
-        Raises:
-            InvalidFiles: the topics have problems.
-        """
-        problems = Problems() if self._problems is None else self._problems
-        topics = self._collection.topics(self._split, problems)
-        problems.raise_if_any(lenient_advice(problems))
-        return sorted({topic.id if self._is_solved(topic.id) else "" for topic in topics})
-
-    @cached_property
-    def _withheld(self) -> frozenset[str]:
-        """The solved topics that the split ranks too, although it is not a split of solved topics itself."""
-        if self._split in self._collection.solved_splits(self._split):
-            return frozenset()
-        examples, _documents, _digest = self._inputs()
-        judged = {one.topic.id for one in self._judged}
-        ranked = {topic.id for topic in self._collection.topics(self._split, Problems(lenient=True))}
-        return frozenset(one.topic.id for one in examples if one.topic.id in ranked - judged)
-
-    def _is_solved(self, topic_id: str) -> bool:
-        examples, _documents, _digest = self._inputs()
-        return any(one.topic.id == topic_id for one in examples)
-
-    def of_fusion(self, recipe: Recipe, inputs: Inputs, *, rebuild: bool = False) -> MadeModel:
-        """The model that fuses the signals of a recipe, grown where it is not kept already, or with `rebuild`.
-
-        `inputs` are those of the signals, of which solved topics are withheld in turn.
-
-        Raises:
-            as `of` does.
-            EngineError: the engine failed on the way.
-        """
-        learned = recipe.fusion
-        assert isinstance(learned, LearnedFusion)  # the caller has asked `recipe.is_learned`
-
-        def made(examples: Sequence[Example], documents: Sequence[Document]) -> Model:
-            asking = crossfitted_answers(recipe, inputs, examples, documents, self._progress)
-            return learned.train([(one.name, one.weight) for one in recipe.signals], examples, asking)
-
-        training = {
-            "fusion": learned.manifest(),
-            "signals": [signal.manifest() for signal in recipe.signals],
-            "parameters": dict(recipe.parameters),
-            "index": inputs.index.info.digest,
-            "examples_mapping": self._task.examples_index_mapping(),
-            "topics_are_documents": inputs.topics_are_documents,
-        }
-        return self._of(_Learner(FUSION, LearnedFusion.kind, training, self._withheld), made, rebuild=rebuild)
-
-    def _of(self, learner: _Learner, made: Making, *, rebuild: bool) -> MadeModel:
-        if self._folder is not None:
-            return self._found(learner, made, rebuild=rebuild)
-        training = digest_json([learner.training, learner.left_out])
-        if rebuild or training not in self._held:
-            self._held[training] = self._found(learner, made, rebuild=rebuild)
-            for old in list(self._held)[:-HELD]:
-                del self._held[old]
-        return replace(self._held[training], signal=learner.name)
-
-    def _found(self, learner: _Learner, made: Making, *, rebuild: bool) -> MadeModel:
-        examples, documents, digest = self._inputs()
-        solved = [one for one in examples if one.topic.id not in learner.withheld]
-        if not solved:
-            raise DataError(
-                f"every solved topic of {self._task.reference} is also a topic of {self._split}, so that "
-                f"{learner.name} has nothing to learn from: choose another recipe"
-            )
-        # A fusion is not trained on these either, but they vote for others while it is trained.
-        also_ranked = (
-            [] if learner.left_out else [one for one in examples if one.topic.id in learner.withheld]
-        )
-        versions = learning.versions()
-        key = self._key(learner.training, solved, digest, also_ranked, versions)
-        path = self._path(learner.kind, key)
-        if path is not None and path.exists() and not rebuild:
-            stored = learning.read_model(path)
-            if stored.header.get("key") != key:
-                raise DataError(f"{path} is the model of other solved topics: remove it")
-            return MadeModel(learner.name, learner.left_out, stored, path, False)
-        learning.require_learn()
-        with self._progress.stage(f"training {learner.name} on {counted(len(solved), 'solved topic')}"):
-            header, arrays = made(solved, documents)
-        about = self._about(key, versions, solved)
-        about |= {"withheld": sorted(one.topic.id for one in also_ranked)} if also_ranked else {}
-        stored = StoredModel.of({**about, **header}, arrays)
-        if path is not None:
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise SearchappError(f"{path.parent} can't be made: {error.strerror}") from error
-            learning.write_model(path, stored)
-            self._forget_old(learner, path)
-        return MadeModel(learner.name, learner.left_out, stored, path, True)
-
-    def _inputs(self) -> tuple[Sequence[Example], Sequence[Document], str]:
-        """The solved topics, the documents, and the digest of these."""
-        if self._read is None:
-            examples = read_examples(
-                self._task, self._collection, self._split, self._progress, self._judged, self._problems
-            )
-            seen = DocumentsDigest()
-            documents = list(seen.watch(self._collection.documents.read(Problems(lenient=True))))
-            self._read = examples, documents, seen.hexdigest()
-        return self._read
-
-    def _key(
-        self,
-        training: Mapping[str, Any],
-        solved: Iterable[Example],
-        documents: str,
-        withheld: Iterable[Example],
-        versions: Mapping[str, str],
-    ) -> str:
-        return digest_json(
-            {
-                "format": learning.MODEL_FORMAT,
-                "versions": versions,
-                "training": training,
-                "solved": _digest(solved),
-                "judged": sorted(one.topic.id for one in self._judged),
-                "documents": documents,
-                "withheld": _digest(withheld),
-            }
-        )
-
-    def _about(self, key: str, versions: Mapping[str, str], examples: Sequence[Example]) -> dict[str, Any]:
-        """What a model's header says of where it comes from."""
-        judged = {one.topic.id for one in self._judged}
-        return {
-            "key": key,
-            "task": self._task.name,
-            "versions": versions,
-            "solved": len(examples),
-            # A judged topic is ranked all the same: the run says what it learned from, and who scores is told.
-            "topics": sorted(one.topic.id for one in examples if one.topic.id not in judged),
-        }
-
-    def _path(self, kind: str, key: str) -> Path | None:
-        return None if self._folder is None else self._folder / f"{self._task.name}-{kind}-{key[:16]}.npz"
-
-    def _forget_old(self, learner: _Learner, path: Path) -> None:
-        with suppress(OSError):
-            found = path.parent.glob(f"{self._task.name}-{learner.kind}-????????????????.npz")
-            kept = sorted(found, key=lambda one: (one == path, one.stat().st_mtime_ns))
-            for old in kept[: -learner.most_kept]:
-                old.unlink(missing_ok=True)
-
-
 def _digest(examples: Iterable[Example]) -> str:
-    # The gold as a list: its order decides which of several answers a signal takes for the best.
+    # The gold is a list, because its order decides between equal answers.
     return digest_json([[one.topic.variables(), list(one.gold.items())] for one in examples])
 
 
@@ -339,12 +326,12 @@ def train(
     rebuild: bool = False,
     workers: int = 1,
 ) -> list[MadeModel]:
-    """The models of all trained signals of a recipe, and of its fusion, for which `inputs` are those of its signals.
+    """Return the models of all trained signals of a recipe, and of its fusion, which `inputs` rank for.
 
-    Of a signal that leaves topics out there is one for each topic of the split that is solved.
+    A signal that leaves topics out has one for each solved topic of the split.
 
     Raises:
-        UsageError: it has none.
+        UsageError: the recipe has nothing to train.
         as `Models.of` and `Models.of_fusion` do.
     """
     if not recipe.trained and not recipe.is_learned:
@@ -361,7 +348,7 @@ def train(
 
 
 def withheld_warnings(counts: Iterable[int], split: str) -> list[str]:
-    """A sentence about the solved topics that models were trained without because the split ranks them."""
+    """Return sentences on solved topics that models were trained without because the split ranks them."""
     return [
         f"1 solved topic is also a topic of {split}: the models were trained without it"
         if count == 1
@@ -371,7 +358,7 @@ def withheld_warnings(counts: Iterable[int], split: str) -> list[str]:
 
 
 def described(made: MadeModel) -> Mapping[str, Any]:
-    """What `train --json` prints of a model."""
+    """Return the JSON of a model for `train --json`."""
     header = made.stored.header
     return {
         "signal": made.signal,
@@ -398,17 +385,24 @@ def signal_inputs(
     judged: Sequence[Example] = (),
     home: Path | None = None,
 ) -> Inputs:
-    """The inputs of signals over an index; each is read, or indexed, when a signal asks for it.
+    """Return the inputs of signals over an index, each of which is read, or indexed, on demand.
 
-    `split_of` gives the collection and the split whose topics are ranked. `problems` takes those of the solved topics,
-    before whose gold the `judged` topics go. Models are kept in `home`, see `app.models`.
+    Args:
+        task: the task
+        engine: the engine of the solved topics
+        index: the index of the documents
+        split_of: returns the collection and the split whose topics are ranked
+        progress: shows indexing and training
+        problems: collects problems of the solved topics
+        judged: judged topics, whose gold takes precedence over that of solved ones
+        home: the folder that stores models
     """
 
     def documents() -> Iterable[Document]:
         collection, _ = split_of()
         return collection.documents.read(Problems(lenient=True))
 
-    @cache  # several signals ask the same index
+    @cache  # several signals need the same
     def examples() -> SolvedTopics:
         solved, found = index_examples(task, engine, *split_of(), progress, judged, problems)
         return SolvedTopics(solved, gold_of(found))
@@ -417,7 +411,7 @@ def signal_inputs(
         found = read_examples(task, *split_of(), progress, judged, problems)
         return GradedDocuments({document.id: document for document in documents()}, gold_of(found))
 
-    @cache  # several signals ask in the same space
+    @cache
     def terms() -> TermSpace:
         collection, split = split_of()
         has_solved = judged or collection.example_files(split)
@@ -446,10 +440,9 @@ def typed_inputs(
     progress: Progress,
     home: Path | None = None,
 ) -> Inputs:
-    """The inputs for what a person types: the solved topics are those that the task's last split is ranked by.
+    """Return the inputs for typed words, which learn from the solved topics of the task's last split.
 
-    `opened` gives the task's files when a signal needs them; what can't be read in them is left out. Models are kept in
-    `home`.
+    `opened` returns the task's files when a signal needs them; unreadable entries are left out.
     """
 
     @cache
@@ -461,13 +454,13 @@ def typed_inputs(
 
 
 def last_solved(task: Task, collection: Collection) -> str:
-    """Return the last split whose solved topics are all there; of a task without solved topics the last split.
+    """Return the last split whose solved topics all exist, or of a task without solved topics the last split.
 
     Raises:
         DataError: the files of all solved topics are missing.
     """
-    found = {split: collection.example_files(split) for split in reversed(task.info.splits)}
-    for split, files in found.items():
-        if all(file.exists() for file in files) and (files or not any(found.values())):
+    files_of = {split: collection.example_files(split) for split in reversed(task.info.splits)}
+    for split, files in files_of.items():
+        if all(file.exists() for file in files) and (files or not any(files_of.values())):
             return split
     raise DataError(f"{collection.folder} has no solved topics for {task.reference}: choose another recipe")
