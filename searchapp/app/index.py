@@ -1,7 +1,7 @@
 """Index a task's documents and its solved topics, and list the indexes of an engine.
 
-Documents are read and checked first; then an index is built unless one of the same digest is live already.
-Solved topics, which some recipes learn from, have an index of their own that is rebuilt when they change.
+Documents are read and validated first; then an index is built unless one of the same digest is live already. Solved
+topics, which some recipes learn from, have an index of their own that is rebuilt when they change.
 """
 
 from __future__ import annotations
@@ -42,29 +42,28 @@ from searchapp.text import counted, suggestion
 T = TypeVar("T")
 
 FORMAT = 1
-"""Part of every index digest: raised when the same inputs shall give another index."""
+"""Part of every index digest: raised when the same inputs give another index."""
 
 PATIENCE_SECONDS = 60.0
 """How long a process waits for another one that builds the same index."""
 
 PAUSE_SECONDS = 0.2
 
-AT_ONCE = 500
-"""Documents that are compared together with what is indexed."""
+BATCH_SIZE = 500
+"""Documents that are compared with the indexed ones at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServingIndex:
-    """An index that serves now, and whether it is new.
-
-    Of a new one's documents so many were `carried` over from the version before; `note` says why none were that
-    should have been, as a sentence.
-    """
+    """An index that serves now."""
 
     info: IndexInfo
     built: bool
+    """Whether it is new."""
     carried: int = 0
+    """How many documents were carried over from the version before."""
     note: str = ""
+    """A sentence on why none could be carried over."""
 
     @property
     def analyzed(self) -> int:
@@ -74,15 +73,15 @@ class ServingIndex:
 
 @dataclass(frozen=True, slots=True)
 class IndexOutcome:
-    """What indexing came to: the indexes that serve now, the largest first, and what was left out of them.
-
-    `missing` are the files of topics and gold that the folder lacks, `removed` indexes of files that it has no more.
-    """
+    """The result of indexing a task."""
 
     indexes: tuple[ServingIndex, ...]
+    """The largest first."""
     problems: Problems
     missing: tuple[Path, ...]
+    """Files of topics and gold that the folder lacks."""
     removed: tuple[str, ...] = ()
+    """Indexes whose files the folder lacks."""
 
     @property
     def info(self) -> IndexInfo:
@@ -109,16 +108,23 @@ def index_task(
 ) -> IndexOutcome:
     """Make the indexes of a task serve the documents of a collection.
 
-    Everything in its folder is read and checked before a server is asked for anything: with invalid files
-    nothing is indexed. An index of the same mapping, documents and shards is left alone unless `rebuild`, or unless
-    it does not hold what it was built from; one of splits that the folder does not have is removed. Where the engine
-    can, and without `rebuild`, a new version takes over the documents that have not changed. Without `shards`
-    an index that is there keeps those it has, and a new one gets as many as fit it; without `replicas` it keeps those
-    it has, and a new one gets one where there is a second node. Judgments name documents by their ids: an index is
-    replaced only with `replace` if fewer than half of its documents would stay as they are.
+    All files are read and validated first: with invalid files nothing is indexed. A new version takes unchanged
+    documents over from the one before, if the engine can. Indexes of splits that the folder lacks are removed.
+
+    Args:
+        task: the task
+        engine: the engine
+        collection: the files
+        progress: shows reading and indexing
+        shards: by default those of the present index, or as many as suit the documents
+        replicas: by default those of the present index, or 1 where there is a second node
+        rebuild: whether an undamaged index of the same mapping, documents and shards is built again, from all documents
+        replace: whether an index may be replaced of whose documents fewer than half are unchanged: judgments refer to
+            documents by their ids
+        lenient: whether invalid entries are left out
 
     Raises:
-        OtherDocuments: fewer than half of the indexed documents would stay as they are, and `replace` is not set.
+        OtherDocuments: fewer than half of the indexed documents are unchanged, and `replace` is not set.
         UsageError: the index of that name was made for another task file, and `rebuild` is not set; or the engine has
             no shards.
         InvalidFiles: the data has problems, and `lenient` is not set.
@@ -137,9 +143,9 @@ def index_task(
     names = _names(task, collection)
     mapping = task.index_mapping()
     comparisons = {} if rebuild else {name: engine.compare(name, mapping) for name in names}
-    seen = _read_all(task, collection, comparisons, names, problems, progress)
+    digests = _read_all(task, collection, comparisons, names, problems, progress)
     problems.raise_if_any(lenient_advice(problems))
-    if not all(documents.count for documents in seen.values()):
+    if not all(documents.count for documents in digests.values()):
         raise DataError(
             f"{collection.folder} has no document that could be indexed: what is indexed already stays"
         )
@@ -150,16 +156,12 @@ def index_task(
                 f"{info.version} {_of_another(task, info)}: rename one of the two, or replace the "
                 "index with --rebuild"
             )
-    for name, documents in () if replace else seen.items():
+    for name, documents in () if replace else digests.items():
         info = serving[name]
-        if (
-            info is not None
-            and info.owner == owner_of(task)
-            and info.documents_digest != documents.hexdigest()
-        ):
+        if info and info.owner == owner_of(task) and info.documents_digest != documents.hexdigest():
             _require_similar(task, engine, info, collection, comparisons.get(name))
     indexes = []
-    for name, documents in seen.items():
+    for name, documents in digests.items():
         digest = index_digest(mapping, documents)
         info = serving[name]
         unchanged = info is not None and info.digest == digest and shards in (None, info.shards)
@@ -177,12 +179,12 @@ def index_task(
             owner_of(task),
             replicas,
         )
-        # Asked for again instead of kept: the documents of a large collection need not fit into memory.
-        again = _Again(collection, name, documents)
-        comparison = comparisons.pop(name, None)  # it holds a digest of each document
+        # They are read again, because the documents of a large collection may not fit into memory.
+        again = _SecondReading(collection, name, documents)
+        comparison = comparisons.pop(name, None)  # frees its digests of all documents
         carried = comparison.carried() if comparison else None
         indexes.append(build(engine, name, spec, info, again, "indexing", progress, carried))
-    removed = tuple(name for name, info in serving.items() if info is not None and name not in seen)
+    removed = tuple(name for name, info in serving.items() if info is not None and name not in digests)
     for name in removed:
         engine.remove(name)
     return IndexOutcome(tuple(indexes), problems, missing_files(task, collection), removed)
@@ -191,32 +193,31 @@ def index_task(
 def _require_similar(
     task: Task, engine: Engine, info: IndexInfo, collection: Collection, comparison: Comparison | None
 ) -> None:
-    """Make sure that at least half of an index's documents stay as they are.
+    """Check that at least half of an index's documents are unchanged.
 
     Raises:
-        OtherDocuments: they do not.
+        OtherDocuments: they are not.
     """
     unchanged = 0 if comparison is None else comparison.unchanged
     if comparison is None:
         try:
             documents = collection.indexes[info.name].read(Problems(lenient=True))
             with closing(engine.open(info.name)) as index:
-                while 2 * unchanged < info.documents and (some := list(islice(documents, AT_ONCE))):
+                while 2 * unchanged < info.documents and (some := list(islice(documents, BATCH_SIZE))):
                     indexed = sources(index, [one.id for one in some])
                     unchanged += sum(indexed.get(one.id, {}).get("text") == one.text for one in some)
         except (EngineRefused, DataError):
-            return  # nobody can read what is indexed, so it is no loss
+            return  # the index can't be read, so that replacing it loses nothing
     if 2 * unchanged < info.documents:
         raise OtherDocuments(
             f"{info.version} holds {counted(info.documents, 'document')}, of which {collection.folder} has "
-            f"{unchanged:,} "
-            "unchanged",
+            f"{unchanged:,} unchanged",
             f"`searchapp index {task.reference} --replace` replaces the index by these other documents",
         )
 
 
 def index_digest(mapping: Mapping[str, Any], documents: DocumentsDigest) -> str:
-    """The digest of the index that a mapping and documents make."""
+    """Return the digest of the index of a mapping and documents."""
     return digest_json({"format": FORMAT, "mapping": mapping, "documents": documents.hexdigest()})
 
 
@@ -230,10 +231,10 @@ def build(
     progress: Progress,
     carried: Carried | None = None,
 ) -> ServingIndex:
-    """Build an index, which waits for another process that is at it.
+    """Build an index, after waiting for another process that builds it.
 
-    What another one has built since `before` served is taken if it is the same. If nothing can be `carried` over after
-    all, because that version is damaged or has been replaced, the index is built from all documents.
+    If another process has built the same index since `before` served, that one is used. If nothing can be `carried`
+    over, because that version is damaged or has been replaced, the index is built from all documents.
 
     Raises:
         BeingBuilt: the other process takes longer than `PATIENCE_SECONDS`.
@@ -253,7 +254,11 @@ def build(
         except (Damaged, Replaced) as error:
             if carried is None:
                 raise
-            note = f"no document could be taken over, all were analyzed: {_why_none(error)}"
+            note = "no document could be taken over, all were analyzed: " + (
+                f"the version before is damaged ({error.problem})"
+                if isinstance(error, Damaged)
+                else "another version was made meanwhile"
+            )
             carried = None
         except BeingBuilt as busy:
             if time.monotonic() > until:
@@ -262,26 +267,20 @@ def build(
                 time.sleep(PAUSE_SECONDS)
 
 
-def _why_none(error: Damaged | Replaced) -> str:
-    if isinstance(error, Damaged):
-        return f"the version before is damaged ({error.problem})"
-    return "another version was made meanwhile"
-
-
 def missing_files(task: Task, collection: Collection) -> tuple[Path, ...]:
-    """The files of a task's topics and gold that a collection does not have."""
+    """Return the files of a task's topics and gold that a collection lacks."""
     files = (file for split in task.info.splits for file in collection.split_files(split))
     return tuple(file for file in dict.fromkeys(files) if not file.exists())
 
 
 def _names(task: Task, collection: Collection) -> tuple[str, ...]:
-    """The names of the indexes that a collection has documents for, the largest first."""
-    there = {
+    """Return the names of the indexes that a collection has splits for, the largest first."""
+    present = {
         collection.index_of(split)
         for split in task.info.splits
         if any(file.exists() for file in collection.split_files(split))
     }
-    return tuple(name for name in task.info.index_names if name in there) or (task.info.index_name,)
+    return tuple(name for name in task.info.index_names if name in present) or (task.info.index_name,)
 
 
 def _read_all(
@@ -292,37 +291,34 @@ def _read_all(
     problems: Problems,
     progress: Progress,
 ) -> dict[str, DocumentsDigest]:
-    """Read every file of the task that is there, for its problems; returns the digest of each index's documents.
+    """Read every file of the task for its problems; returns the digest of each index's documents.
 
-    On the way they are compared with those that the index has, where there is a comparison.
+    `comparisons` compare the documents with the indexed ones meanwhile.
     """
-    seen = {name: DocumentsDigest() for name in names}
+    digests = {}
     with progress.stage("reading documents") as advance:
-        for place, (name, digest) in enumerate(seen.items()):
+        for place, name in enumerate(names):
             # The first index has all documents, so that the problems of the others are known already.
             documents = collection.indexes[name].read(Problems(lenient=True) if place else problems)
             if comparison := comparisons.get(name):
                 documents = comparison.watch(documents)
-            for _document in with_progress(digest.watch(documents), advance):
-                pass
+            digests[name] = digest_of(with_progress(documents, advance))
     with progress.stage("checking topics") as advance:
-        # Splits that lie in the same files, such as folds, are checked once, by the first of them.
+        # Splits with the same files, such as folds, are validated once, by the first of them.
         splits = {tuple(collection.split_files(split)): split for split in reversed(task.info.splits)}
         for files, split in reversed(splits.items()):
             if any(file.exists() for file in files):
                 advance(collection.check_split(split, problems))
-    return seen
+    return digests
 
 
 def lenient_advice(problems: Problems) -> str:
-    """What helps with entries that have problems; nothing where a whole file can't be read."""
+    """Return the advice for entries with problems; none where a whole file can't be read."""
     return "" if problems.stopped else "--lenient leaves these entries out"
 
 
 def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
-    """An index of a task, if it was made with the mapping that the task's queries are written for.
-
-    Without a `name` it is the one that people search.
+    """Open an index of a task that has the present mapping, by default the one that is searched.
 
     Raises:
         EngineRefused: there is no index, or it was made with another mapping or for another task file.
@@ -342,31 +338,29 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
 
 
 def _opened(task: Task, engine: Engine, names: Sequence[str]) -> Index:
-    """The first index of these names that there is.
+    """Open the first index of these names that exists.
 
     Raises:
         EngineRefused: there is none, or it must not rank.
     """
     name, *others = names
     try:
-        return engine.open(
-            name
-        )  # what is wrong is looked for only where something is: a server may be far away
+        return engine.open(name)  # the cause of a failure is looked for only then: a server may be far away
     except EngineBusy:
         raise
     except EngineRefused as error:
-        is_there = engine.index_info(name) is not None
-        if others and not is_there:
+        exists = engine.index_info(name) is not None
+        if others and not exists:
             return _opened(task, engine, others)
-        raise _refused(task, engine, name, is_there, error) from error
+        raise _refused(task, engine, name, exists, error) from error
 
 
-def _refused(task: Task, engine: Engine, name: str, is_there: bool, error: EngineRefused) -> EngineRefused:
-    """Why an index can't be opened, in the words of its task: the engine knows the index's name only."""
+def _refused(task: Task, engine: Engine, name: str, exists: bool, error: EngineRefused) -> EngineRefused:
+    """Return the error of an index that can't be opened, with the name of its task."""
     if name == task.name:
         return error
     command = f"`searchapp index {task.reference}`"
-    if not is_there:
+    if not exists:
         if name != task.info.index_name:
             return EngineRefused(
                 f"there is no index {name}, which this split needs: make it with {command}, from a folder that has "
@@ -379,25 +373,23 @@ def _refused(task: Task, engine: Engine, name: str, is_there: bool, error: Engin
 
 
 def require_documents(task: Task, index: Index, collection: Collection) -> None:
-    """Make sure that an index holds the documents of a collection that it should.
+    """Check that an index holds the documents of a collection.
 
     Raises:
         DataError: it holds others.
     """
-    seen = DocumentsDigest()
-    for _document in seen.watch(collection.indexes[index.info.name].read(Problems(lenient=True))):
-        pass
-    if seen.hexdigest() != index.info.documents_digest:
+    digest = digest_of(collection.indexes[index.info.name].read(Problems(lenient=True)))
+    if digest.hexdigest() != index.info.documents_digest:
         data = collection.folder
         are = "is" if index.info.documents == 1 else "are"
         raise DataError(
             f"{index.info.version} holds {counted(index.info.documents, 'document')} that {are} not the "
-            f"{seen.count:,} in {data}: build it again with `searchapp index {task.reference} --data {data}`"
+            f"{digest.count:,} in {data}: build it again with `searchapp index {task.reference} --data {data}`"
         )
 
 
 def owner_of(task: Task) -> str:
-    """Whose the index of a task is: the name of a shipped task says it, but names that people give may meet."""
+    """Return the task file that owns the index of an own task, since several files may use one name."""
     return "" if task.info.file is None else str(task.info.file.resolve())
 
 
@@ -405,33 +397,40 @@ def _of_another(task: Task, info: IndexInfo) -> str:
     return f"was made for the task {info.owner or task.name}, not for {task.reference}"
 
 
-def with_progress(items: Iterator[T], advance: Advance) -> Iterator[T]:
-    """The items as they come, each of which is one step of progress."""
+def with_progress(items: Iterable[T], advance: Advance) -> Iterator[T]:
+    """Yield the items, each as one step of progress."""
     for item in items:
         advance(1)
         yield item
 
 
-class _Again:
-    """The documents of an index on their next reading; it ends with an error if they are not those of the first."""
+def digest_of(documents: Iterable[Document]) -> DocumentsDigest:
+    """Return the digest of documents."""
+    digest = DocumentsDigest()
+    for _document in digest.watch(documents):
+        pass
+    return digest
 
-    def __init__(self, collection: Collection, name: str, seen: DocumentsDigest) -> None:
-        self._collection = collection
-        self._name = name
-        self._seen = seen
+
+@dataclass(frozen=True, slots=True)
+class _SecondReading:
+    """The documents of an index, which are read again; an error at the end if they differ from the first reading."""
+
+    collection: Collection
+    name: str
+    first: DocumentsDigest
 
     def __iter__(self) -> Iterator[Document]:
-        again = DocumentsDigest()
-        documents = self._collection.indexes[self._name].read(Problems(lenient=True))
-        yield from again.watch(documents)
-        if again.hexdigest() != self._seen.hexdigest():
+        digest = DocumentsDigest()
+        yield from digest.watch(self.collection.indexes[self.name].read(Problems(lenient=True)))
+        if digest.hexdigest() != self.first.hexdigest():
             raise DataError(
-                f"the files in {self._collection.folder} changed while they were indexed: index again"
+                f"the files in {self.collection.folder} changed while they were indexed: index again"
             )
 
 
 def outcome_sentences(task: Task, collection: Collection, outcome: IndexOutcome) -> Iterator[str]:
-    """What indexing came to: what serves now, what was removed, and what can't be ranked."""
+    """Yield sentences on what serves now, what was removed, and what can't be ranked."""
     data = collection.folder
     for index in outcome.indexes:
         info = index.info
@@ -467,10 +466,10 @@ def outcome_sentences(task: Task, collection: Collection, outcome: IndexOutcome)
 
 
 EXAMPLES = "examples-"
-"""How the names of the indexes of solved topics begin."""
+"""The prefix of the names of indexes of solved topics."""
 
 EXAMPLES_ATTEMPTS = 5
-"""How often solved topics are indexed that others replace by theirs at once."""
+"""How often solved topics are indexed again that another process replaces at once."""
 
 
 def index_examples(
@@ -482,13 +481,11 @@ def index_examples(
     judged: Sequence[Example] = (),
     problems: Problems | None = None,
 ) -> tuple[Index, list[Example]]:
-    """The solved topics that a split's topics may be ranked by, and an index of them, made again if need be.
-
-    `judged` topics count as solved ones; what people say of a topic goes before the gold.
+    """Return the solved topics of a split, and an index of them, which is rebuilt if it is out of date.
 
     Raises:
-        InvalidFiles: the files of the solved topics have problems, and `problems`, to which they go, is not lenient.
-        DataError: there is not one solved topic, or the task has none at all.
+        as `read_examples` does.
+        DataError: the task has no solved topics.
         EngineError: the engine failed.
     """
     mapping = task.examples_index_mapping()
@@ -496,30 +493,19 @@ def index_examples(
         raise DataError(f"{task.reference} has no solved topics to rank by: choose another recipe")
     examples = read_examples(task, collection, split, progress, judged, problems)
     documents = [Document(one.topic.id, one.topic.text, one.topic.fields) for one in examples]
-    seen = DocumentsDigest()
-    for _document in seen.watch(documents):
-        pass
-    digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": seen.hexdigest()})
+    digest = digest_of(documents)
     name = examples_name(task.info.index_name, split, judged=bool(judged))
-    spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), owner=owner_of(task))
-    return _examples_index(engine, name, spec, documents, progress), examples
-
-
-def _examples_index(
-    engine: Engine, name: str, spec: IndexSpec, documents: Sequence[Document], progress: Progress
-) -> Index:
-    """An index of solved topics; others may replace it by one of their own solved topics at any moment.
-
-    Raises:
-        EngineRefused: they do so again and again.
-    """
+    spec = IndexSpec(
+        mapping, digest.count, index_digest(mapping, digest), digest.hexdigest(), owner=owner_of(task)
+    )
+    # Another process may replace the index by one of other solved topics at any moment.
     for _ in range(EXAMPLES_ATTEMPTS):
         serving = engine.index_info(name)
         if serving is None or serving.digest != spec.digest or engine.flaw(name):
             build(engine, name, spec, serving, documents, "indexing solved topics", progress)
         index = engine.open(name)
         if index.info.digest == spec.digest:
-            return index
+            return index, examples
     raise EngineRefused(
         f"another process ranks with other solved topics in the same index {name}: rank again when it is done"
     )
@@ -533,20 +519,20 @@ def read_examples(
     judged: Sequence[Example] = (),
     problems: Problems | None = None,
 ) -> list[Example]:
-    """The solved topics that a split's topics may be ranked by, with the `judged` ones in place of their gold.
+    """Return the solved topics of a split; the gold of `judged` ones takes precedence.
 
     Raises:
-        InvalidFiles: the files of the solved topics have problems, and `problems`, to which they go, is not lenient.
+        InvalidFiles: the files of the solved topics have problems, and `problems`, which collects them, is not lenient.
         DataError: there is not one solved topic.
     """
     problems = Problems() if problems is None else problems
     with progress.stage("reading solved topics") as advance:
         examples = list(with_progress(collection.examples(split, problems), advance))
     problems.raise_if_any(lenient_advice(problems))
-    known = {one.topic.id: one for one in examples} | {one.topic.id: one for one in judged}
-    # Where people found nothing relevant there is no answer, and the topic would only keep out others that have one.
-    without = {one.topic.id for one in judged if not one.gold}
-    examples = [one for topic, one in known.items() if topic not in without]
+    known = {example.topic.id: example for example in (*examples, *judged)}
+    # A judged topic without a relevant document has no answer, and would only displace topics that have one.
+    without = {example.topic.id for example in judged if not example.gold}
+    examples = [example for topic, example in known.items() if topic not in without]
     if not examples:
         raise DataError(
             f"{collection.folder} has no solved topics for {task.reference} {split}: choose another recipe"
@@ -555,42 +541,40 @@ def read_examples(
 
 
 def examples_name(task: str, split: str, *, judged: bool = False) -> str:
-    """The name of the index of the solved topics for a split; with `judged` topics it is another one."""
+    """Return the name of the index of a split's solved topics, or of these and `judged` ones."""
     return f"{EXAMPLES}{task}-{split.lower()}" + ("-judged" if judged else "")
 
 
 _VARIED = re.compile(r"-m[0-9a-f]{8}(-|$)")
-"""In the name of an index that a variant with mappings of its own has, see `tasks.variant`."""
+"""Part of the name of a variant's index with its own mappings, see `tasks.own.variant`."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTask:
-    """A task of the user's own that has an index: its name, the file that it was made for, which may be gone."""
+    """An own task that has an index."""
 
     name: str
     file: Path
+    """Its file, which may be gone."""
     documents: int
 
 
 def stored_versions(engine: Engine) -> list[StoredVersion]:
-    """Every version of every index of the engine's prefix, by name and version.
+    """Return every version of every index of the engine's prefix, by name and version.
 
-    An index that does not say its own name is left out if it can as well be one with a longer prefix.
+    An index that does not record its name is left out if its prefix may be a longer one.
     """
-    return [one for one in engine.stored() if one.says_name or _is_ours(one.name)]
+    return [version for version in engine.stored() if version.says_name or _is_ours(version.name)]
 
 
 def task_of(version: StoredVersion) -> str:
-    """The name of the task that an index belongs to, with that of the split for solved topics of an own task."""
+    """Return the name of an index's task, with that of the split for solved topics of an own task."""
     name = version.name.removeprefix(EXAMPLES)
     return _shipped(name) or name.removeprefix(catalogue.OWN)
 
 
 def remedy(name: str, owner: str = "") -> str:
-    """What to do about an index that holds something else than it should, as the end of a sentence.
-
-    `owner` is the task file that it was made for, empty for a task that searchapp ships.
-    """
+    """Return the remedy for a damaged index, as the end of a sentence; `owner` is the file of an own task."""
     if name.startswith(EXAMPLES):
         return "the next `searchapp rank` that needs it builds it again"
     if _VARIED.search(name):
@@ -599,7 +583,7 @@ def remedy(name: str, owner: str = "") -> str:
 
 
 def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
-    """The user's own tasks whose documents are indexed, in the order of their names."""
+    """Return the own tasks whose documents are indexed, by name."""
     return [
         OwnTask(task_of(one), Path(one.info.owner), one.info.documents)
         for one in stored
@@ -611,8 +595,7 @@ def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
 def reference(settings: Settings, task: str) -> str:
     """Return the file of an indexed own task for its name; return everything else unchanged.
 
-    An index records the task file that it was made for. An engine that does not answer makes no difference: loading the
-    unchanged name then fails with a message that asks for the file.
+    If the engine does not answer, loading the unchanged name fails with a message that asks for the file.
     """
     if task_file.name_problem(task) or Path(task).is_file():
         return task
@@ -625,20 +608,22 @@ def reference(settings: Settings, task: str) -> str:
 
 
 def named(stored: Iterable[StoredVersion], names: Sequence[str]) -> dict[str, list[StoredVersion]]:
-    """The versions of the indexes of some names; an own task's name stands for the index of its documents.
+    """Return the versions of the indexes of some names; an own task's name stands for the index of its documents.
 
     Raises:
-        UsageError: there is no index of such a name, or it is not ours.
+        UsageError: there is no index of such a name.
     """
-    found: dict[str, list[StoredVersion]] = {}
-    for one in stored:
-        found.setdefault(one.name, []).append(one)
-    full = [name if name in found else f"{catalogue.OWN}{name}" for name in names]
+    versions: dict[str, list[StoredVersion]] = {}
+    for version in stored:
+        versions.setdefault(version.name, []).append(version)
+    full = [name if name in versions else f"{catalogue.OWN}{name}" for name in names]
     for name, index in zip(names, full, strict=True):
-        if index not in found:
-            there = f"there are {', '.join(found)}" if found else "there is none"
-            raise UsageError(f"there is no index {name!r}{suggestion(name, found)} of searchapp's: {there}")
-    return {name: found[name] for name in dict.fromkeys(full)}
+        if index not in versions:
+            known = f"there are {', '.join(versions)}" if versions else "there is none"
+            raise UsageError(
+                f"there is no index {name!r}{suggestion(name, versions)} of searchapp's: {known}"
+            )
+    return {name: versions[name] for name in dict.fromkeys(full)}
 
 
 def _is_ours(name: str) -> bool:
@@ -648,7 +633,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _shipped(name: str) -> str | None:
-    """The shipped task that an index belongs to, by a name that is the task's or begins with it."""
-    shipped = [*catalogue.names(), *catalogue.sample_names()]
-    found = [one for one in shipped if name == one or name.startswith(f"{one}-")]
-    return max(found, key=len, default=None)
+    """Return the shipped task of an index, whose name is the task's or begins with it."""
+    shipped = (*catalogue.names(), *catalogue.sample_names())
+    tasks = [task for task in shipped if name == task or name.startswith(f"{task}-")]
+    return max(tasks, key=len, default=None)
