@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -264,8 +263,7 @@ class AdjudicateScreen(WorkScreen):
             page = self.run_pages.page(*dispute.key)
         except SearchappError as error:
             return Content.styled(str(error), "$error")
-        match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
-        return pages.document_page(page, (), "", self.labels, self._notation, match, ())
+        return pages.document_page(page, (), "", self.labels, self._notation)
 
     def _next_keys(self) -> list[tuple[str, str]]:
         rows = self.disputes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
@@ -301,12 +300,11 @@ class Reading(Vertical):
         self._pane.show(self._content(page, others, words), changed=changed)
 
     def _content(self, page: Page, others: Sequence[Opinion], words: str) -> Content:
-        match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
         rest = len(page.text) - LONGEST
         if rest > 0:
             spans = tuple((start, min(end, LONGEST)) for start, end in page.matches if start < LONGEST)
             page = replace(page, text=page.text[:LONGEST], matches=spans)
-        text = pages.document_page(page, others, words, self._labels, self.notation, match, ())
+        text = pages.document_page(page, others, words, self._labels, self.notation)
         if rest > 0:
             note = f"… {counted(rest, 'more character')}: {self._whole} opens all of it"
             text = Content("\n\n").join([text, Content.styled(note, "$warning")])

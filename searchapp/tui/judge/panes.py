@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
@@ -167,9 +166,8 @@ class Reading(Vertical):
             pane.show(Content.styled(str(error), "$error"))
             return
         others, words = self._judging.others(topic, document), self._judging.words(topic, document)
-        match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
         labels = self._run_pages.task.info.grades
-        text = pages.document_page(page, others, words, labels, self.notation, match, finder.words)
+        text = pages.document_page(page, others, words, labels, self.notation, finder.words)
         pane.show(text, changed=changed)
 
     def _why_none(self, topic: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -69,15 +70,14 @@ def document_page(
     words: str,
     labels: Sequence[str],
     notation: Notation,
-    match: str,
-    sought: Sequence[str],
+    sought: Sequence[str] = (),
 ) -> Content:
     """A document whole, with what matches the topic, its table, its neighbours and what was said of it."""
     if page.is_missing:
         return Content.styled(
             "The index does not have this document any more: index and rank again.", "$error"
         )
-    parts = text_lines(page, notation, match, sought)
+    parts = text_lines(page, notation, sought)
     if fields := field_lines(page):
         parts += [Content(""), *fields]
     if words:
@@ -88,10 +88,10 @@ def document_page(
     return Content("\n").join(parts)
 
 
-def text_lines(page: Page, notation: Notation, match: str, sought: Sequence[str] = ()) -> list[Content]:
+def text_lines(page: Page, notation: Notation, sought: Sequence[str] = ()) -> list[Content]:
     """A document's text with what matches in it, between its neighbours."""
     shown = readable(page.text, page.matches, notation)
-    body = shown.content(match)
+    body = shown.content("bold $match underline" if os.environ.get("NO_COLOR") else "bold $match")
     for start, end in _found(shown.text, sought):
         body = body.stylize("reverse", start, end)
     return [

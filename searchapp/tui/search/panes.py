@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -501,14 +500,13 @@ class Reading(Vertical):
     # What is shown
 
     def _content(self, page: Page, said: Said) -> Content:
-        match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
         rest = len(page.text) - LONGEST
         if rest > 0:
             spans = tuple((start, min(end, LONGEST)) for start, end in page.matches if start < LONGEST)
             page = replace(page, text=page.text[:LONGEST], matches=spans)
         if Section.neighbours in self.folded:
             page = replace(page, before=(), behind=())
-        lines = pages.text_lines(page, self.notation, match)
+        lines = pages.text_lines(page, self.notation)
         if rest > 0:
             note = f"… {counted(rest, 'more character')}: {self._whole} opens all of it"
             lines += [Content(""), Content.styled(note, "$warning")]
