@@ -24,88 +24,17 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+
+from searchapp.lucene.errors import ErrorCollector as ErrorCollector
+from searchapp.lucene.errors import ReportedError
 
 
-class SearchappError(Exception):
+class SearchappError(ReportedError):
     """Base of all errors that are meant for the person at the keyboard; `lines` are its message, mostly one."""
 
     exit_code = 1
-
-    def __init__(self, *lines: str) -> None:
-        self.lines = lines
-        super().__init__("\n".join(lines))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # Python would call the class with the message alone, whatever its __init__ takes: an error that a worker
-        # raised would then be another one here, or none that can be read.
-        return _restored, (type(self), self.args, self.__dict__)
-
-
-MOST_GATHERED = 40
-"""How many problems of one document are reported."""
-
-
-class ErrorCollector:
-    """Collects the errors of independent parts of one JSON document, so that all of them are reported at once.
-
-    problems = Gathering()
-    for name, field in fields.items():
-        with problems.at(f"mappings.properties.{name}"):
-            read(field)
-    problems.raise_if_any()
-    """
-
-    def __init__(self) -> None:
-        self._first: SearchappError | None = None
-        self._lines: list[str] = []
-
-    def at(self, path: str = "") -> _Place:
-        """Record an error of the body with its JSON path; an error that was gathered has its own paths already."""
-        return _Place(self, path)
-
-    def add(self, error: SearchappError, path: str) -> None:
-        """Record an error with its JSON path."""
-        self._first = self._first or error
-        lines = [f"{path}: {line}" if path else line for line in error.lines]
-        self._lines += [line for line in lines if line not in self._lines]
-
-    def raise_if_any(self) -> None:
-        """Raise the first error, with the lines of all of them."""
-        if self._first is not None:
-            more = len(self._lines) - MOST_GATHERED
-            shown = self._lines[:MOST_GATHERED] + ([f"and {more:,} more"] if more > 0 else [])
-            self._first.lines = tuple(shown)
-            self._first.args = ("\n".join(shown),)
-            raise self._first
-
-
-class _Place:
-    """Suppresses a `SearchappError` and records it; a generator would hide from mypy that it suppresses."""
-
-    def __init__(self, problems: ErrorCollector, path: str) -> None:
-        self._problems = problems
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
-        if not isinstance(error, SearchappError):
-            return False
-        self._problems.add(error, self._path)
-        return True
-
-
-def _restored(
-    kind: type[SearchappError], arguments: tuple[object, ...], state: Mapping[str, object]
-) -> SearchappError:
-    """An error as it was when it was pickled; `__init__` has run already, in the other process."""
-    error = kind.__new__(kind, *arguments)
-    error.__dict__.update(state)
-    return error
 
 
 def is_lack_of_memory(error: BaseException) -> bool:
@@ -211,13 +140,9 @@ class Problem:
 
 
 class Damaged(DataError):
-    """The files of an index are not what they were; `problem` says what is wrong with them."""
+    """The files of an index were altered; `problem` says which and how."""
 
-    def __init__(self, folder: Path, problem: str) -> None:
-        self.problem = problem
-        super().__init__(
-            f"the index in {folder} is damaged ({problem}): build it again with `searchapp index`"
-        )
+    problem = ""
 
 
 class InvalidFiles(DataError):

@@ -12,6 +12,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, overload
 
+from searchapp.lucene.errors import BEYOND_FLOAT32 as BEYOND_FLOAT32
+from searchapp.lucene.records import AnalysisStep as AnalysisStep
+from searchapp.lucene.records import Body as Body
+from searchapp.lucene.records import Counts as Counts
+from searchapp.lucene.records import Document as Document
+from searchapp.lucene.records import Explanation as Explanation
+from searchapp.lucene.records import Token as Token
+
 
 class Markup(StrEnum):
     """What texts are written in: nothing but text, LaTeX between dollar signs, or wiki markup with LaTeX in it."""
@@ -19,22 +27,6 @@ class Markup(StrEnum):
     plain = "plain"
     latex = "latex"
     wiki = "wiki"
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """Something that can be retrieved: a premise, a fact, a sentence.
-
-    `fields` holds whatever the task's mapping names besides `id` and `text`.
-    """
-
-    id: str
-    text: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
-
-    def source(self) -> dict[str, Any]:
-        """The JSON object that is indexed."""
-        return {"id": self.id, "text": self.text, **self.fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,35 +152,6 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
-    """A term as it is indexed, its position, and the characters of the text that it stands for."""
-
-    term: str
-    position: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysisStep:
-    """One piece of an analyzer and what it gives: text after a char filter, tokens after all others."""
-
-    kind: str
-    name: str
-    text: str | None = None
-    tokens: tuple[Token, ...] = ()
-
-
-Body = Mapping[str, Any]
-
-
-BEYOND_FLOAT32 = (
-    "this query gives a score that is infinite or not a number: give its parts smaller boosts and weights"
-)
-"""What an engine says in the place of scores that order nothing."""
-
-
-@dataclass(frozen=True, slots=True)
 class IndexInfo:
     """An index as it stands: `version` names the one build of `name` that serves."""
 
@@ -201,41 +164,3 @@ class IndexInfo:
     created: str
     documents_digest: str = ""
     owner: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """How a score came about: a value, what it is, and the values it was computed from."""
-
-    value: float
-    description: str
-    details: tuple[Explanation, ...] = ()
-
-    @classmethod
-    def from_json(cls, node: Mapping[str, Any]) -> Explanation:
-        """From the `_explanation` object of a search response."""
-        details = tuple(cls.from_json(child) for child in node.get("details", ()))
-        return cls(_number(node["value"]), node["description"], details)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "value": self.value,
-            "description": self.description,
-            "details": [child.to_json() for child in self.details],
-        }
-
-
-def _number(value: Any) -> float:
-    """A value of an explanation; what JSON has no number for comes as text."""
-    return float(value) if isinstance(value, str) else value
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many documents match a query and, for some fields, how many of them have each value.
-
-    `values` has for each field its commonest values, equal counts by the bytes of the value; a document counts once for
-    each of its values."""
-
-    total: int
-    values: Mapping[str, Sequence[tuple[str, int]]]

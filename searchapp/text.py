@@ -12,33 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-LIKE = 0.6
-"""How alike two names must be for one to be a slip of the other: 1 is equal, 0 has no letter in common."""
-
-
-def closest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was most likely meant; None if none is like it.
-
-    >>> closest_name("NLPS", ["nlps", "checkthat"]), closest_name("chekthat", ["nlps", "checkthat"])
-    ('nlps', 'checkthat')
-    """
-    from difflib import get_close_matches
-
-    by_small = {one.casefold(): one for one in known}
-    small = name.strip().casefold()
-    begun = [one for one in by_small if small and one.startswith(small)]
-    like = begun[:1] if len(begun) == 1 else get_close_matches(small, by_small, 1, LIKE)
-    return by_small[like[0]] if like else None
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """A question for the end of a sentence that refuses a name: nothing if no known name is like it.
-
-    >>> suggestion("nlp", ["nlps", "checkthat"]), suggestion("x", ["nlps"])
-    (' (did you mean nlps?)', '')
-    """
-    like = closest_name(name, known)
-    return "" if like is None else f" (did you mean {like}?)"
+from searchapp.lucene.errors import closest_name as closest_name
+from searchapp.lucene.errors import suggestion as suggestion
 
 
 def choices_hint(name: str, known: Iterable[str]) -> str:

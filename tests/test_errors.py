@@ -16,7 +16,6 @@ from searchapp.engines.elasticsearch.connection import NotYet
 from searchapp.engines.elasticsearch.versions import Split
 from searchapp.errors import (
     BeingBuilt,
-    Damaged,
     EngineRefused,
     InvalidFiles,
     NotScorable,
@@ -27,7 +26,16 @@ from searchapp.errors import (
     SearchappError,
 )
 from searchapp.fetching.download import _Passing
-from searchapp.lucene.errors import NotSupported, Undefined
+from searchapp.lucene.errors import (
+    CorruptIndex,
+    IndexLocked,
+    IndexReplaced,
+    NotSupported,
+    OldFormat,
+    ReportedError,
+    Undefined,
+    UnreadableFile,
+)
 from searchapp.lucene.index.writer import NotIndexable
 from searchapp.processes import ProcessEnded
 from searchapp.ranking.query_language import BrokenQuery
@@ -35,7 +43,12 @@ from searchapp.ranking.query_language import BrokenQuery
 MADE: dict[type[BaseException], Callable[[], BaseException]] = {
     BeingBuilt: lambda: BeingBuilt("the index in indexes/nlps", "4711"),
     ProcessEnded: lambda: ProcessEnded(9),
-    Damaged: lambda: Damaged(Path("indexes/nlps/000001"), "ids.ranks.npy was altered"),
+    CorruptIndex: lambda: CorruptIndex(Path("indexes/nlps/000001"), "ids.ranks.npy was altered"),
+    IndexLocked: lambda: IndexLocked("the index in indexes/nlps", "4711"),
+    IndexReplaced: lambda: IndexReplaced("searchapp-nlps-000001"),
+    OldFormat: lambda: OldFormat(Path("indexes/nlps/000001")),
+    ReportedError: lambda: ReportedError("what is wrong:", "a first line", "a second one"),
+    UnreadableFile: lambda: UnreadableFile(Path("indexes/nlps/000001/ids.ranks.npy"), "permission denied"),
     InvalidFiles: lambda: InvalidFiles([Problem("a.json", "empty file"), Problem("b", "x", "1")], "mend it"),
     NotScorable: lambda: NotScorable("a.txt: topic 7 is missing", "KeyError: '7'"),
     NotSupported: lambda: NotSupported("the token filter `kstem`"),
@@ -43,7 +56,6 @@ MADE: dict[type[BaseException], Callable[[], BaseException]] = {
     OtherDocuments: lambda: OtherDocuments("2 documents change", "say so"),
     QueryRefused: lambda: QueryRefused("an unknown field", 3),
     Replaced: lambda: Replaced("searchapp-nlps-000001"),
-    SearchappError: lambda: SearchappError("what is wrong:", "a first line", "a second one"),
     Undefined: lambda: Undefined("filter", "lowrcase", ["lowercase"]),
     BrokenQuery: lambda: BrokenQuery("this is not closed", 3),
     Split: lambda: Split("http://localhost:9200", "searchapp-nlps", ["searchapp-nlps-000001"], "nlps"),

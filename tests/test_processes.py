@@ -170,7 +170,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 @pytest.mark.parametrize(
     ("kind", "arrives"),
     [
-        (lambda: Damaged(Path("indexes/nlps"), "ids was altered"), Damaged),
+        (lambda: Damaged("ids was altered"), Damaged),
         (lambda: Unreadable("this", "that"), RuntimeError),
         (lambda: type("Local", (Exception,), {})("of a class that nobody finds"), RuntimeError),
         (lambda: MemoryError("no room"), MemoryError),

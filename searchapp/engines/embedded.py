@@ -11,7 +11,9 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,19 +34,39 @@ from searchapp.engines.base import (
     require_not_cancelled,
     search_one_by_one,
 )
-from searchapp.errors import Damaged, DataError, EngineRefused, QueryRefused, Replaced, SearchappError
+from searchapp.errors import (
+    BeingBuilt,
+    Damaged,
+    DataError,
+    EngineRefused,
+    QueryRefused,
+    Replaced,
+    SearchappError,
+    UsageError,
+)
 from searchapp.files import digest_json, reason
 from searchapp.lucene import native
 from searchapp.lucene.analysis import AnalysisRegistry, Analyzer
-from searchapp.lucene.errors import invalid, unsupported
-from searchapp.lucene.index import layout
+from searchapp.lucene.errors import (
+    CorruptIndex,
+    IndexLocked,
+    IndexReplaced,
+    InvalidInput,
+    LuceneError,
+    NotSupported,
+    Refused,
+    UnreadableFile,
+    invalid,
+    restored,
+    unsupported,
+)
 from searchapp.lucene.index.index_settings import without_similarities
-from searchapp.lucene.index.layout import Manifest
+from searchapp.lucene.index.layout import IndexManifest
 from searchapp.lucene.index.mapping import Schema
-from searchapp.lucene.index.reader import DirectoryReader, Numbers, shared_out
-from searchapp.lucene.index.segments import Comparison, SegmentPlan
-from searchapp.lucene.index.versions import CURRENT, Versions
-from searchapp.lucene.index.writer import IndexWriter
+from searchapp.lucene.index.reader import DirectoryReader, Numbers, by_segment
+from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
+from searchapp.lucene.index.versions import CURRENT, IndexFolder
+from searchapp.lucene.index.writer import IndexWriter, read_mapping
 from searchapp.lucene.queries.parser import Parser
 from searchapp.lucene.queries.query import Query
 from searchapp.lucene.queries.registry import readers
@@ -70,8 +92,38 @@ LARGE, BATCH_OF_LARGE = 200_000, 8
 MANY_TO_SCORE = 200_000
 """From so many documents on, users are told that there are no compiled functions: all documents are scored then."""
 
+FEW_BATCHES = 8
+"""Fewer batches of changed documents are analyzed in this process: forking it, with all documents, takes longer."""
+
 FIRST_OF_LARGE = 64
 """Topics there from which on the start of processes pays; what these have in common is prepared for the processes."""
+
+
+TRANSLATIONS: Sequence[tuple[type[LuceneError], type[SearchappError]]] = (
+    (CorruptIndex, Damaged),
+    (InvalidInput, DataError),
+    (NotSupported, UsageError),
+    (IndexLocked, BeingBuilt),
+    (IndexReplaced, Replaced),
+    (Refused, EngineRefused),
+)
+"""The errors of searchapp for those of the search library; the first class that fits counts."""
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Raise errors of the search library as errors of searchapp, with the same message and attributes."""
+    try:
+        yield
+    except UnreadableFile as error:
+        assert isinstance(error.__cause__, OSError | sqlite3.Error)
+        cause = error.__cause__
+        why = reason(cause) if isinstance(cause, OSError) else str(cause)
+        raise SearchappError(f"{error.path} can't be read: {why}") from cause
+    except LuceneError as error:
+        kind = next(kind for lucene_kind, kind in TRANSLATIONS if isinstance(error, lucene_kind))
+        translated = restored(kind, error.args, vars(error))
+        raise translated from error
 
 
 class EmbeddedIndex:
@@ -92,7 +144,7 @@ class EmbeddedIndex:
 
     @property
     def info(self) -> IndexInfo:
-        return self._reader.info
+        return _info(self._reader.manifest)
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         if self._memory is not None:
@@ -101,7 +153,9 @@ class EmbeddedIndex:
         done = 0
         try:
             for answers in self._searched(bodies):
-                yield from (self._hits(documents, scores) for documents, scores in answers)
+                with translated_errors():
+                    hits = [self._hits(documents, scores) for documents, scores in answers]
+                yield from hits
                 done += len(answers)
                 advance(len(answers))
         except QueryRefused as error:
@@ -165,17 +219,19 @@ class EmbeddedIndex:
     def _batch_size(self) -> int:
         return BATCH_BODIES if self._reader.count < LARGE else BATCH_OF_LARGE
 
+    @translated_errors()
     def _prepare(self, bodies: Sequence[Body]) -> None:
         """Have at hand what processes need that answer bodies like these; what is refused here is refused there."""
         require_not_cancelled()
         queries = []
         with self._damage_reported():
             for body in bodies:
-                with suppress(EngineRefused), finite_scores():
+                with suppress(Refused), finite_scores():
                     queries.append(self._bodies.ranked(body).query)
             for searcher in self._searchers:
                 searcher.pruner.prepare(queries)
 
+    @translated_errors()
     def _answers(self, bodies: Sequence[Body]) -> tuple[Packed, int, int]:
         """The best documents of each body of a batch; for how many of these not all documents were scored, and how many
         the compiled functions scored.
@@ -212,7 +268,7 @@ class EmbeddedIndex:
         """The answer to a request from those that the segments give to it, see `Request.from_first`."""
         if len(answers) == 1:
             return answers[0]
-        return self._reader.merged(answers, request.frame.first, request.frame.size)
+        return self._reader.merge_rankings(answers, request.frame.first, request.frame.size)
 
     def _tell(self, answers: int, pruned: int, together: int = 0) -> None:
         """Say how a batch was searched, to those who want to know."""
@@ -220,6 +276,7 @@ class EmbeddedIndex:
         compiled = f", {together} scored by compiled functions" if together else ""
         _log.info("%s: %s, %d of them pruned%s", self.info.version, queries, pruned, compiled)
 
+    @translated_errors()
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:  # noqa: ARG002  # each is known
         require_not_cancelled()
         with self._damage_reported(), finite_scores():
@@ -246,8 +303,8 @@ class EmbeddedIndex:
     def _explanations(self, query: Query, documents: Numbers) -> dict[int, Explanation]:
         """How a query comes to the scores of documents, by their numbers."""
         found: dict[int, Explanation] = {}
-        shares = shared_out(documents, self._reader.parts)
-        for searcher, (places, numbers) in zip(self._searchers, shares, strict=True):
+        parts = by_segment(documents, self._reader.parts)
+        for searcher, (_part, places, numbers) in zip(self._searchers, parts, strict=True):
             explanations = searcher.explanations(query, numbers.tolist())
             found |= zip(documents[places].tolist(), explanations, strict=True)
         return found
@@ -258,6 +315,7 @@ class EmbeddedIndex:
         is_all = frame.first == 0 and frame.after is None and len(found) < frame.size
         return found, len(found) if is_all else self.counts(body["query"], {}).total
 
+    @translated_errors()
     def analyze(
         self, text: str, *, field: str | None = None, analyzer: str | None = None
     ) -> list[AnalysisStep]:
@@ -265,6 +323,7 @@ class EmbeddedIndex:
             return self._analyzers.analyzer(analyzer).steps(text)
         return self._analyzer_of(field).steps(text)
 
+    @translated_errors()
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
         fields = {name: field for name, field in self._reader.fields.items() if not field.field.is_number}
         with self._damage_reported():
@@ -276,16 +335,18 @@ class EmbeddedIndex:
     def unknown(self, terms: Terms) -> Terms:  # noqa: ARG002  # none is
         return NO_TERMS
 
+    @translated_errors()
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
         require_not_cancelled()
         with self._damage_reported(), finite_scores():
             read = self._bodies.read({"query": query, "sort": BEST_FIRST}).query
             return counts([(one.reader, read.matching(one.rows)) for one in self._searchers], fields)
 
+    @translated_errors()
     def twin(self) -> EmbeddedIndex:
         try:
             return EmbeddedIndex(self._reader.reopened(), self._analyzers)
-        except DataError:
+        except InvalidInput:
             if self._reader.is_there:
                 raise
             raise Replaced(self.info.version) from None
@@ -294,6 +355,7 @@ class EmbeddedIndex:
         self.is_closed = True
         self._reader.close()
 
+    @translated_errors()
     def verify(self) -> None:
         """Read every file and compare it with the digest it was written with.
 
@@ -339,17 +401,13 @@ class EmbeddedIndex:
 def _next_is_named(done: Sequence[object]) -> Iterator[None]:
     """Name the body of a batch that is refused: it is the next after those that are done."""
     try:
-        with finite_scores():
+        with translated_errors(), finite_scores():
             yield
     except EngineRefused as error:
         raise QueryRefused.of(error, len(done)) from error
 
 
 T = TypeVar("T")
-
-
-ATTEMPTS = 5
-"""How often a version may disappear, replaced by a newer one, while it is being opened."""
 
 
 class EmbeddedEngine:
@@ -381,6 +439,7 @@ class EmbeddedEngine:
     def info(self) -> EngineInfo:
         return EngineInfo("embedded", __version__, str(self._folder))
 
+    @translated_errors()
     def index_info(self, name: str) -> IndexInfo | None:
         """The version that serves now, None when there is none or it is damaged and can only be built again.
 
@@ -388,9 +447,16 @@ class EmbeddedEngine:
             EngineRefused: it is another searchapp's.
             SearchappError: it can't be read at the moment.
         """
+
+        def verified_info(folder: Path) -> IndexInfo:
+            manifest = IndexManifest.read(folder)
+            for segment in manifest.segments():
+                segment.manifest.require_verified()
+            return _info(manifest)
+
         try:
-            return self._of_serving(name, layout.require_index)
-        except DataError:
+            return self._of_serving(name, verified_info)
+        except InvalidInput:
             return None
 
     def names(self) -> list[str]:
@@ -399,15 +465,17 @@ class EmbeddedEngine:
         folders = self._folder.glob(f"{glob.escape(start)}*") if self._folder.is_dir() else ()
         return sorted(folder.name.removeprefix(start) for folder in folders if (folder / CURRENT).exists())
 
+    @translated_errors()
     def stored(self) -> list[StoredVersion]:
         start = f"{self._prefix}-"
         folders = sorted(self._folder.glob(f"{glob.escape(start)}*")) if self._folder.is_dir() else []
         return [
             version
             for folder in folders
-            for version in _stored(folder.name.removeprefix(start), Versions(folder))
+            for version in _stored(folder.name.removeprefix(start), IndexFolder(folder))
         ]
 
+    @translated_errors()
     def verify(self, name: str, progress: Progress) -> IndexInfo | None:
         """Read every file of the version that serves and compare it with its digest; None if none serves.
 
@@ -418,54 +486,31 @@ class EmbeddedEngine:
         """
 
         def verify(folder: Path) -> IndexInfo:
-            manifest = Manifest.read(folder)
-            segments = manifest.segments(folder)
+            manifest = IndexManifest.read(folder)
+            segments = manifest.segments()
             size = sum(one.manifest.bytes for one in segments)
             with progress.stage(f"verifying {name}", size, in_bytes=True) as advance:
                 for one in segments:
-                    layout.verify(one.folder, one.manifest, advance)
-            return manifest.info
+                    one.manifest.verify(advance)
+            return _info(manifest)
 
         return self._of_serving(name, verify)
 
     def flaw(self, name: str) -> str:  # noqa: ARG002
         return ""  # files that were altered are found when they are opened
 
-    def compare(self, name: str, mapping: Mapping[str, Any]) -> Comparison | None:
+    def compare(self, name: str, mapping: Mapping[str, Any]) -> CollectionDiff | None:
         try:
-            folder = self._versions(name).serving()
+            folder = self._versions(name).live()
             if folder is not None:
-                return Comparison.of(folder, mapping)
-        except (SearchappError, OSError, ValueError, KeyError) as error:
+                return CollectionDiff.of(folder, mapping)
+        except (LuceneError, OSError, ValueError, KeyError) as error:
             # That it must not rank is told by those who open it.
-            problem = error.problem if isinstance(error, Damaged) else error
+            problem = error.problem if isinstance(error, CorruptIndex) else error
             _log.info("%s: no document can be taken over, what serves can't be read: %s", name, problem)
         return None
 
-    def _read(self, mapping: Mapping[str, Any]) -> tuple[Schema, AnalysisRegistry]:
-        """Return schema and analyzers of a mapping.
-
-        Raises:
-            SearchappError: it can't be indexed or searched; a line for each reason.
-        """
-        schema, problems = Schema.read(mapping)
-        # Where a piece is wrong, the names of analyzers are still checked.
-        analyzers: AnalysisRegistry | None = None
-        with problems.at():
-            analyzers = AnalysisRegistry(schema.analysis)
-        if analyzers is None:
-            defined = schema.analysis.get("analyzer", {})
-            stand_ins = {name: {"type": "standard"} for name in defined if isinstance(defined, Mapping)}
-            analyzers = AnalysisRegistry({"analyzer": stand_ins})
-        for field in schema.fields.values():
-            inner = field.name[len(field.source) + 1 :]
-            path = f"mappings.properties.{field.source}" + (f".fields.{inner}" if inner else "")
-            for name in {field.analyzer, field.search_analyzer} - {None}:
-                with problems.at(path):
-                    analyzers.analyzer(str(name))
-        problems.raise_if_any()
-        return schema, analyzers
-
+    @translated_errors()
     def build(
         self,
         name: str,
@@ -475,8 +520,8 @@ class EmbeddedEngine:
         carried: changes.Carried | None = None,
     ) -> IndexInfo:
         versions = self._versions(name)
-        before = versions.serving_name()
-        schema, analyzers = self._read(spec.mapping)
+        before = versions.live_name()
+        schema, analyzers = read_mapping(spec.mapping)
         if spec.shards != 1:
             raise unsupported(f"{spec.shards} shards, only 1")
         assert carried is None or isinstance(carried, SegmentPlan)
@@ -484,21 +529,26 @@ class EmbeddedEngine:
             raise Replaced(f"{versions.folder.name}-{carried.version}")
         try:
             with versions.building(before) as folder:
-                info = _info(name, f"{versions.folder.name}-{folder.name}", spec)
+                info = _described(name, f"{versions.folder.name}-{folder.name}", spec)
                 if carried:
                     _tell(info, carried)
 
                 writer = IndexWriter(folder, spec.mapping, schema, analyzers, carried)
-                writer.write(_read(documents), info, advance)
+                spread = partial(
+                    processes.map_in_processes, worth_it=FEW_BATCHES if carried else processes.WORTH_IT
+                )
+                writer.write(_read(documents), spec.documents, asdict(info), advance, spread)
         except OSError as error:
             raise SearchappError(
                 f"{versions.folder} could not be written: {reason(error)}; what served before still serves"
             ) from error
         return info
 
+    @translated_errors()
     def open(self, name: str) -> EmbeddedIndex:
         return self._opened(name, DirectoryReader)
 
+    @translated_errors()
     def open_like(self, name: str, mapping: Mapping[str, Any]) -> EmbeddedIndex:
         """A handle that scores as if the index had been made with a mapping, which has other similarities.
 
@@ -509,7 +559,7 @@ class EmbeddedEngine:
         """
 
         def read(folder: Path) -> DirectoryReader:
-            manifest = Manifest.read(folder)
+            manifest = IndexManifest.read(folder)
             if without_similarities(manifest.mapping) != without_similarities(mapping):
                 raise EngineRefused(f"{folder} was made with another mapping, in more than its similarities")
             return DirectoryReader(folder, Schema.of(mapping), manifest)
@@ -538,22 +588,7 @@ class EmbeddedEngine:
             )
 
     def _of_serving(self, name: str, read: Callable[[Path], T]) -> T | None:
-        """What is read of the version that serves, None if none does.
-
-        Raises:
-            DataError: it is damaged or missing, and no newer one has taken its place meanwhile.
-        """
-        versions = self._versions(name)
-        for attempt in range(ATTEMPTS):
-            folder = versions.serving()
-            if folder is None:
-                return None
-            try:
-                return read(folder)
-            except DataError:
-                if versions.serving() == folder or attempt == ATTEMPTS - 1:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+        return self._versions(name).read_live(read)
 
     def shards_for(self, documents: int) -> int:  # noqa: ARG002  # one is all there is
         return 1
@@ -562,6 +597,7 @@ class EmbeddedEngine:
         if replicas:
             raise EngineRefused(f"{name} is kept on this machine's disk, without replicas")
 
+    @translated_errors()
     def remove(self, name: str) -> None:
         self._versions(name).remove()
 
@@ -570,8 +606,8 @@ class EmbeddedEngine:
             index.close()
         self._open = []
 
-    def _versions(self, name: str) -> Versions:
-        return Versions(self._folder / f"{self._prefix}-{name}")
+    def _versions(self, name: str) -> IndexFolder:
+        return IndexFolder(self._folder / f"{self._prefix}-{name}")
 
 
 def _read(documents: Iterable[Document]) -> Iterator[Document]:
@@ -582,25 +618,25 @@ def _read(documents: Iterable[Document]) -> Iterator[Document]:
         raise SearchappError(f"{error.filename or 'the documents'} can't be read: {reason(error)}") from error
 
 
-def _stored(name: str, versions: Versions) -> Iterator[StoredVersion]:
+def _stored(name: str, versions: IndexFolder) -> Iterator[StoredVersion]:
     """The versions of an index; none if the folder is not that of an index, or of one with another prefix."""
     try:
-        serving = versions.serving()
-    except EngineRefused:
+        serving = versions.live()
+    except Refused:
         return
-    except DataError:
+    except InvalidInput:
         serving = None
     kept: list[Path] = []
-    with suppress(SearchappError):
-        kept = [versions.folder / name for name in Manifest.read(serving).kept] if serving else []
+    with suppress(LuceneError):
+        kept = [versions.folder / name for name in IndexManifest.read(serving).kept] if serving else []
     for folder in versions.all():
         if folder in kept:
             continue  # its segment is one of the version that serves
         try:
-            manifest = Manifest.read(folder)
-            manifest.segments(folder)
-            info = manifest.info
-        except (DataError, EngineRefused):
+            manifest = IndexManifest.read(folder)
+            manifest.segments()
+            info = _info(manifest)
+        except (InvalidInput, Refused):
             info = None
         if info is not None and info.name != name:
             return
@@ -631,7 +667,11 @@ def _tell(info: IndexInfo, carried: SegmentPlan) -> None:
     )
 
 
-def _info(name: str, version: str, spec: IndexSpec) -> IndexInfo:
+def _info(manifest: IndexManifest) -> IndexInfo:
+    return IndexInfo(**manifest.user_data)
+
+
+def _described(name: str, version: str, spec: IndexSpec) -> IndexInfo:
     return IndexInfo(
         name=name,
         version=version,

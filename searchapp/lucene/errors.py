@@ -1,18 +1,116 @@
-"""Errors for analysis settings, mappings and queries that are unsupported or invalid, and the functions that make
-them.
+"""Errors of the search library, the functions that make the commonest ones, and the collection of several into one.
+
+ReportedError                a message for the user, in one or more lines
+└── LuceneError
+    ├── NotSupported         a piece of an analysis that only Elasticsearch runs
+    │   └── Undefined        the name of a piece that is not defined
+    ├── InvalidInput         settings, patterns or files that are not what they should be
+    │   ├── BadSettings      settings that Elasticsearch rejects as well
+    │   ├── PatternTimeout   a regular expression did not finish in time
+    │   ├── OldFormat        the index has the layout of an earlier version
+    │   └── CorruptIndex     the files of an index were altered
+    ├── Refused              a mapping, a search body or a document is rejected
+    │   ├── Reported         its problems are recorded already
+    │   ├── IndexLocked      another process writes the index
+    │   └── IndexReplaced    the opened version of the index is gone
+    └── UnreadableFile       the system does not let a file be read
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from searchapp.errors import DataError, EngineRefused, UsageError
-from searchapp.model import BEYOND_FLOAT32
-from searchapp.text import suggestion
+ELSEWHERE = "Elasticsearch does: use --engine elasticsearch"
+
+MOST_GATHERED = 40
+"""Maximum number of reported problems of one document."""
+
+BEYOND_FLOAT32 = (
+    "this query gives a score that is infinite or not a number: give its parts smaller boosts and weights"
+)
+
+SIMILARITY_CUTOFF = 0.6
+"""Least `difflib` ratio of a name and its suggested correction, from 0 to 1."""
 
 
-class NotSupported(UsageError):
+class ReportedError(Exception):
+    """Base of all errors whose message is written for the user; `lines` are the message, mostly one."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = lines
+        super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The default calls the class with the message alone, whatever parameters its __init__ has.
+        return restored, (type(self), self.args, self.__dict__)
+
+
+def restored(
+    kind: type[ReportedError], arguments: tuple[object, ...], state: Mapping[str, object]
+) -> ReportedError:
+    """Return an error of a class with the message and attributes of another, without calling `__init__`."""
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
+
+
+class ErrorCollector:
+    """Collects the errors of independent parts of one JSON document and raises them as one.
+
+    problems = ErrorCollector()
+    for name, field in fields.items():
+        with problems.at(f"mappings.properties.{name}"):
+            read(field)
+    problems.raise_if_any()
+    """
+
+    def __init__(self) -> None:
+        self._first: ReportedError | None = None
+        self._lines: list[str] = []
+
+    def at(self, path: str = "") -> _ErrorRecorder:
+        """Record an error of the block with its JSON path; the lines of a gathered error have paths already."""
+        return _ErrorRecorder(self, path)
+
+    def add(self, error: ReportedError, path: str) -> None:
+        self._first = self._first or error
+        lines = [f"{path}: {line}" if path else line for line in error.lines]
+        self._lines += [line for line in lines if line not in self._lines]
+
+    def raise_if_any(self) -> None:
+        """Raise the first error, with the lines of all of them."""
+        if self._first is not None:
+            more = len(self._lines) - MOST_GATHERED
+            shown = self._lines[:MOST_GATHERED] + ([f"and {more:,} more"] if more > 0 else [])
+            self._first.lines = tuple(shown)
+            self._first.args = ("\n".join(shown),)
+            raise self._first
+
+
+class _ErrorRecorder:
+    """Suppresses and records a `ReportedError`; mypy would not see that a generator suppresses it."""
+
+    def __init__(self, problems: ErrorCollector, path: str) -> None:
+        self._problems = problems
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        if not isinstance(error, ReportedError):
+            return False
+        self._problems.add(error, self._path)
+        return True
+
+
+class LuceneError(ReportedError):
+    """Base of all errors of the search library."""
+
+
+class NotSupported(LuceneError):
     """A piece that the embedded engine can't run exactly as Elasticsearch does; `piece` names it."""
 
     def __init__(self, piece: str) -> None:
@@ -28,49 +126,126 @@ class Undefined(NotSupported):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.piece = f"the {kind} `{name}`"
-        UsageError.__init__(
+        LuceneError.__init__(
             self,
-            f"there is no {kind} `{name}`{suggestion(name, known)}: define it under `settings.analysis.{kind}`, or use "
-            "--engine elasticsearch if Elasticsearch has it",
+            f"there is no {kind} `{name}`{suggestion(name, known)}: define it under `settings.analysis.{kind}`, or "
+            "use --engine elasticsearch if Elasticsearch has it",
         )
 
 
-class BadSettings(DataError):
-    """Analysis settings that make no sense to Elasticsearch either."""
+class InvalidInput(LuceneError):
+    """Settings, patterns or files that are not what they should be."""
 
 
-class PatternTimeout(DataError):
+class BadSettings(InvalidInput):
+    """Index settings that Elasticsearch rejects as well."""
+
+
+class PatternTimeout(InvalidInput):
     """A regular expression of the analysis settings did not finish on a text in time."""
 
 
-ELSEWHERE = "Elasticsearch does: use --engine elasticsearch"
+class OldFormat(InvalidInput):
+    """The index has the layout of an earlier version."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"the index in {folder} was written by an earlier searchapp: index again with `searchapp index`"
+        )
 
 
-class Reported(EngineRefused):
-    """Parts of a query were refused, each of which is recorded with its JSON path already."""
+class CorruptIndex(InvalidInput):
+    """The files of an index were altered; `problem` says which and how."""
+
+    def __init__(self, folder: Path, problem: str) -> None:
+        self.problem = problem
+        super().__init__(
+            f"the index in {folder} is damaged ({problem}): build it again with `searchapp index`"
+        )
 
 
-def unsupported(piece: str) -> EngineRefused:
-    """The error for a piece of a mapping or of a search body that only Elasticsearch understands.
+class Refused(LuceneError):
+    """A mapping, a search body or a document is rejected."""
+
+
+class Reported(Refused):
+    """Parts of a query were rejected, and are recorded with their JSON paths already."""
+
+
+class IndexLocked(Refused):
+    """Another process writes the index; `builder` is its process number, if that is known."""
+
+    def __init__(self, index: str, builder: str) -> None:
+        self.builder = builder or "unknown"
+        super().__init__(f"process {self.builder} is building {index} at this moment: wait until it is done")
+
+
+class IndexReplaced(Refused):
+    """The opened version of an index has been replaced by a newer one."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__(
+            f"{version} was replaced by a newer version during the search: run the command again"
+        )
+
+
+class UnreadableFile(LuceneError):
+    """The system does not let a file of an index be read; `__cause__` is its error."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        self.path = path
+        super().__init__(f"{path} can't be read: {why}")
+
+
+def unsupported(piece: str) -> Refused:
+    """Return the error for a piece of a mapping or of a search body that only Elasticsearch understands.
 
     >>> print(unsupported("the query `fuzzy`"))
     the embedded engine does not support the query `fuzzy`; Elasticsearch does: use --engine elasticsearch
     """
-    return EngineRefused(f"the embedded engine does not support {piece}; {ELSEWHERE}")
+    return Refused(f"the embedded engine does not support {piece}; {ELSEWHERE}")
 
 
-def invalid(problem: str) -> EngineRefused:
-    """The error for a mapping or a search body that Elasticsearch would refuse as well."""
-    return EngineRefused(f"this can't be searched or indexed: {problem}")
-
-
-def beyond_float32() -> EngineRefused:
-    """The error for scores that no ranking can be made of, which Elasticsearch would give all the same."""
-    return EngineRefused(BEYOND_FLOAT32)
+def invalid(problem: str) -> Refused:
+    """Return the error for a mapping or a search body that Elasticsearch rejects as well."""
+    return Refused(f"this can't be searched or indexed: {problem}")
 
 
 def known_only(given: Mapping[str, Any], known: Collection[str], place: str) -> None:
-    """Refuse parameters that nobody here reads: to ignore one would rank silently otherwise."""
+    """Reject unknown parameters: ignoring one would change the ranking silently.
+
+    Raises:
+        Refused: there is one.
+    """
     unknown = [f"`{name}`" for name in given if name not in known]
     if unknown:
         raise unsupported(f"{' and '.join(unknown)} in {place}")
+
+
+def closest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most similar to a misspelled one, None if none is similar.
+
+    >>> closest_name("NLPS", ["nlps", "checkthat"]), closest_name("chekthat", ["nlps", "checkthat"])
+    ('nlps', 'checkthat')
+    """
+    from difflib import get_close_matches
+
+    by_folded_name = {candidate.casefold(): candidate for candidate in known}
+    folded = name.strip().casefold()
+    completions = [candidate for candidate in by_folded_name if folded and candidate.startswith(folded)]
+    matches = (
+        completions
+        if len(completions) == 1
+        else get_close_matches(folded, by_folded_name, 1, SIMILARITY_CUTOFF)
+    )
+    return by_folded_name[matches[0]] if matches else None
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return the question that ends the rejection of a name, empty if no known name is similar.
+
+    >>> suggestion("nlp", ["nlps", "checkthat"]), suggestion("x", ["nlps"])
+    (' (did you mean nlps?)', '')
+    """
+    similar = closest_name(name, known)
+    return "" if similar is None else f" (did you mean {similar}?)"

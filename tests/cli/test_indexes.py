@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.lucene.index.versions import Versions
+from searchapp.lucene.index.versions import IndexFolder
 from tests.cli.conftest import SAMPLE, Cli
 
 OWN = """
@@ -132,7 +132,7 @@ def test_killed_builds_and_damaged_indexes_are_listed_and_can_be_removed(
     assert [(one["version"], one["state"], one["bytes"]) for one in listed(offline)][1] == (
         "searchapp-nlps-000002", "leftover", 5,
     )  # fmt: skip
-    with Versions(folder)._locked():
+    with IndexFolder(folder)._locked():
         assert [one["state"] for one in listed(offline)] == ["serves", "building"]
         refused = offline("indexes", "remove", "nlps", "--yes")
         assert refused.code == 3 and "is building the index" in refused.stderr

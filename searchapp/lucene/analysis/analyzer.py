@@ -32,7 +32,7 @@ from searchapp.lucene.analysis.token_filters import (
     stream_filters,
 )
 from searchapp.lucene.analysis.tokenizers import Tokenizer
-from searchapp.model import AnalysisStep, Token
+from searchapp.lucene.records import AnalysisStep, Token
 
 REMEMBERED_TEXTS = 64
 LONGEST_REMEMBERED = 20_000

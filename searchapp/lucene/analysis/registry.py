@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from searchapp.errors import ErrorCollector
 from searchapp.lucene.analysis import char_filters, token_filters, tokenizers
 from searchapp.lucene.analysis.analyzer import DEFAULT_POSITION_GAP, Analyzer, SharedAnalysis
 from searchapp.lucene.analysis.char_filters import CharFilter
@@ -35,7 +34,7 @@ from searchapp.lucene.analysis.tokenizers import (
     standard_tokenizer,
     whitespace_tokenizer,
 )
-from searchapp.lucene.errors import BadSettings, NotSupported, Undefined
+from searchapp.lucene.errors import BadSettings, ErrorCollector, NotSupported, Undefined
 
 Parts = tuple[Tokenizer, tuple[TermFilter, ...]]
 

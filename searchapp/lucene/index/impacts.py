@@ -1,8 +1,8 @@
-"""How much each posting of a text field can give to a score, in one byte: its *impact*.
+"""Impacts: an upper bound of each posting's share of a score, in one byte.
 
 BM25 gives the score w - w / (1 + x) to a term of weight w, where x is its frequency over the norm of the document (see
-`similarity`). Whatever w is, the score grows with x, in float32 too, since each rounded operation keeps the order. So
-one number for each posting bounds its score in every query: x / (1 + x), in 255 steps, rounded up.
+`similarity`). For every w the score grows with x, in float32 too, since each rounded operation is monotonic. So one
+number for each posting bounds its score in every query: x / (1 + x), in 255 steps, rounded up.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from searchapp.lucene.similarity import Float32s
 Impacts = NDArray[np.uint8]
 
 IMPACTS, GREATEST = "impacts", "greatest-impacts"
-"""The files of a field: the impact of each posting, and of each term the greatest one."""
+"""The arrays of a field: the impact of each posting, and the greatest one of each term."""
 
 CHUNK = 1 << 20
 """Postings whose impacts are computed at a time."""
@@ -26,38 +26,34 @@ CHUNK = 1 << 20
 COUNTED = 255
 """Frequencies from here on have the greatest impact, whatever the document."""
 
+_SHARES = np.arange(255) / 255
 
-def _edges() -> Float32s:
-    share = np.arange(255) / 255
-    return np.append(share / (1 - share), np.inf).astype(np.float32)
-
-
-EDGES: Float32s = _edges()
-"""The greatest x that each of the 256 impacts stands for: 0 for nothing at all, infinity for the greatest."""
+EDGES: Float32s = np.append(_SHARES / (1 - _SHARES), np.inf).astype(np.float32)
+"""The greatest x of each of the 256 impacts, from 0 to infinity."""
 
 
-def table(norm_inverses: Float32s) -> Impacts:
-    """The impact by the code of a document's length and by the frequency, of shape (256, COUNTED + 1).
+def impact_table(norm_inverses: Float32s) -> Impacts:
+    """Return the impact by the length code, of which the norm inverses are given, and by the frequency.
 
-    Of the inverses of some codes it has the rows of these.
+    The shape is (number of inverses, COUNTED + 1).
     """
     frequencies = np.arange(COUNTED + 1, dtype=np.float32)
-    with np.errstate(invalid="ignore"):  # 0 times infinity, of a frequency that no posting has
+    with np.errstate(invalid="ignore"):  # 0 times infinity, for a frequency that no posting has
         x = frequencies * norm_inverses[:, None]
-    found = np.searchsorted(EDGES, x, side="left").clip(0, 255).astype(np.uint8)
-    found[:, COUNTED] = 255
-    return found
+    table = np.searchsorted(EDGES, x, side="left").clip(0, 255).astype(np.uint8)
+    table[:, COUNTED] = 255
+    return table
 
 
 def of_postings(
-    table_: Impacts, frequencies: NDArray[np.unsignedinteger], norms: NDArray[np.uint8]
+    table: Impacts, frequencies: NDArray[np.unsignedinteger], norms: NDArray[np.uint8]
 ) -> Impacts:
-    """The impacts of postings: `norms` are the codes of their documents' lengths."""
-    # One number to look up by instead of two takes a sixth of the time.
+    """Return the impacts of postings; `norms` are the codes of their documents' lengths."""
+    # Looking up by one number instead of two takes a sixth of the time.
     places = norms.astype(np.uint16)
     places *= np.uint16(COUNTED + 1)
     places += np.minimum(frequencies, COUNTED).astype(np.uint16)
-    return table_.reshape(-1).take(places)
+    return table.reshape(-1).take(places)
 
 
 def write(folder: Path, prefix: str, norms: NDArray[np.uint8], norm_inverses: Float32s) -> None:
@@ -66,21 +62,21 @@ def write(folder: Path, prefix: str, norms: NDArray[np.uint8], norm_inverses: Fl
     Raises:
         OSError: the disk is full, or can't be written to for another reason.
     """
-    documents = arrays.ArrayOnDisk(folder, f"{prefix}.documents")
-    frequencies = arrays.ArrayOnDisk(folder, f"{prefix}.frequencies")
+    documents = arrays.ArrayReader(folder, f"{prefix}.documents")
+    frequencies = arrays.ArrayReader(folder, f"{prefix}.frequencies")
     starts = arrays.load(folder, f"{prefix}.starts")
-    known = np.zeros((len(norm_inverses), COUNTED + 1), np.uint8)
-    used = np.flatnonzero(np.bincount(norms))  # in a small index few of the lengths there can be
-    known[used] = table(norm_inverses[used])
+    table = np.zeros((len(norm_inverses), COUNTED + 1), np.uint8)
+    used = np.flatnonzero(np.bincount(norms))  # a small index has few different lengths
+    table[used] = impact_table(norm_inverses[used])
     greatest = np.zeros(len(starts) - 1, np.uint8)
     with arrays.ArrayFile(folder, f"{prefix}.{IMPACTS}", np.uint8, len(documents)) as file:
         for first in range(0, len(documents), CHUNK):
             part = slice(first, min(first + CHUNK, len(documents)))
-            some = of_postings(known, frequencies[part], norms.take(documents[part], mode="clip"))
-            file.append(some)
-            # The terms that have postings here: the first and the last may have further ones elsewhere.
+            impacts = of_postings(table, frequencies[part], norms.take(documents[part], mode="clip"))
+            file.append(impacts)
+            # The first and the last term of the chunk may have postings in others.
             begin = int(np.searchsorted(starts, part.start, "right")) - 1
             end = int(np.searchsorted(starts, part.stop, "left"))
-            of_terms = np.maximum.reduceat(some, np.maximum(starts[begin:end] - first, 0))
-            greatest[begin:end] = np.maximum(greatest[begin:end], of_terms)
+            term_maxima = np.maximum.reduceat(impacts, np.maximum(starts[begin:end] - first, 0))
+            greatest[begin:end] = np.maximum(greatest[begin:end], term_maxima)
     arrays.save(folder, f"{prefix}.{GREATEST}", greatest)

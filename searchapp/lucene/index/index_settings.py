@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from searchapp.errors import DataError
+from searchapp.lucene.errors import BadSettings
 
 INDEX = "index"
 
@@ -32,14 +32,14 @@ def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
     {'settings': {'similarity': {'default': {'k1': 1, 'b': 0}}}}
 
     Raises:
-        DataError: settings are no objects, a name has an empty part, or one thing is set to two values, of which
+        BadSettings: settings are no objects, a name has an empty part, or one thing is set to two values, of which
             Elasticsearch would choose one without a word.
     """
     if "settings" not in mapping:
         return dict(mapping)
     settings = mapping["settings"]
     if not isinstance(settings, Mapping):
-        raise DataError("`settings` of a mapping must be an object")
+        raise BadSettings("`settings` of a mapping must be an object")
     if INDEX not in settings and _is_canonical(settings):
         return dict(mapping)
     flat: dict[Path, Any] = {}
@@ -47,7 +47,7 @@ def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
         if path[0] == INDEX:
             path = path[1:]
             if not path and value != {}:
-                raise DataError("`index` in the settings of a mapping must be an object")
+                raise BadSettings("`index` in the settings of a mapping must be an object")
         if path and flat.setdefault(path, value) != value:
             raise _twice(path)
     return {**mapping, "settings": _nested(flat)}
@@ -121,7 +121,7 @@ def _flattened(settings: Mapping[str, Any], above: Path) -> Iterator[tuple[Path,
     for name, value in settings.items():
         path = (*above, *name.split("."))
         if not all(path):
-            raise DataError(f"the setting {name!r} of a mapping has an empty part in its name")
+            raise BadSettings(f"the setting {name!r} of a mapping has an empty part in its name")
         if isinstance(value, Mapping) and value:
             yield from _flattened(value, path)
         else:
@@ -152,5 +152,5 @@ def _with_lists(value: Any) -> Any:
     return {name: _with_lists(one) for name, one in value.items()}
 
 
-def _twice(path: Path) -> DataError:
-    return DataError(f"the settings of the mapping say what {'.'.join(path)} is twice, and not the same")
+def _twice(path: Path) -> BadSettings:
+    return BadSettings(f"the settings of the mapping say what {'.'.join(path)} is twice, and not the same")

@@ -1,8 +1,8 @@
-"""The layout of a version: its files, the manifest with their digests, damage, verification.
+"""The files of a version of an index: manifest, digests, damage, verification.
 
-<home>/indexes/<prefix>-<name>/
-    lock            held by the process that builds; contains its id
-    current         the number of the live version, replaced in one step
+<index>/
+    lock            held by the process that builds; contains its number
+    current         the name of the live version, replaced in one step
     000007/         a version: one segment
         manifest.json, documents.sqlite, digests.npy, ids.*.npy, field<n>.*.npy, checksums.npy
         verified        the stamp: all of these were verified
@@ -10,12 +10,12 @@
         the same files, for the documents that 000007 does not have
         dead-000007.npy, dead-000007.field<n>.*.npy     deleted documents of that segment, and their terms
 
-An index is a list of segments, which are never written to again. The manifest is the commit point: it names the
-segments that are kept of earlier versions, with the documents that were deleted since.
+An index is a list of immutable segments. The manifest is the commit point: it names the segments that are kept of
+earlier versions, with the documents that were deleted since.
 
-The manifest is covered by its own `digest`, every file by its SHA-256 in the manifest, each block of the other
-arrays by `checksums.npy`, each row of the documents by a checksum in the row, `current` by a checksum of its own.
-So no answer depends on an altered file, and no file is read whole for it.
+The manifest is covered by its own `digest`, every file by its SHA-256 in the manifest, each block of an array by
+`checksums.npy`, each row of the documents by a checksum in the row, `current` by a checksum of its own. So no answer
+depends on an altered file, and opening an index reads no file from end to end.
 
 The stamp holds one digest: of the manifest, and of each file's size, times and inode. Changing, copying or
 replacing a file changes it, and the version is verified again. A wrong stamp costs only that time.
@@ -26,49 +26,55 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from searchapp.errors import Damaged, DataError, EngineRefused, SearchappError
-from searchapp.files import digest_json, reason
+from searchapp.lucene.errors import CorruptIndex, LuceneError, OldFormat, Refused, UnreadableFile
 from searchapp.lucene.index.mapping import Schema
-from searchapp.model import IndexInfo
-from searchapp.progress import Advance, no_progress
 
-FORMAT = 6
-"""Raised when files of the same name mean something else."""
+FORMAT = 7
+"""Raised when files of the same name get another meaning."""
 
+PROGRAM = "embedded index"
 MANIFEST = "manifest.json"
-MANIFEST_LINES = 2
-"""How deep what stands in a manifest has lines of its own: each file has one."""
-
+STAMP = "verified"
 CHECKSUMS = "checksums.npy"
 BLOCK = 1 << 16
-"""Bytes that have a checksum together."""
+"""Bytes that share a checksum."""
+
+Advance = Callable[[int], None]
+"""Called with each number of items or bytes that are done."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSummary:
-    """What is known of a field without opening it: its files' prefix and what BM25 needs."""
+def no_progress(_done: int) -> None:
+    """Ignore progress."""
+
+
+def digest_json(value: Any) -> str:
+    """Return the SHA-256 of a JSON value, whatever the order of its keys."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+# The tuples below are lists in the manifest.
+
+
+class FieldSummary(NamedTuple):
+    """The prefix of a field's files, and the statistics that BM25 needs."""
 
     prefix: str
     documents: int
     tokens: int
 
-    def described(self) -> dict[str, Any]:
-        """As `asdict`, which takes several times as long."""
-        return {"prefix": self.prefix, "documents": self.documents, "tokens": self.tokens}
 
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """A file's size in bytes, its SHA-256, and of an array the type and number of what it holds at its end."""
+class StoredFile(NamedTuple):
+    """A file's size in bytes and SHA-256; for an array the type and number of its elements, after a header."""
 
     size: int
     digest: str
@@ -77,236 +83,240 @@ class StoredFile:
 
     @property
     def offset(self) -> int:
-        """Where the numbers begin, behind the header."""
+        """The size of the header in bytes."""
         return self.size - self.length * np.dtype(self.dtype).itemsize
 
     @property
     def blocks(self) -> int:
-        """How many blocks the file has."""
         return -(-self.size // BLOCK)
 
-    def described(self) -> dict[str, Any]:
-        """As `asdict`, which goes through each of a hundred files again for every opening of an index."""
-        return {"size": self.size, "digest": self.digest, "dtype": self.dtype, "length": self.length}
 
+class Deletions(NamedTuple):
+    """The deleted documents of a segment: how many there are, and how many have each field.
 
-@dataclass(frozen=True, slots=True)
-class Deletions:
-    """The deleted documents of a segment: their number, and what they have of each field.
-
-    The numbers of the documents, ascending, are in the file of the name `prefix`. The files of a field, which its
-    summary gives the prefix of, are the ranks of the terms of deleted documents, and their document frequencies there.
+    The file with the name `prefix` has the document numbers, ascending. The files of a field, with the prefix of its
+    summary, are the ranks of the terms of deleted documents, and the number of deleted documents that have each.
     """
 
     prefix: str = ""
     documents: int = 0
-    fields: Mapping[str, FieldSummary] = field(default_factory=dict)
+    fields: Mapping[str, FieldSummary] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class KeptSegment:
-    """A segment of an earlier version: the digest of its manifest, and what was deleted of it since."""
+class KeptSegment(NamedTuple):
+    """A segment of an earlier version: the digest of its manifest, and its documents that were deleted since."""
 
-    manifest: str
+    digest: str
     deletions: Deletions
 
 
 class Segment(NamedTuple):
-    """A segment of an index: the version that it was written with, and what was deleted of it since."""
+    """A segment of an index: the manifest of the version that wrote it, and its documents that were deleted since."""
 
-    folder: Path
-    manifest: Manifest
+    manifest: IndexManifest
     deletions: Deletions
 
     @property
+    def folder(self) -> Path:
+        return self.manifest.folder
+
+    @property
     def live(self) -> int:
-        """How many of its documents were not deleted."""
+        """The number of documents that are not deleted."""
         return self.manifest.documents - self.deletions.documents
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """What a version was made from and consists of.
+class IndexManifest:
+    """The contents of a version, in its `folder`."""
 
-    `info` describes the whole index; `documents`, `fields` and `files` its own segment. `kept` has the segments of
-    earlier versions by their names. `analysis` is the identity of the analysis that made it.
-    """
-
-    info: IndexInfo
+    folder: Path
     mapping: Mapping[str, Any]
+    total: int
+    """Documents of the index."""
+    user_data: Mapping[str, Any]
+    """JSON that the caller of the writer stores with the version."""
     documents: int
+    """Documents of the version's own segment, deleted ones included; `fields` and `files` are that segment's too."""
     fields: Mapping[str, FieldSummary]
     files: Mapping[str, StoredFile]
     analysis: str
+    """Identity of the analysis that made the terms."""
     kept: Mapping[str, KeptSegment]
-    format: int = FORMAT
+    """Segments of earlier versions by the names of these."""
+
+    @property
+    def version(self) -> str:
+        """The name of the version for messages."""
+        return f"{self.folder.parent.name}-{self.folder.name}"
 
     @cached_property
     def schema(self) -> Schema:
-        """What its mapping says.
+        """The fields of the mapping.
 
         Raises:
-            EngineRefused: as `Schema.of`.
+            Refused: as `Schema.of`.
         """
         return Schema.of(self.mapping)
 
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of everything in the manifest."""
-        return digest_json(self._described())
+        return digest_json(self._json())
 
-    def with_checksums(self) -> Iterator[tuple[str, StoredFile]]:
-        """The files whose blocks have a checksum, in the order of these."""
-        return ((name, file) for name, file in sorted(self.files.items()) if file.dtype and name != CHECKSUMS)
-
-    def write(self, folder: Path) -> None:
-        text = _written({**self._described(), "digest": self.digest}, MANIFEST_LINES)
-        # The name of a task's file may hold bytes that are not UTF-8: halves of characters, written as JSON's escapes.
-        (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
-
-    def _described(self) -> dict[str, Any]:
-        return {
-            "searchapp": "embedded index",
-            "info": asdict(self.info),
-            "mapping": self.mapping,
-            "documents": self.documents,
-            "kept": {name: asdict(segment) for name, segment in self.kept.items()},
-            "fields": {name: summary.described() for name, summary in self.fields.items()},
-            "files": {name: file.described() for name, file in self.files.items()},
-            "format": self.format,
-            "analysis": self.analysis,
-        }
-
-    @classmethod
-    def read(cls, folder: Path) -> Manifest:
-        """Read the manifest of a version and check that all files are there in their sizes.
-
-        Raises:
-            EngineRefused: it is not an index of searchapp's, or one of a newer searchapp.
-            DataError: a file is missing or altered.
-            SearchappError: a file can't be read.
-        """
-        described = _read(folder)
-        try:
-            manifest = cls(
-                info=IndexInfo(**described["info"]),
-                mapping=described["mapping"],
-                documents=described["documents"],
-                fields=_summaries(described["fields"]),
-                files={name: StoredFile(**file) for name, file in described["files"].items()},
-                analysis=described["analysis"],
-                kept={name: _kept(segment) for name, segment in described["kept"].items()},
-                format=described["format"],
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise damaged(folder, f"{MANIFEST} lacks what it should say") from error
-        manifest.check_sizes(folder)
-        return manifest
-
-    def segments(self, folder: Path) -> list[Segment]:
-        """The segments of the index, of which this version in a folder is the commit point: its own is the last.
-
-        Raises:
-            DataError: one is missing or altered.
-            SearchappError: one can't be read.
-        """
-        found = []
-        for name, kept in self.kept.items():
-            earlier = folder.with_name(name)
-            if not earlier.is_dir():
-                raise damaged(folder, f"{name}, on which it builds, is missing")
-            manifest = Manifest.read(earlier)
-            if manifest.digest != kept.manifest:
-                raise damaged(folder, f"{name} is not the one that it was made with")
-            found.append(Segment(earlier, manifest, kept.deletions))
-        return [*found, Segment(folder, self, Deletions())]
-
-    def check_sizes(self, folder: Path) -> None:
-        """A cheap look at every file, enough to notice what is missing or cut short."""
-        for name, status in self.looked_at(folder):
-            file, found = self.files[name], status.st_size
-            if found != file.size:
-                raise damaged(folder, f"{name} has {found} bytes instead of {file.size}")
-
-    def looked_at(self, folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-        """The names of all files, and what the system knows of each.
-
-        Raises:
-            DataError: a file is missing.
-            SearchappError: the system says nothing of it.
-        """
-        beginning = f"{folder}{os.sep}"
-        for name in self.files:
-            try:
-                status = os.stat(beginning + name)
-            except OSError as error:
-                raise _unread(folder, name, error) from error
-            yield name, status
-
-    def verify(self, folder: Path, advance: Advance = no_progress) -> None:
-        """Read every file and compare its digest; `advance` is called with the bytes read.
-
-        Raises:
-            DataError: a file is missing or altered.
-            SearchappError: a file can't be read.
-        """
-        self.check_sizes(folder)
-        for name, file in self.files.items():
-            self.verify_file(folder, name)
-            advance(file.size)
-
-    def verify_file(self, folder: Path, name: str) -> None:
-        """Read one file and compare its digest.
-
-        Raises:
-            DataError: the file is missing or altered.
-            SearchappError: it can't be read.
-        """
-        with reading(folder, name), (folder / name).open("rb") as opened:
-            found = hashlib.file_digest(opened, "sha256").hexdigest()
-        if found != self.files[name].digest:
-            raise damaged(folder, f"{name} was altered")
+    def _json(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "folder"}
+        return {"searchapp": PROGRAM, "format": FORMAT, **values}
 
     @property
     def bytes(self) -> int:
-        """How much there is to read, in bytes."""
+        """The size of all files."""
         return sum(file.size for file in self.files.values())
 
+    def with_checksums(self) -> Iterator[tuple[str, StoredFile]]:
+        """Yield the files whose blocks have checksums, in the order of these."""
+        return ((name, file) for name, file in sorted(self.files.items()) if file.dtype and name != CHECKSUMS)
 
-def _written(value: Any, depth: int) -> str:
-    """A JSON value that has a line for each entry down to a depth.
+    def write(self) -> None:
+        """Write the manifest."""
+        text = json.dumps({**self._json(), "digest": self.digest}, ensure_ascii=False)
+        # A file name in the user data may hold bytes that are not UTF-8: lone surrogates, written as JSON's escapes.
+        (self.folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
 
-    Python's encoder in C makes no lines, and that in Python takes ten times as long.
-    """
-    if not depth or not isinstance(value, dict) or not value:
-        return json.dumps(value, ensure_ascii=False)
-    before = "\n" + " " * (MANIFEST_LINES - depth + 1)
-    entries = (
-        f"{before}{json.dumps(key, ensure_ascii=False)}: {_written(one, depth - 1)}"
-        for key, one in value.items()
-    )
-    return f"{{{','.join(entries)}\n{' ' * (MANIFEST_LINES - depth)}}}"
+    @classmethod
+    def read(cls, folder: Path) -> IndexManifest:
+        """Read the manifest of a version and check that all files exist in their sizes.
+
+        Raises:
+            Refused: it is not an index of searchapp's, or one of a newer searchapp.
+            OldFormat: an earlier searchapp wrote it.
+            CorruptIndex: a file is missing or altered.
+            UnreadableFile: a file can't be read.
+        """
+        described = _read_json(folder)
+        try:
+            manifest = cls(
+                folder=folder,
+                mapping=described["mapping"],
+                total=described["total"],
+                user_data=described["user_data"],
+                documents=described["documents"],
+                fields=_summaries(described["fields"]),
+                files={name: StoredFile(*file) for name, file in described["files"].items()},
+                analysis=described["analysis"],
+                kept={
+                    name: KeptSegment(digest, Deletions(prefix, documents, _summaries(fields)))
+                    for name, (digest, (prefix, documents, fields)) in described["kept"].items()
+                },
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CorruptIndex(folder, f"{MANIFEST} lacks what it should say") from error
+        manifest.check_sizes()
+        return manifest
+
+    def segments(self) -> list[Segment]:
+        """Return the segments of the index whose commit point is this version: its own is the last.
+
+        Raises:
+            CorruptIndex: one is missing or altered.
+            UnreadableFile: one can't be read.
+        """
+        segments = []
+        for name, kept in self.kept.items():
+            folder = self.folder.with_name(name)
+            if not folder.is_dir():
+                raise CorruptIndex(self.folder, f"{name}, on which it builds, is missing")
+            manifest = IndexManifest.read(folder)
+            if manifest.digest != kept.digest:
+                raise CorruptIndex(self.folder, f"{name} is not the one that it was made with")
+            segments.append(Segment(manifest, kept.deletions))
+        return [*segments, Segment(self, Deletions())]
+
+    def _statuses(self) -> Iterator[tuple[str, os.stat_result]]:
+        prefix = f"{self.folder}{os.sep}"
+        for name in self.files:
+            try:
+                status = os.stat(prefix + name)
+            except OSError as error:
+                raise _read_error(self.folder, name, error) from error
+            yield name, status
+
+    def check_sizes(self) -> None:
+        """Check the size of every file, which shows that one is missing or cut short.
+
+        Raises:
+            CorruptIndex: one is.
+            UnreadableFile: the system does not tell a size.
+        """
+        for name, status in self._statuses():
+            size = self.files[name].size
+            if status.st_size != size:
+                raise CorruptIndex(self.folder, f"{name} has {status.st_size} bytes instead of {size}")
+
+    def verify_file(self, name: str) -> None:
+        """Compare one file with its digest.
+
+        Raises:
+            CorruptIndex: the file is missing or altered.
+            UnreadableFile: it can't be read.
+        """
+        with reading(self.folder, name), (self.folder / name).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != self.files[name].digest:
+            raise refuted(self.folder, f"{name} was altered")
+
+    def verify(self, advance: Advance = no_progress) -> None:
+        """Compare every file with its digest, and write the stamp; `advance` is called with the bytes read.
+
+        Raises:
+            CorruptIndex: a file is missing or altered.
+            UnreadableFile: a file can't be read.
+        """
+        try:
+            state = self._state()  # before the files are read: a later change invalidates it
+            self.check_sizes()
+            for name, file in self.files.items():
+                self.verify_file(name)
+                advance(file.size)
+        except CorruptIndex as error:
+            raise refuted(self.folder, error.problem) from error
+        self._write_stamp(state)
+
+    def require_verified(self) -> bool:
+        """Verify the files unless the stamp says that they were; return whether they were verified now.
+
+        Raises:
+            CorruptIndex: a file is missing or altered.
+            UnreadableFile: a file can't be read.
+        """
+        with suppress(OSError, ValueError):
+            if (self.folder / STAMP).read_text(encoding="ascii") == self._state():
+                return False
+        self.verify()
+        return True
+
+    def mark_verified(self) -> None:
+        """Write the stamp of a version that was just written."""
+        self._write_stamp(self._state())
+
+    def _write_stamp(self, state: str) -> None:
+        with suppress(OSError):  # in a folder that is read-only the version is verified again the next time
+            (self.folder / STAMP).write_text(state, encoding="ascii")
+
+    def _state(self) -> str:
+        files = {
+            name: [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+            for name, status in self._statuses()
+        }
+        return digest_json({"manifest": self.digest, "files": files})
 
 
 def _summaries(described: Mapping[str, Any]) -> dict[str, FieldSummary]:
-    return {name: FieldSummary(**summary) for name, summary in described.items()}
+    return {name: FieldSummary(*summary) for name, summary in described.items()}
 
 
-def _kept(described: Mapping[str, Any]) -> KeptSegment:
-    deletions = described["deletions"]
-    fields = _summaries(deletions["fields"])
-    return KeptSegment(described["manifest"], Deletions(**{**deletions, "fields": fields}))
-
-
-def outdated(folder: Path) -> DataError:
-    """Return the error for a version that an earlier searchapp wrote in a layout of its own."""
-    return DataError(
-        f"the index in {folder} was written by an earlier searchapp: index again with `searchapp index`"
-    )
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    """Read what the manifest of a version says, without its digest, which it has proved to be."""
+def _read_json(folder: Path) -> dict[str, Any]:
+    """Return the verified contents of a manifest without its digest."""
     try:
         with reading(folder, MANIFEST):
             text = (folder / MANIFEST).read_text(encoding="utf-8")
@@ -314,127 +324,46 @@ def _read(folder: Path) -> dict[str, Any]:
         if not isinstance(described, dict):
             raise ValueError("a JSON object was expected")
         digest = described.pop("digest", None)
-        sound = digest == digest_json(described)
+        is_sound = digest == digest_json(described)
     except (ValueError, RecursionError) as error:
-        raise damaged(folder, f"{MANIFEST} is no manifest") from error
-    if described.get("format") == FORMAT and not sound:
-        raise damaged(folder, f"{MANIFEST} was altered")
-    if described.get("searchapp") != "embedded index":
-        raise EngineRefused(f"{folder} holds an index that searchapp did not make: choose another --home")
+        raise CorruptIndex(folder, f"{MANIFEST} is no manifest") from error
     format_ = described.get("format")
+    if format_ == FORMAT and not is_sound:
+        raise CorruptIndex(folder, f"{MANIFEST} was altered")
+    if described.get("searchapp") != PROGRAM:
+        raise Refused(f"{folder} holds an index that searchapp did not make: choose another --home")
     if format_ == FORMAT:
         return described
     if isinstance(format_, int) and format_ < FORMAT:
-        raise outdated(folder)
-    raise EngineRefused(
+        raise OldFormat(folder)
+    raise Refused(
         f"{folder} has the format {format_}, this searchapp reads {FORMAT}: "
         "use the searchapp that wrote it, or delete the folder and index again"
     )
 
 
-def damaged(folder: Path, problem: str) -> Damaged:
-    """The error for a version whose files are not what they were."""
-    return Damaged(folder, problem)
-
-
 @contextmanager
 def reading(folder: Path, name: str) -> Iterator[None]:
-    """Tell a file that is missing, which is damage, from one that the system does not let us read at the moment.
+    """Report the failure to read a file of a version.
 
     Raises:
-        DataError: the file is missing.
-        SearchappError: it can't be read: too many files are open, say, or it belongs to somebody else.
+        CorruptIndex: the file is missing.
+        UnreadableFile: the system does not let it be read.
     """
     try:
         yield
     except OSError as error:
-        raise _unread(folder, name, error) from error
+        raise _read_error(folder, name, error) from error
 
 
-def _unread(folder: Path, name: str, error: OSError) -> SearchappError:
+def _read_error(folder: Path, name: str, error: OSError) -> LuceneError:
     if isinstance(error, FileNotFoundError):
-        return damaged(folder, f"{name} is missing")
-    return SearchappError(f"{folder / name} can't be read: {reason(error)}")
+        return CorruptIndex(folder, f"{name} is missing")
+    return UnreadableFile(folder / name, (error.strerror or str(error)).lower())
 
 
-STAMP = "verified"
-
-
-def require_index(folder: Path) -> IndexInfo:
-    """Return what a version says of itself, once all files of all its segments were found to be as they were written.
-
-    Raises:
-        EngineRefused: it is not an index of searchapp's, or one of a newer searchapp.
-        DataError: a file is missing or altered.
-        SearchappError: a file can't be read.
-    """
-    manifest = Manifest.read(folder)
-    for segment in manifest.segments(folder):
-        require(segment.folder, segment.manifest)
-    return manifest.info
-
-
-def require(folder: Path, manifest: Manifest) -> bool:
-    """Make sure that every file of a version was found to be as it was written; returns whether this was done now.
-
-    Raises:
-        DataError: a file was altered.
-        SearchappError: a file can't be read.
-    """
-    with suppress(OSError, ValueError):
-        if (folder / STAMP).read_text(encoding="ascii") == _state(folder, manifest):
-            return False
-    verify(folder, manifest)
-    return True
-
-
-def verify(folder: Path, manifest: Manifest, advance: Advance = no_progress) -> None:
-    """Compare every file of a version with its digest, and remember that they agree.
-
-    Raises:
-        DataError: a file was altered.
-        SearchappError: a file can't be read.
-    """
-    with refuting(folder):
-        before = _state(folder, manifest)  # what changes from here on is not vouched for
-        manifest.verify(folder, advance)
-    _remember(folder, before)
-
-
-def remember(folder: Path, manifest: Manifest) -> None:
-    """Count a version as verified that has just been written."""
-    _remember(folder, _state(folder, manifest))
-
-
-def refuted(folder: Path, problem: str) -> Damaged:
-    """The error for a version that was found to be altered; from now on nobody takes it for sound."""
+def refuted(folder: Path, problem: str) -> CorruptIndex:
+    """Return the error for a version that was found to be altered, and remove its stamp."""
     with suppress(OSError):
         (folder / STAMP).unlink()
-    return damaged(folder, problem)
-
-
-@contextmanager
-def refuting(folder: Path) -> Iterator[None]:
-    """Have a version refuted that is found to be altered meanwhile.
-
-    Raises:
-        DataError: it was.
-    """
-    try:
-        yield
-    except Damaged as error:
-        raise refuted(folder, error.problem) from error
-
-
-def _remember(folder: Path, state: str) -> None:
-    with suppress(OSError):  # where nothing can be written, it is verified again the next time
-        (folder / STAMP).write_text(state, encoding="ascii")
-
-
-def _state(folder: Path, manifest: Manifest) -> str:
-    """The digest of all that the system knows of the files of a version."""
-    files = {
-        name: [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
-        for name, status in manifest.looked_at(folder)
-    }
-    return digest_json({"manifest": manifest.digest, "files": files})
+    return CorruptIndex(folder, problem)

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from searchapp.errors import DataError, ErrorCollector
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE
-from searchapp.lucene.errors import invalid, known_only, unsupported
+from searchapp.lucene.errors import BadSettings, ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
 from searchapp.lucene.similarity import BM25, DEFAULT_B, DEFAULT_K1
 
@@ -42,7 +41,7 @@ def check(properties: Collection[str], stored: Collection[str]) -> None:
     `stored` are the properties that are kept and not indexed.
 
     Raises:
-        EngineRefused: a name is empty, blank, taken, or stands for a field and for an object.
+        Refused: a name is empty, blank, taken, or stands for a field and for an object.
     """
     for name in properties:
         parts = name.split(".")
@@ -149,7 +148,7 @@ class Schema:
         """Read a create-index body.
 
         Raises:
-            EngineRefused: the body has something that the embedded engine does not support, or that makes no sense; a
+            Refused: the body has something that the embedded engine does not support, or that makes no sense; a
                 line for each such part.
         """
         schema, problems = cls.read(mapping)
@@ -169,7 +168,7 @@ class Schema:
         with problems.at("settings"):
             try:
                 settings = _object(canonical(mapping), "settings")
-            except DataError as error:
+            except BadSettings as error:
                 raise invalid(str(error)) from error
             one_shard = {"number_of_shards"} if str(settings.get("number_of_shards")) == "1" else set()
             known = {"analysis", "similarity", *_WITHOUT_EFFECT, *one_shard}
@@ -303,18 +302,11 @@ MOST_PLACES = 19
 """Decimals of a text for a field of type long; a text with more is 0 to Elasticsearch, whatever its digits."""
 
 
-def flat(value: Any) -> Iterator[Any]:
-    """The values of a property, one after the other."""
+def flatten(value: Any) -> list[Any]:
+    """Return the values of a property, depth first, without nulls."""
     if isinstance(value, list | tuple):
-        for one in value:
-            yield from flat(one)
-    elif value is not None:
-        yield value
-
-
-def listed(value: Any) -> list[Any]:
-    """As `flat`, in a list; most properties have one text."""
-    return [value] if isinstance(value, str) else list(flat(value))
+        return [leaf for item in value for leaf in flatten(item)]
+    return [] if value is None else [value]
 
 
 def by_depth(value: Any) -> Iterator[Any]:

@@ -2,12 +2,12 @@
 
 Each segment is searched by itself, with the statistics of the live documents of all segments. So scores are those of
 an index that was built anew from the live documents, to the last bit; document numbers of a segment follow those of
-the segment before. Every file is open, almost nothing of it is read. Ids of documents are kept once they were read.
+the segment before. Every file is open, almost nothing of it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,92 +17,86 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.errors import Damaged
-from searchapp.lucene.index import impacts, layout
-from searchapp.lucene.index.arrays import Column, Columns, Mask, Numbers
-from searchapp.lucene.index.documents import Documents
+from searchapp.lucene.errors import CorruptIndex
+from searchapp.lucene.index import impacts
+from searchapp.lucene.index.arrays import Int64s, Mask, Numbers, StoredArray, StoredArrays, Terms
+from searchapp.lucene.index.documents import DocumentStore
 from searchapp.lucene.index.impacts import Impacts
-from searchapp.lucene.index.layout import FieldSummary, Manifest, Segment, refuted
+from searchapp.lucene.index.layout import FieldSummary, IndexManifest, Segment, refuted
 from searchapp.lucene.index.mapping import Field, Schema
-from searchapp.lucene.index.terms import TermPositions, Terms
 from searchapp.lucene.similarity import BM25, FieldStatistics, Float32s, idf
-from searchapp.model import IndexInfo
 
-FEW = 200_000
-"""Up to so many documents there is room for the ids of all."""
+__all__ = ["BoundedPostings", "DirectoryReader", "FieldReader", "IndexReader", "Mask", "Numbers", "Postings"]
 
-READ_TOGETHER = 8
-"""So many ids are read together in the time of one that is read alone."""
+Ranking = tuple[Numbers, Float32s]
+"""Documents and their scores, best first."""
 
-REMEMBERED = 1_000_000
-"""Among more documents, how many ids are kept; all are forgotten when there are so many."""
+WITHOUT_NORM = 1
+"""The length code of every document in a field without lengths, as in Lucene."""
+
+CACHED_TERMS = 200_000
+"""Terms of a field whose ranks are kept once they were looked up."""
+
+SLACK = 2.0**-20
+"""More than the rounding error of the ratio of two norms, and of its product."""
+
+RARE_SHARE = 16
+"""Documents that are so many times fewer than those of the term are searched for among these."""
+
+SELECTED_SHARE = 2
+"""If so many times fewer documents are wanted than there are, leaving out the others takes less time."""
 
 
-class _OfFew:
-    """An array of ids, which gives those of a batch at once."""
+class _IdCache:
+    """The ids of documents that were read before."""
 
-    def __init__(self, ids: Terms, ranks: Column, by_rank: Column) -> None:
+    CACHED_IDS = 1_000_000
+    """All ids are forgotten when there are so many."""
+
+    SMALL_INDEX = 200_000
+    """All ids of an index with no more documents are read once reading one by one has taken as long."""
+
+    BULK_SPEED = 8
+    """Ids that are read in bulk in the time of one that is read alone."""
+
+    def __init__(self, ids: Terms, ranks: StoredArray, by_rank: StoredArray) -> None:
         self._ids = ids
         self._ranks = ranks
         self._by_rank = by_rank
-        self._known: NDArray[np.object_] = np.full(len(ranks), None, object)
-        self._read_alone = 0
-        self._knows_all = False
+        self._reads = 0
+        self._is_complete = False
 
-    def of(self, documents: NDArray[Any]) -> list[str]:
-        """The ids of documents, which are given as numbers of shape `(n,)`."""
+    @cached_property
+    def _known(self) -> NDArray[np.object_]:
+        return np.full(len(self._ranks), None, object)
+
+    def get(self, documents: NDArray[Any]) -> list[str]:
+        """Return the ids of documents, which are given as numbers of shape `(n,)`."""
         ids: list[str | None] = self._known.take(documents).tolist()
-        if not self._knows_all and None in ids:
-            self._read(
-                [document for document, id_ in zip(documents.tolist(), ids, strict=True) if id_ is None]
-            )
+        if not self._is_complete and None in ids:
+            unknown = [document for document, id_ in zip(documents.tolist(), ids, strict=True) if id_ is None]
+            if self._reads + len(unknown) > self.CACHED_IDS:
+                self._known.fill(None)
+                self._reads, unknown = 0, documents.tolist()
+            self._read(unknown)
             ids = self._known.take(documents).tolist()
         return cast("list[str]", ids)
 
     def _read(self, documents: Sequence[int]) -> None:
-        """Read the ids of documents; those of all once reading one by one has taken as long."""
-        self._read_alone += len(documents)
-        if self._read_alone * READ_TOGETHER >= len(self._known):
+        self._reads += len(documents)
+        count = len(self._known)
+        if count <= self.SMALL_INDEX and self._reads * self.BULK_SPEED >= count:
             self._known[self._by_rank.all()] = [id_.decode() for id_ in self._ids]
-            self._knows_all = True
+            self._is_complete = True
             return
         ranks = self._ranks.all()
         for document in documents:
             self._known[document] = self._ids[int(ranks[document])].decode()
 
 
-class _OfMany(dict[int, str]):
-    """The ids that were asked for."""
-
-    def __init__(self, ids: Terms, ranks: Column) -> None:
-        super().__init__()
-        self._ids = ids
-        self._ranks = ranks
-
-    def of(self, documents: NDArray[Any]) -> list[str]:
-        """As `_OfFew.of`."""
-        return list(map(self.__getitem__, documents.tolist()))
-
-    def __missing__(self, document: int) -> str:
-        if len(self) >= REMEMBERED:
-            self.clear()
-        self[document] = id_ = self._ids[int(self._ranks.all()[document])].decode()
-        return id_
-
-
-RankedDocuments = tuple[NDArray[np.int32], Float32s]
-"""Documents and their scores, best first."""
-
-WITHOUT_NORM = 1
-"""The length code of every document in a field that keeps no lengths, as Lucene has it."""
-
-REMEMBERED_TERMS = 200_000
-"""Terms of a field whose rank is kept once it was looked up."""
-
-
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Where a term occurs: documents ascending, and how often in each."""
+    """The documents that have a term, ascending, and its frequency in each."""
 
     documents: Numbers
     frequencies: Float32s
@@ -110,7 +104,7 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class BoundedPostings:
-    """Where a term occurs, how often, the impact of each posting, and the greatest impact: see `impacts`."""
+    """The postings of a term with the impact of each and the greatest one, see `impacts`."""
 
     documents: Numbers
     frequencies: NDArray[np.unsignedinteger]
@@ -118,59 +112,137 @@ class BoundedPostings:
     greatest: int
 
 
-SLACK = 2.0**-20
-"""More than what rounding makes of the proportion of two norms, and of what is multiplied by it."""
+class TermPositions:
+    """The positions of a term, read from the first document to the last."""
+
+    def __init__(
+        self,
+        documents: Numbers,
+        frequencies: NDArray[np.unsignedinteger],
+        positions: StoredArray,
+        start: int,
+        end: int,
+    ) -> None:
+        """Take the term's documents, its frequency in each, and the range of its positions in the field's."""
+        self.documents = documents
+        self._frequencies = frequencies
+        self._positions = positions
+        self._start = start
+        self._end = end
+        self._first = 0
+        """The index of the first document that was not passed, whose positions begin at `_start`."""
+
+    def whole(self) -> tuple[Numbers, NDArray[np.unsignedinteger], Numbers]:
+        """Return all documents, the frequency in each, and all positions; unless documents were passed."""
+        return self.documents, self._frequencies, self._positions[self._start : self._end]
+
+    def of(self, wanted: Numbers) -> tuple[Numbers, Int64s, Numbers]:
+        """Return documents, the term's frequency in each, and its positions, document after document.
+
+        `wanted` are documents, ascending, that all have the term and come after those of the call before. The result
+        may have others between them, if leaving them out would take longer.
+        """
+        first = self._first + int(self.documents[self._first :].searchsorted(wanted[0]))
+        end = first + int(self.documents[first:].searchsorted(wanted[-1], "right"))
+        self._start += int(self._frequencies[self._first : first].sum(dtype=np.int64))
+        self._first = first
+        documents, frequencies = self.documents[first:end], self._frequencies[first:end]
+        positions = self._positions[self._start : self._start + int(frequencies.sum(dtype=np.int64))]
+        if len(wanted) * SELECTED_SHARE >= len(documents):
+            return documents, frequencies.astype(np.int64), positions
+        if len(wanted) * RARE_SHARE < len(documents):
+            places = documents.searchsorted(wanted)
+        else:
+            marked = np.zeros(wanted[-1] - wanted[0] + 1, bool)
+            marked[wanted - wanted[0]] = True
+            places = np.flatnonzero(marked.take(documents - wanted[0]))
+        counts = frequencies.take(places).astype(np.int64)
+        # From each document to the next one; the first of all stands at the beginning.
+        starts = np.cumsum(np.add.reduceat(frequencies, places, dtype=np.int64))
+        return wanted, counts, positions.take(_ranges(np.append(0, starts[:-1]), counts))
+
+
+def _ranges(starts: Int64s, counts: Int64s) -> Int64s:
+    """Return so many consecutive numbers from each start on, one range after the other; no range is empty."""
+    ends = np.cumsum(counts)
+    steps = np.ones(ends[-1], np.int64)
+    steps[0] = starts[0]
+    steps[ends[:-1]] = starts[1:] - starts[:-1] - counts[:-1] + 1
+    return np.cumsum(steps, out=steps)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedTerms:
+    """The statistics of a field in the deleted documents of a segment."""
+
+    summary: FieldSummary
+    ranks: Int64s
+    """The ranks of terms of deleted documents, ascending; empty for a field of numbers."""
+    counts: Int64s
+    """The number of deleted documents that have each of these."""
+
+    @classmethod
+    def open(cls, columns: StoredArrays, field: Field, summary: FieldSummary) -> DeletedTerms:
+        if field.is_number:
+            return cls(summary, np.empty(0, np.int64), np.empty(0, np.int64))
+        ranks, counts = (columns.open(f"{summary.prefix}.{part}").all() for part in ("ranks", "counts"))
+        return cls(summary, ranks, counts)
+
+    def document_frequency(self, rank: int) -> int:
+        place = int(self.ranks.searchsorted(rank))
+        return int(self.counts[place]) if place < len(self.ranks) and self.ranks[place] == rank else 0
 
 
 class FieldReader:
     """One field of a segment. A keyword field has no frequencies, positions and norms; a number no terms.
 
-    Its statistics are those of the live documents of all segments, and nobody is told of documents that are dead. Only
-    `bounded` and `positions` give these as well: who asks for bounds leaves them out where it scores, and phrases leave
-    them out when they are found.
+    Its statistics are those of the live documents of all segments, and its methods leave out deleted documents. Only
+    the results of `bounded` and `positions` have these too: the scoring by bounds and the phrase queries leave them
+    out.
     """
 
     edges_above: Float32s = impacts.EDGES
-    """The greatest x, see `impacts`, that each impact stands for in the field's files."""
+    """The greatest x of each impact in the field's files, see `impacts`."""
 
     def __init__(
         self,
-        columns: Columns,
+        columns: StoredArrays,
         field: Field,
         summary: FieldSummary,
         documents: int,
-        made_with: BM25 | None,
+        written_similarity: BM25 | None,
         live: Mask | None = None,
         deleted: DeletedTerms | None = None,
     ) -> None:
-        """`made_with` is the similarity that impacts in files are of: with another one they bound no scores.
+        """Open the field of a segment of so many documents.
 
-        `live` marks the documents that are not dead, None if none is; `deleted` is what the dead ones have.
+        The impacts in files bound scores of the `written_similarity` only. `live` marks the documents that are not
+        deleted, None if all are live; `deleted` has the statistics of the others.
         """
         self.field = field
         self.documents = documents
         self._live = live
         self._deleted = deleted
-        self._made_with = FieldStatistics(summary.documents, summary.tokens)
-        self.live_statistics = self._made_with
+        self._written_statistics = FieldStatistics(summary.documents, summary.tokens)
+        self.live_statistics = self._written_statistics
         if deleted is not None:
             self.live_statistics = FieldStatistics(
                 summary.documents - deleted.summary.documents, summary.tokens - deleted.summary.tokens
             )
         self._others: Sequence[FieldReader] = ()
 
-        def load(part: str) -> Column:
-            return columns.column(f"{summary.prefix}.{part}")
+        def load(part: str) -> StoredArray:
+            return columns.open(f"{summary.prefix}.{part}")
 
         self._present = load("present")
         self._documents = load("documents")
         if field.is_number:
             self._values = load("values")
             return
-        self.terms = Terms.of(columns.column, summary.prefix)
+        self.terms = Terms.open(columns.open, summary.prefix)
         self._starts = load("starts")
         self._ranks: dict[str, int | None] = {}
-        self._knows_all = False
+        self._has_all_ranks = False
         self.similarity = field.similarity or BM25()
         if field.is_text:
             self._norms = load("norms")
@@ -178,102 +250,103 @@ class FieldReader:
             self._position_starts = load("position-starts")
             self._positions = load("positions")
             self._impacts = self._greatest = None
-            if self.similarity == (made_with or BM25()):
+            if self.similarity == (written_similarity or BM25()):
                 self._impacts, self._greatest = load(impacts.IMPACTS), load(impacts.GREATEST)
 
     def join(self, segments: Sequence[FieldReader]) -> None:
         """Take the statistics of the field in all segments of the index, this one included."""
-        self._others = [one for one in segments if one is not self]
+        self._others = [segment for segment in segments if segment is not self]
         self.statistics = FieldStatistics(
-            sum(one.live_statistics.documents for one in segments),
-            sum(one.live_statistics.tokens for one in segments),
+            sum(segment.live_statistics.documents for segment in segments),
+            sum(segment.live_statistics.tokens for segment in segments),
         )
         if self.field.is_number:
             return
         self.norm_inverses = self.similarity.norm_inverses(self.statistics)
-        if self.field.is_text and self._impacts is not None and self.statistics != self._made_with:
-            self._scale_edges(self.similarity.norm_inverses(self._made_with))
+        if self.field.is_text and self._impacts is not None and self.statistics != self._written_statistics:
+            self._scale_edges(self.similarity.norm_inverses(self._written_statistics))
 
-    def _scale_edges(self, made_with: Float32s) -> None:
-        """Let the impacts in files, which were made with other norms, bound the scores of these."""
-        same = made_with == self.norm_inverses
-        if same.all():
+    def _scale_edges(self, written: Float32s) -> None:
+        """Let the impacts in files, which were computed with other norms, bound the scores of the present ones."""
+        is_equal = written == self.norm_inverses
+        if is_equal.all():
             return
         with np.errstate(all="ignore"):
-            ratios = np.where(same, 1.0, self.norm_inverses.astype(np.float64) / made_with)
-        if not (np.isfinite(ratios) & (ratios > 0)).all():
-            self._impacts = self._greatest = None  # they are computed anew
-            return
-        with np.errstate(over="ignore"):
+            ratios = np.where(is_equal, 1.0, self.norm_inverses.astype(np.float64) / written)
+            if not (np.isfinite(ratios) & (ratios > 0)).all():
+                self._impacts = self._greatest = None  # they are computed again
+                return
             self.edges_above = (impacts.EDGES * (ratios.max() * (1 + SLACK))).astype(np.float32)
 
     @property
     def present(self) -> Numbers:
         """The documents that have a value."""
-        return self._of_live(self._present.all())
+        return self._only_live(self._present.all())
 
     def idf(self, document_frequency: int) -> np.float32:
-        """The inverse document frequency of what BM25 believes to be in this many documents."""
+        """Return the inverse document frequency of a term in so many documents."""
         return idf(document_frequency, self.statistics.documents)
 
     def weight(self, boost: np.float32, document_frequency: int) -> np.float32:
-        """The limit that the score of a term in this many documents tends to, see `BM25.weight`."""
+        """Return the limit of the score of a term in so many documents, see `BM25.weight`."""
         return self.similarity.weight(boost, self.idf(document_frequency))
 
     def ranks(self, terms: Iterable[str]) -> list[int]:
-        """The ranks of those terms that occur, in their order."""
-        known = self._ranks.get if self._knows_all else self.rank
-        return [rank for rank in map(known, terms) if rank is not None]
+        """Return the ranks of the terms that occur, in their order."""
+        find_rank = self._ranks.get if self._has_all_ranks else self.rank
+        return [rank for rank in map(find_rank, terms) if rank is not None]
 
     def elsewhere(self, terms: Iterable[str]) -> tuple[int, int]:
-        """How many terms occur in other segments only, and in how many documents: the sum of all terms."""
-        found = [self.document_frequency(term) for term in terms if self.rank(term) is None]
-        return sum(map(bool, found)), sum(found)
+        """Return how many terms occur in other segments only, and the sum of their document frequencies."""
+        frequencies = [self.document_frequency(term) for term in terms if self.rank(term) is None]
+        return sum(map(bool, frequencies)), sum(frequencies)
 
     def rank(self, term: str) -> int | None:
-        """The rank of a term in the field's dictionary, None when it does not occur."""
+        """Return the rank of a term in the field's dictionary, None if it does not occur."""
         try:
             return self._ranks[term]
         except KeyError:
-            if self._knows_all:
+            if self._has_all_ranks:
                 return None
             rank = self.terms.rank(term)
-            if len(self._ranks) < REMEMBERED_TERMS:
+            if len(self._ranks) < CACHED_TERMS:
                 self._ranks[term] = rank
             return rank
 
     def remember_terms(self) -> None:
-        """Read the whole dictionary, so that no term is looked up in the file from now on."""
-        if self._knows_all or len(self.terms) > REMEMBERED_TERMS:
+        """Read the whole dictionary, unless it is large, so that no more terms are looked up in the file."""
+        if self._has_all_ranks or len(self.terms) > CACHED_TERMS:
             return
         self._ranks = {term.decode(): rank for rank, term in enumerate(self.terms)}
-        self._knows_all = True
+        self._has_all_ranks = True
 
     def document_frequency(self, term: str) -> int:
-        """In how many documents of the index a term is."""
-        here = self._live_frequency(term)
-        return here + sum(one._live_frequency(term) for one in self._others) if self._others else here
+        """Return in how many documents of the index a term is."""
+        frequency = self._live_frequency(term)
+        for other in self._others:
+            frequency += other._live_frequency(term)
+        return frequency
 
     def _live_frequency(self, term: str) -> int:
-        """In how many live documents of the segment a term is."""
+        """Return in how many live documents of the segment a term is."""
         rank = self.rank(term)
         if rank is None:
             return 0
         part = self._part(rank)
-        found = int(part.stop - part.start)
-        return found if self._deleted is None else found - self._deleted.document_frequency(rank)
+        frequency = int(part.stop - part.start)
+        return frequency if self._deleted is None else frequency - self._deleted.document_frequency(rank)
 
     def _part(self, rank: int) -> slice:
-        """Where the postings of a term stand among the field's."""
+        """Return the range of a term's postings in the field's."""
         return slice(*self._starts[rank : rank + 2].tolist())
 
     def documents_with(self, ranks: Iterable[int]) -> Numbers:
-        """The documents that have a term of one of the ranks; a document may come several times."""
+        """Return the documents that have a term of one of the ranks; a document may come several times."""
         pieces = [self._documents[self._part(rank)] for rank in ranks]
-        return self._of_live(np.concatenate(pieces)) if pieces else np.empty(0, np.int32)
+        return self._only_live(np.concatenate(pieces)) if pieces else np.empty(0, np.int32)
 
     def documents_with_terms(self, terms: Iterable[str]) -> Numbers:
-        """The documents that have one of the terms, as `documents_with`."""
+        """Return the documents that have one of the terms, as `documents_with`."""
         return self.documents_with(rank for rank in map(self.rank, terms) if rank is not None)
 
     def postings(self, term: str) -> Postings:
@@ -288,119 +361,109 @@ class FieldReader:
         return self._impacts is not None
 
     def bounded(self, rank: int) -> BoundedPostings:
-        """The postings of the term of a rank, in a text field, with what bounds their scores."""
+        """Return the postings of a term of a text field, with the bounds of their scores."""
         part = self._part(rank)
         documents, frequencies = self._documents[part], self._frequencies[part]
         if self._impacts is not None and self._greatest is not None:
             greatest = int(self._greatest[rank : rank + 1][0])
             return BoundedPostings(documents, frequencies, self._impacts[part], greatest)
-        found = impacts.of_postings(self._impact_table, frequencies, self._norms.all()[documents])
-        return BoundedPostings(documents, frequencies, found, int(found.max()))
+        bounds = impacts.of_postings(self._impact_table, frequencies, self._norms.all()[documents])
+        return BoundedPostings(documents, frequencies, bounds, int(bounds.max()))
 
     @cached_property
     def _impact_table(self) -> Impacts:
-        return impacts.table(self.norm_inverses)
+        return impacts.impact_table(self.norm_inverses)
 
     @property
     def postings_count(self) -> int:
-        """How many postings the field has, of all terms."""
+        """The number of postings of all terms."""
         return len(self._documents)
 
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """Where the live postings of each term begin among the field's, by rank; then how many the field has."""
-        return self._starts.all() if self._live is None else self._live_starts
-
     @cached_property
-    def _live_starts(self) -> NDArray[np.int64]:
-        assert self._live is not None
+    def starts(self) -> Int64s:
+        """The beginnings of the live postings of each term among the field's, by rank, and the end of the last."""
+        if self._live is None:
+            return self._starts.all()
         before = np.append(0, np.cumsum(self._live.take(self._documents.all())))
         return np.asarray(before[self._starts.all()], np.int64)
 
-    def document_frequencies(self) -> NDArray[np.int64]:
-        """In how many documents of the index each term is, by rank."""
-        if not self._others and self._deleted is None:
-            return np.diff(self._starts.all())
-        return self._document_frequencies
-
     @cached_property
-    def _document_frequencies(self) -> NDArray[np.int64]:
-        found = np.diff(self._starts.all())
+    def document_frequencies(self) -> Int64s:
+        """In how many documents of the index each term is, by rank."""
+        frequencies = np.diff(self._starts.all())
         if self._deleted is not None:
-            found[self._deleted.ranks] -= self._deleted.counts
+            frequencies[self._deleted.ranks] -= self._deleted.counts
         for other in self._others:
-            # The smaller dictionary is looked through.
-            if len(self.terms) < len(other.terms):
-                found += np.fromiter(
-                    (other._live_frequency(term.decode()) for term in self.terms), np.int64, len(found)
+            if len(self.terms) < len(other.terms):  # the terms of the smaller dictionary are looked up
+                frequencies += np.fromiter(
+                    (other._live_frequency(term.decode()) for term in self.terms), np.int64, len(frequencies)
                 )
                 continue
             for term in map(bytes.decode, other.terms):
                 rank = self.terms.rank(term)
                 if rank is not None:
-                    found[rank] += other._live_frequency(term)
-        return found
+                    frequencies[rank] += other._live_frequency(term)
+        return frequencies
 
-    def counted(self, documents: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How many of the documents that are marked have each term, by rank."""
+    def counted(self, documents: Mask) -> Int64s:
+        """Return how many of the marked documents have each term, by rank."""
         sums = np.concatenate([[0], np.cumsum(documents[self._documents.all()])])
         starts = self._starts.all()
         return np.asarray(sums[starts[1:]] - sums[starts[:-1]])
 
     def parts(self, terms: Sequence[str]) -> list[slice]:
-        """Where the postings of each term stand among the field's; nothing of a term that does not occur."""
+        """Return the range of each term's live postings in the field's; an empty one for a term that does not occur."""
         return self._slices(self.starts, terms)
 
-    def _slices(self, of_rank: NDArray[np.int64], terms: Sequence[str]) -> list[slice]:
+    def _slices(self, starts: Int64s, terms: Sequence[str]) -> list[slice]:
         ranks = list(map(self.rank, terms))
         known = [rank for rank in ranks if rank is not None]
-        starts, ends = of_rank[known].tolist(), of_rank[[rank + 1 for rank in known]].tolist()
-        found = map(slice, starts, ends)
-        return [slice(0, 0) if rank is None else next(found) for rank in ranks]
+        begins, ends = starts[known].tolist(), starts[[rank + 1 for rank in known]].tolist()
+        slices = map(slice, begins, ends)
+        return [slice(0, 0) if rank is None else next(slices) for rank in ranks]
 
     def all_postings(self) -> Postings:
-        """The postings of all terms, by rank, which stand where `starts` and `parts` say."""
+        """Return the postings of all terms, by rank, at the places of `starts` and `parts`."""
         return self.living(self._postings_in([slice(0, self.postings_count)]))
 
-    def postings_of(self, terms: Sequence[str]) -> tuple[Postings, NDArray[np.int64]]:
-        """The postings of terms, one term after the other, and how many each has."""
+    def postings_of(self, terms: Sequence[str]) -> tuple[Postings, Int64s]:
+        """Return the postings of terms, one term after the other, and the number of each."""
         parts = self._slices(self._starts.all(), terms)
-        found, counts = (
-            self._postings_in(parts),
-            np.array([part.stop - part.start for part in parts], np.int64),
-        )
-        kept = self._kept(found.documents)
-        if kept is None:
-            return found, counts
-        before = np.append(0, np.cumsum(kept))
+        postings = self._postings_in(parts)
+        counts = np.array([part.stop - part.start for part in parts], np.int64)
+        is_live = self._liveness(postings.documents)
+        if is_live is None:
+            return postings, counts
+        before = np.append(0, np.cumsum(is_live))
         counts = np.diff(before[np.append(0, np.cumsum(counts))])
-        return Postings(found.documents[kept], found.frequencies[kept]), counts
+        return Postings(postings.documents[is_live], postings.frequencies[is_live]), counts
 
-    def living(self, found: Postings) -> Postings:
-        """Postings without those of dead documents."""
-        kept = self._kept(found.documents)
-        return found if kept is None else Postings(found.documents[kept], found.frequencies[kept])
+    def living(self, postings: Postings) -> Postings:
+        """Return postings without those of deleted documents."""
+        is_live = self._liveness(postings.documents)
+        if is_live is None:
+            return postings
+        return Postings(postings.documents[is_live], postings.frequencies[is_live])
 
-    def _of_live(self, documents: Numbers) -> Numbers:
-        kept = self._kept(documents)
-        return documents if kept is None else documents[kept]
+    def _only_live(self, documents: Numbers) -> Numbers:
+        is_live = self._liveness(documents)
+        return documents if is_live is None else documents[is_live]
 
-    def _kept(self, documents: Numbers) -> Mask | None:
-        """Which documents are not dead, None if none is."""
+    def _liveness(self, documents: Numbers) -> Mask | None:
+        """Return which documents are live, None if all are."""
         if self._live is None:
             return None
-        kept = self._live.take(documents)
-        return None if kept.all() else kept
+        is_live = self._live.take(documents)
+        return None if is_live.all() else is_live
 
     def _postings_in(self, parts: Sequence[slice]) -> Postings:
-        """The postings that stand there, one part after the other."""
         documents = _joined(self._documents, parts)
         if not self.field.is_text:
             return Postings(documents, np.ones(len(documents), np.float32))
         return Postings(documents, _joined(self._frequencies, parts).astype(np.float32))
 
     def positions(self, term: str) -> TermPositions | None:
-        """Where a term stands in the documents, None if it does not occur."""
+        """Return the positions of a term, None if it does not occur."""
         rank = self.rank(term)
         if rank is None:
             return None
@@ -408,7 +471,7 @@ class FieldReader:
         return TermPositions(self._documents[part], self._frequencies[part], self._positions, *ends)
 
     def inverses(self, documents: Numbers) -> Float32s:
-        """The norm inverse of BM25 for each of some documents."""
+        """Return the norm inverse of BM25 for each of some documents."""
         if not self.field.is_text:
             return np.full(len(documents), self.norm_inverses[WITHOUT_NORM], np.float32)
         return np.asarray(self.norm_inverses[self._norms.all()[documents]])
@@ -419,135 +482,114 @@ class FieldReader:
         return self._norms.all()
 
     def length_code(self, document: int) -> int:
-        """The code of the field's length in a document, see `similarity.LENGTHS`."""
+        """Return the code of the field's length in a document, see `similarity.LENGTHS`."""
         return int(self._norms.all()[document]) if self.field.is_text else WITHOUT_NORM
 
     def between(self, low: Any, high: Any) -> Numbers:
-        """The documents with a number from `low` to `high`, both included."""
-        return self._of_live(self._documents[_places(self._values.all(), low, high)])
+        """Return the documents with a number from `low` to `high`, both included."""
+        return self._only_live(self._documents[_places(self._values.all(), low, high)])
 
     def extent(self, low: Any, high: Any) -> tuple[bool, bool]:
-        """Whether all numbers of the index are from `low` to `high`, and whether these lie beyond all numbers."""
-        values = [one._live_values for one in (self, *self._others)]
-        places = [_places(some, low, high) for some in values]
+        """Return whether all numbers of the index are from `low` to `high`, and whether this range is beyond all."""
+        values = [segment._live_values for segment in (self, *self._others)]
+        places = [_places(segment_values, low, high) for segment_values in values]
         count, start = sum(map(len, values)), sum(place.start for place in places)
         stop = sum(place.stop for place in places)
         if low > high or not count:
             return False, True
         return (start, stop) == (0, count), stop == 0 or start == count
 
-    @property
+    @cached_property
     def _live_values(self) -> NDArray[Any]:
         """The numbers of live documents, ascending."""
-        return self._values.all() if self._live is None else self._values_of_live
-
-    @cached_property
-    def _values_of_live(self) -> NDArray[Any]:
-        assert self._live is not None
-        values: NDArray[Any] = self._values.all()[self._live[self._documents.all()]]
-        return values
+        values = self._values.all()
+        return values if self._live is None else np.asarray(values[self._live[self._documents.all()]])
 
     def smallest(self, documents: NDArray[Any]) -> NDArray[np.float64]:
-        """The smallest number that each of some documents has in the field, NaN where it has none."""
-        of_all = np.full(self.documents, np.nan)
-        of_all[self._documents.all()[::-1]] = self._values.all()[::-1]  # the first one is written last
-        return np.asarray(of_all[documents])
+        """Return the smallest number of each of some documents in the field, NaN if it has none."""
+        smallest = np.full(self.documents, np.nan)
+        smallest[self._documents.all()[::-1]] = self._values.all()[::-1]  # the first one is written last
+        return np.asarray(smallest[documents])
 
 
 def _places(values: NDArray[Any], low: Any, high: Any) -> slice:
-    """Where the numbers from `low` to `high` stand among ascending ones."""
+    """Return the range of the numbers from `low` to `high` among ascending ones."""
 
-    def zero() -> int:
-        """The place of the first 0 that is not -0.0, which is another number to Lucene and comes before."""
+    def positive_zero() -> int:
+        """Return the place of the first 0 that is not -0.0, which Lucene orders before it."""
         first, end = np.searchsorted(values, 0, "left"), np.searchsorted(values, 0, "right")
         return int(first + np.count_nonzero(np.signbit(values[first:end])))
 
     first, end = int(np.searchsorted(values, low, "left")), int(np.searchsorted(values, high, "right"))
     if low == 0 and not np.signbit(low):
-        first = zero()
+        first = positive_zero()
     if high == 0 and np.signbit(high):
-        end = zero()
+        end = positive_zero()
     return slice(first, end)
 
 
-def _joined(values: Column, parts: Sequence[slice]) -> NDArray[Any]:
-    """The parts one after the other; a single one is not copied."""
+def _joined(values: StoredArray, parts: Sequence[slice]) -> NDArray[Any]:
+    """Return the parts one after the other; a single one is not copied."""
     if len(parts) == 1:
         return values[parts[0]]
     return np.concatenate([values[part] for part in parts]) if parts else values[0:0]
 
 
-@dataclass(frozen=True, slots=True)
-class DeletedTerms:
-    """What the dead documents of a segment have of a field: document frequencies by ascending ranks, see `layout`."""
-
-    summary: FieldSummary
-    ranks: NDArray[np.int64]
-    counts: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, columns: Columns, field: Field, summary: FieldSummary) -> DeletedTerms:
-        """Open those of a field; numbers have no terms."""
-        if field.is_number:
-            return cls(summary, np.empty(0, np.int64), np.empty(0, np.int64))
-        ranks, counts = (columns.column(f"{summary.prefix}.{part}").all() for part in ("ranks", "counts"))
-        return cls(summary, ranks, counts)
-
-    def document_frequency(self, rank: int) -> int:
-        """In how many dead documents the term of a rank is."""
-        place = int(self.ranks.searchsorted(rank))
-        return int(self.counts[place]) if place < len(self.ranks) and self.ranks[place] == rank else 0
-
-
-__all__ = ["BoundedPostings", "DirectoryReader", "FieldReader", "IndexReader", "Mask", "Numbers", "Postings"]
-
-
 class IndexReader:
-    """A segment, open.
-
-    `first` is the number that its first document has in the index. `live` marks the documents that count, None if all
-    do; the others are `dead`, as numbers. `others` are the other segments of the index, `whole_count` counts its
-    documents, and `is_part` says whether other documents count in the index than those of the segment's files.
-    """
+    """An open segment."""
 
     others: Sequence[IndexReader]
+    """The other segments of the index."""
     whole_count: int
+    """The number of documents of the index."""
     is_part: bool
+    """Whether the index has other documents than those of the segment's files."""
 
     def __init__(
-        self, segment: Segment, schema: Schema, made_with: Schema, index: Columns, first: int = 0
+        self,
+        segment: Segment,
+        schema: Schema,
+        written_schema: Schema,
+        commit_arrays: StoredArrays,
+        first: int = 0,
     ) -> None:
-        """Open a segment, which is verified whole unless it has been since its files were written or changed.
+        """Open a segment, whose files are verified unless they have been since they were written or changed.
 
-        It is scored by the similarities of the `schema`, and was `made_with` perhaps others. `index` has the files of
-        the version that names the segment. `DirectoryReader` lists the errors.
+        It is scored by the similarities of the `schema`, and was written with those of `written_schema`.
+        `commit_arrays` opens the files of the version that names the segment, `first` is the number of its first
+        document in the index. `DirectoryReader` lists the errors.
         """
-        self.folder, self.manifest, deletions = segment
-        verified_now = layout.require(self.folder, self.manifest)
+        manifest, deletions = segment
+        self.folder = manifest.folder
+        verified_now = manifest.require_verified()
         self.schema = schema
         self.first = first
-        self.count = self.manifest.documents
+        self.count = manifest.documents
         self.live: Mask | None = None
+        """Marks the documents that are not deleted, None if all are live."""
         self.dead: Numbers | None = None
-        self.sources = Documents(self.folder)
+        """The deleted documents, ascending."""
+        self.sources = DocumentStore(self.folder)
         try:
-            columns = Columns(self.folder, self.manifest)
+            columns = StoredArrays(manifest)
             if verified_now:
-                columns.trust()
+                columns.mark_verified()
             if deletions.documents:
-                self._read_dead(index.column(deletions.prefix).all(), deletions.documents)
-            self.ids = Terms.of(columns.column, "ids")
-            self._by_rank = columns.column("ids.documents")
-            self._ranks = columns.column("ids.ranks")
-            self.fields = {
+                self._read_deletions(commit_arrays.open(deletions.prefix).all(), deletions.documents)
+            self.ids = Terms.open(columns.open, "ids")
+            self._by_rank = columns.open("ids.documents")
+            self._ranks = columns.open("ids.ranks")
+            self.fields: Mapping[str, FieldReader] = {
                 name: FieldReader(
                     columns,
                     field,
-                    self.manifest.fields[name],
+                    manifest.fields[name],
                     self.count,
-                    made_with.fields[name].similarity,
+                    written_schema.fields[name].similarity,
                     self.live,
-                    DeletedTerms.of(index, field, deletions.fields[name]) if deletions.documents else None,
+                    DeletedTerms.open(commit_arrays, field, deletions.fields[name])
+                    if deletions.documents
+                    else None,
                 )
                 for name, field in schema.fields.items()
             }
@@ -559,173 +601,174 @@ class IndexReader:
             if isinstance(error, ValueError | KeyError):
                 raise refuted(self.folder, str(error)) from error
             raise
-        few = self.count <= FEW
-        self._known_ids = (
-            _OfFew(self.ids, self._ranks, self._by_rank) if few else _OfMany(self.ids, self._ranks)
-        )
+        self._id_cache = _IdCache(self.ids, self._ranks, self._by_rank)
 
-    def _read_dead(self, dead: Numbers, count: int) -> None:
-        ascends = dead[0] >= 0 and dead[-1] < self.count and (np.diff(dead) > 0).all() if len(dead) else False
-        if len(dead) != count or not ascends:
+    def _read_deletions(self, deleted: Numbers, count: int) -> None:
+        is_valid = (
+            len(deleted) == count
+            and deleted[0] >= 0
+            and deleted[-1] < self.count
+            and (np.diff(deleted) > 0).all()
+        )
+        if not is_valid:
             raise ValueError("its files do not agree on the deleted documents")
-        self.dead = np.ascontiguousarray(dead, np.int32)
+        self.dead = np.ascontiguousarray(deleted, np.int32)
         self.live = np.ones(self.count, bool)
-        self.live[dead] = False
+        self.live[deleted] = False
 
     @property
     def ranks(self) -> Numbers:
-        """Each document's place in the bytewise order of ids, by which equal scores are ordered."""
+        """Each document's rank in the bytewise order of ids, by which equal scores are ordered."""
         return self._ranks.all()
 
     @property
     def by_rank(self) -> Numbers:
-        """The document at each place of the bytewise order of ids."""
+        """The documents in the bytewise order of ids."""
         return self._by_rank.all()
 
     def in_all(self, field: str) -> bool:
-        """Whether all documents of the index have a value in a field."""
+        """Return whether all documents of the index have a value in a field."""
         return self.fields[field].statistics.documents == self.whole_count
 
     def document(self, document_id: str) -> int | None:
-        """The number of the live document with an id."""
+        """Return the number of the live document with an id."""
         rank = self.ids.rank(document_id)
         if rank is None:
             return None
-        found = int(self._by_rank[rank : rank + 1][0])
-        return found if self.live is None or self.live[found] else None
+        document = int(self._by_rank[rank : rank + 1][0])
+        return document if self.live is None or self.live[document] else None
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
-        """The ids of documents; those that were asked for once are kept."""
-        return self._known_ids.of(documents)
+        """Return the ids of documents."""
+        return self._id_cache.get(documents)
 
     def sources_of(self, documents: NDArray[Any]) -> list[dict[str, Any]]:
-        """The sources of documents."""
+        """Return the sources of documents."""
         return self.sources.sources(documents.tolist())
 
     def everything(self) -> Mask:
-        """Marks of all documents that count."""
+        """Return a new mask of all live documents."""
         return np.ones(self.count, bool) if self.live is None else self.live.copy()
 
     def sum_of_parts(self, here: int, count: Callable[[IndexReader], int]) -> int:
-        """What is counted `here`, and in the other segments of the index."""
+        """Return the count of this segment, plus those of the other segments of the index."""
         return here + sum(map(count, self.others))
 
     def close(self) -> None:
         self.sources.close()
 
 
-def shared_out(
+def by_segment(
     documents: NDArray[Any], segments: Sequence[IndexReader]
-) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
-    """For each segment, which of some documents are in it, and their numbers there."""
-    for one in segments:
-        places = np.flatnonzero((documents >= one.first) & (documents < one.first + one.count))
-        yield places, documents[places] - one.first
+) -> Iterator[tuple[IndexReader, NDArray[np.intp], NDArray[Any]]]:
+    """Yield each segment, the places of its documents among some of the index, and their numbers in the segment."""
+    for segment in segments:
+        places = np.flatnonzero((documents >= segment.first) & (documents < segment.first + segment.count))
+        yield segment, places, documents[places] - segment.first
 
 
 class DirectoryReader:
-    """An index, open: its segments, and its documents by their numbers in the index."""
+    """An open index: its segments, and its documents by their numbers in the index."""
 
-    def __init__(self, folder: Path, schema: Schema | None = None, manifest: Manifest | None = None) -> None:
-        """Open a version, whose segments are verified whole unless they have been since they were written or changed.
+    def __init__(
+        self, folder: Path, schema: Schema | None = None, manifest: IndexManifest | None = None
+    ) -> None:
+        """Open a version, whose files are verified unless they have been since they were written or changed.
 
-        It is scored by the similarities of the `schema`, which is in all else that which it was made with. Its
-        `manifest` is read unless it is given.
+        It is scored by the similarities of the `schema`, which otherwise equals that of its mapping. Its `manifest` is
+        read unless it is given.
 
         Raises:
-            EngineRefused: it is not searchapp's, or a newer searchapp's.
-            DataError: it is damaged.
-            SearchappError: it can't be read.
+            Refused: it is not searchapp's, or a newer searchapp's.
+            CorruptIndex: it is damaged.
+            UnreadableFile: it can't be read.
         """
         self.folder = folder
-        self.manifest = manifest or Manifest.read(folder)
-        self.info: IndexInfo = self.manifest.info
-        self.count = self.info.documents
+        self.manifest = manifest or IndexManifest.read(folder)
+        self.count = self.manifest.total
         self.schema = schema or self.manifest.schema
-        self._stored = self.manifest.segments(folder)
-        opened: list[IndexReader] = []
-        self.parts: Sequence[IndexReader] = opened
+        self._stored = self.manifest.segments()
+        parts: list[IndexReader] = []
+        self.parts: Sequence[IndexReader] = parts
         try:
-            columns = Columns(folder, self.manifest)
+            commit_arrays = StoredArrays(self.manifest)
             first = 0
-            for segment in [one for one in self._stored if one.live] or self._stored[-1:]:
-                opened.append(IndexReader(segment, self.schema, self.manifest.schema, columns, first))
+            for segment in [segment for segment in self._stored if segment.live] or self._stored[-1:]:
+                parts.append(IndexReader(segment, self.schema, self.manifest.schema, commit_arrays, first))
                 first += segment.manifest.documents
+            if self.count != sum(segment.live for segment in self._stored):
+                raise refuted(folder, "its segments do not agree on the number of documents")
         except BaseException:
             self.close()
             raise
-        if self.count != sum(one.live for one in self._stored):
-            self.close()
-            raise refuted(folder, "its segments do not agree on the number of documents")
-        for one in opened:
-            one.others, one.whole_count = [other for other in opened if other is not one], self.count
-            one.is_part = len(opened) > 1 or one.dead is not None
+        for part in parts:
+            part.others, part.whole_count = [other for other in parts if other is not part], self.count
+            part.is_part = len(parts) > 1 or part.dead is not None
         for name in self.schema.fields:
-            fields = [one.fields[name] for one in opened]
+            fields = [part.fields[name] for part in parts]
             for field in fields:
                 field.join(fields)
-        self.fields = opened[0].fields
+        self.fields = parts[0].fields
 
     @property
     def is_there(self) -> bool:
-        """Whether the files still have their names, which another version may have, once an index was removed."""
-        for folder, manifest, _deletions in self._stored:
+        """Whether the files still exist; a removed index that was made again has versions of the same names."""
+        for segment in self._stored:
             try:
-                if Manifest.read(folder).digest != manifest.digest:
+                if IndexManifest.read(segment.folder).digest != segment.manifest.digest:
                     return False
-            except Damaged:
-                if not folder.is_dir():
+            except CorruptIndex:
+                if not segment.folder.is_dir():
                     return False
         return True
 
     def reopened(self) -> DirectoryReader:
-        """The same, opened once more."""
+        """Open the same version again."""
         return DirectoryReader(self.folder, self.schema, self.manifest)
 
     def verify(self) -> None:
-        """Read every file and compare it with the digest it was written with.
+        """Compare every file with its digest.
 
         Raises:
-            DataError: a file was altered.
-            SearchappError: a file can't be read.
+            CorruptIndex: a file was altered.
+            UnreadableFile: a file can't be read.
         """
-        for folder, manifest, _deletions in self._stored:
-            layout.verify(folder, manifest)
+        for segment in self._stored:
+            segment.manifest.verify()
 
     def close(self) -> None:
-        for one in self.parts:
-            one.close()
+        for part in self.parts:
+            part.close()
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
-        """The ids of documents."""
+        """Return the ids of documents."""
         if len(self.parts) == 1:
             return self.parts[0].ids_of(documents)
-        found = np.empty(len(documents), object)
-        for one, (places, numbers) in zip(self.parts, shared_out(documents, self.parts), strict=True):
-            found[places] = one.ids_of(numbers)
-        ids: list[str] = found.tolist()
-        return ids
+        ids = np.empty(len(documents), object)
+        for part, places, numbers in by_segment(documents, self.parts):
+            ids[places] = part.ids_of(numbers)
+        return cast("list[str]", ids.tolist())
 
     def sources_of(self, documents: NDArray[Any]) -> list[dict[str, Any]]:
-        """The sources of documents."""
-        found: list[Any] = [None] * len(documents)
-        for one, (places, numbers) in zip(self.parts, shared_out(documents, self.parts), strict=True):
-            for place, source in zip(places.tolist(), one.sources_of(numbers), strict=True):
-                found[place] = source
-        return found
+        """Return the sources of documents."""
+        sources: list[Any] = [None] * len(documents)
+        for part, places, numbers in by_segment(documents, self.parts):
+            for place, source in zip(places.tolist(), part.sources_of(numbers), strict=True):
+                sources[place] = source
+        return sources
 
-    def merged(self, answers: Sequence[RankedDocuments], first: int, size: int) -> RankedDocuments:
-        """The best `size` from the place `first` on of what each segment has found, best first; of equals by id."""
+    def merge_rankings(self, rankings: Sequence[Ranking], first: int, size: int) -> Ranking:
+        """Return the best `size` documents from rank `first` on of the rankings of all segments; equal scores by id."""
         documents = np.concatenate(
-            [one.first + found for one, (found, _scores) in zip(self.parts, answers, strict=True)]
+            [part.first + found for part, (found, _scores) in zip(self.parts, rankings, strict=True)]
         )
-        scores = np.concatenate([found for _documents, found in answers])
+        scores = np.concatenate([found for _documents, found in rankings])
         order = np.argsort(-scores, kind="stable")
         end = first + size
-        if len(order) > end > 0:  # all that are as good as the last one
+        if len(order) > end > 0:  # all documents with the score of the last one
             order = order[: int((-scores[order]).searchsorted(-scores[order[end - 1]], "right"))]
         documents, scores = documents[order], scores[order]
-        segments = np.searchsorted([one.first for one in self.parts], documents, "right")
+        segments = np.searchsorted([part.first for part in self.parts], documents, "right")
         edges = (np.flatnonzero(np.diff(scores)) + 1).tolist()
         for begin, stop in pairwise([0, *edges, len(scores)]):
             equal = documents[begin:stop]

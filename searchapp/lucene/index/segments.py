@@ -1,9 +1,11 @@
-"""Reuse the segments of an index when its collection changes: compare documents, and decide what is kept and merged.
+"""Reuse of the segments of an index whose collection changes: compare documents, keep segments, merge the others.
 
-`Comparison`: finds the documents that the index has already, by their digests, while the collection is read. They
-need not be analyzed again if mapping and analysis are the same; deleted documents of a segment may come back.
-`kept`: the merge policy. A large segment of which little was deleted, and beside which little is left, is kept as it
-is; the live documents of all others are merged with the new documents into the segment of the new version.
+`CollectionDiff`: finds the documents that the index has already, by their digests, while the collection is read. They
+need no analysis if mapping and analyzers are the same; deleted documents of a segment may come back.
+`count_kept`: the merge policy. A large segment with few deletions, and with little beside it, is kept; the live
+documents of all others are merged with the new documents into the segment of the new version.
+`LiveDocuments`: the live documents of a segment under their numbers in the new one. Their postings are a `Run`, which
+`postings.merge` joins with those of other segments and of new documents.
 """
 
 from __future__ import annotations
@@ -12,111 +14,145 @@ import hashlib
 import logging
 import marshal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
-from searchapp.errors import Replaced
-from searchapp.files import digest_json
 from searchapp.lucene import analysis
-from searchapp.lucene.index.arrays import Columns, Mask, located
-from searchapp.lucene.index.documents import stored_text
+from searchapp.lucene.errors import IndexReplaced, Refused, invalid
+from searchapp.lucene.index import arrays
+from searchapp.lucene.index.arrays import (
+    ArrayFile,
+    ArrayReader,
+    Int64s,
+    Mask,
+    Numbers,
+    StoredArray,
+    StoredArrays,
+    Terms,
+    find_sorted,
+)
+from searchapp.lucene.index.documents import FILE, stored_text
 from searchapp.lucene.index.index_settings import without_similarities
-from searchapp.lucene.index.layout import Manifest, Segment
-from searchapp.lucene.index.merge import DIGESTS, LiveDocuments
-from searchapp.model import Document
+from searchapp.lucene.index.layout import Deletions, FieldSummary, IndexManifest, Segment, digest_json
+from searchapp.lucene.index.mapping import Field, Schema
+from searchapp.lucene.index.postings import Run, offsets
+from searchapp.lucene.records import Document
 
 _log = logging.getLogger("searchapp.requests")
 
-FEWEST_DOCUMENTS = 20_000
-"""A segment of fewer documents is merged: that takes hardly longer than to keep it."""
+SMALL_SEGMENT = 20_000
+"""A segment with fewer documents is merged, which takes hardly longer than to keep it."""
 
-SMALL = 64
-"""Of a segment that is kept at most one in so many documents is deleted, and at most as many are in smaller ones."""
+KEPT_SHARE = 64
+"""Of a kept segment at most one document in so many is deleted, and at most as many are in smaller segments."""
 
 CHUNK = 4096
-"""Documents that are looked up together."""
+"""Documents that are looked up at a time."""
 
-KEPT_BYTES = 64 << 20
-"""How much of new documents is kept from the first reading; where there is more, they are read once again."""
+BUFFER_BYTES = 64 << 20
+"""Memory for new documents; if they take more, the collection is read again."""
 
-NEW = -1
-"""In the place of the number of a document in the index: it is a new one, or has changed."""
+WINDOW = 1 << 20
+"""Postings that are read at a time."""
+
+DIGESTS = "digests"
+"""The array with two numbers for each document: its digest."""
 
 DIGEST_BYTES = 16
 
+DELETED = -1
+"""The new number of a deleted document."""
+
 _MARSHAL_VERSION = 2
-"""In later ones it depends on who else refers to a value by which bytes it is written."""
+"""In later versions the bytes of a value depend on the references to it."""
 
 
 def document_bytes(document: Document) -> bytes:
-    """A document as bytes, which differ where the texts differ that documents are stored as.
+    """Return bytes that differ for documents whose stored texts differ.
 
-    The text itself would do, but takes several times as long to write. Another version of Python may write other bytes:
-    it takes nothing over.
+    They take a fraction of the time of the stored text. Another version of Python may write other bytes, and then
+    analyzes all documents again.
     """
     values: Any = document.id, document.text, document.fields
     try:
         return marshal.dumps(values, _MARSHAL_VERSION)
-    except ValueError:  # a value is of a type of somebody's own, such as a kind of str
-        # Half of a surrogate pair is refused when the document is indexed.
+    except ValueError:  # a value is of a subclass of str, say
+        # Half of a surrogate pair is rejected when the document is indexed.
         return b"\0" + stored_text(document.source()).encode("utf-8", "surrogatepass")
 
 
 def digest_of(document: Document) -> bytes:
-    """The digest of a document."""
+    """Return the digest of a document."""
     return hashlib.blake2b(document_bytes(document), digest_size=DIGEST_BYTES).digest()
 
 
 class LiveSegment(NamedTuple):
-    """A segment, and a mask of its documents, of shape `(documents,)`: those that the collection still has."""
+    """A segment, and a mask of those of its documents that the collection still has."""
 
     segment: Segment
     mask: Mask
 
     @property
     def live(self) -> int:
-        """How many documents are left."""
         return int(np.count_nonzero(self.mask))
 
 
 @dataclass(frozen=True)
 class SegmentPlan:
-    """What a new version makes of the segments of the one that serves.
+    """The use of the segments of the live version in a new one."""
 
-    `folder` and `digest` are those of the version that serves and of its manifest: an index that is removed and made
-    again has versions of the same names. `is_new` marks the documents of the collection that are to be analyzed;
-    `new_documents` has them, unless they take too much memory. `left_out` counts the documents of all segments that
-    the collection does not have.
-    """
-
-    folder: Path
-    digest: str
+    manifest: IndexManifest
     kept: Sequence[LiveSegment]
     merged: Sequence[LiveSegment]
-    left_out: int
     is_new: Mask
-    new_documents: Sequence[Document] | None
+    """Marks the documents of the collection that are analyzed; documents after its end are analyzed too."""
+    new_documents: Sequence[Document] | None = None
+    """The marked documents, unless they take too much memory."""
+    left_out: int = 0
+    """Documents of all segments that the collection does not have."""
 
     @property
     def version(self) -> str:
-        """The name of the version that serves."""
-        return self.folder.name
+        """The name of the live version's folder."""
+        return self.manifest.folder.name
 
     @property
     def analyzed(self) -> int:
-        """How many documents are analyzed."""
         return int(np.count_nonzero(self.is_new))
 
     @property
     def documents(self) -> int:
-        """How many documents are not analyzed again."""
+        """The number of documents that are not analyzed again."""
         return len(self.is_new) - self.analyzed
 
+    @classmethod
+    def appending(cls, manifest: IndexManifest, count: int) -> SegmentPlan:
+        """Return the plan for a version that adds so many documents to all of the live one."""
+        columns = StoredArrays(manifest)
+        live = []
+        for segment in manifest.segments():
+            mask = np.ones(segment.manifest.documents, bool)
+            if segment.deletions.documents:
+                mask[columns.open(segment.deletions.prefix).all()] = False
+            live.append(LiveSegment(segment, mask))
+        return cls.of(manifest, live, count, np.empty(0, bool))
+
+    @classmethod
+    def of(
+        cls, manifest: IndexManifest, segments: Sequence[LiveSegment], new: int, is_new: Mask, **details: Any
+    ) -> SegmentPlan:
+        """Return a plan by the merge policy, see `count_kept`."""
+        live = sorted((some for some in segments if some.live), key=lambda some: -len(some.mask))
+        count = count_kept(live, new)
+        return cls(manifest, live[:count], live[count:], is_new, **details)
+
     def new(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Those of all documents that are to be analyzed; they are not drawn if these were kept."""
+        """Yield the documents of the collection that are analyzed; it is not read if these are in memory."""
         if self.new_documents is not None:
             yield from self.new_documents
             return
@@ -124,132 +160,317 @@ class SegmentPlan:
             if number >= len(self.is_new) or self.is_new[number]:
                 yield document
 
-    def opened(self) -> tuple[list[LiveDocuments], list[LiveDocuments]]:
-        """The live documents of the segments that are kept, and of those that are merged, numbered in this order.
+    def open(self) -> tuple[list[LiveDocuments], list[LiveDocuments]]:
+        """Open the live documents of the kept and of the merged segments, numbered in this order.
 
         Raises:
-            Replaced: what serves is not what was compared.
-            DataError: it is damaged.
-            SearchappError: it can't be read.
+            IndexReplaced: the live version is not the one that was compared; a removed index that was made again has
+                versions of the same names.
+            CorruptIndex: it is damaged.
+            UnreadableFile: it can't be read.
         """
-        served = Manifest.read(self.folder)
-        if served.digest != self.digest:
-            raise Replaced(served.info.version)
-        kept = [LiveDocuments(*one) for one in self.kept]
+        live = IndexManifest.read(self.manifest.folder)
+        if live.digest != self.manifest.digest:
+            raise IndexReplaced(live.version)
+        kept = [LiveDocuments(*some) for some in self.kept]
         for documents in kept:
-            documents.require_sound(whole=True)  # what is altered in it must not serve any longer
+            documents.segment.manifest.require_verified()  # a damaged segment must not become part of a new version
         merged: list[LiveDocuments] = []
         first = 0
-        for one in self.merged:
-            merged.append(LiveDocuments(*one, first))
-            merged[-1].require_sound(whole=False)
-            first += one.live
+        for some in self.merged:
+            merged.append(LiveDocuments(*some, first))
+            some.segment.manifest.verify_file(FILE)  # SQLite copies rows without comparing checksums
+            first += some.live
         return kept, merged
 
 
-def kept(segments: Sequence[LiveSegment], new: int) -> int:
-    """How many of the segments, which come from the largest to the smallest, are kept beside so many new documents."""
-    beside = new + sum(one.live for one in segments)
-    for number, one in enumerate(segments):
-        size = len(one.mask)
-        beside -= one.live
-        if size < FEWEST_DOCUMENTS or max(size - one.live, beside) > size // SMALL:
+def count_kept(segments: Sequence[LiveSegment], new: int) -> int:
+    """Return how many of the segments, from the largest to the smallest, are kept beside so many new documents."""
+    smaller = new + sum(some.live for some in segments)
+    for number, some in enumerate(segments):
+        size = len(some.mask)
+        smaller -= some.live
+        if size < SMALL_SEGMENT or max(size - some.live, smaller) > size // KEPT_SHARE:
             return number
     return len(segments)
 
 
-class Comparison:
-    """Compares the documents of a collection with those of a version, while they are read."""
+class CollectionDiff:
+    """Compares the documents of a collection with those of the live version, while they are read."""
 
-    def __init__(self, folder: Path, manifest: Manifest, mapping: Mapping[str, Any]) -> None:
-        self._folder = folder
-        self._digest = manifest.digest
-        self._mapping = mapping
-        self._segments = manifest.segments(folder)
-        columns = [Columns(one.folder, one.manifest) for one in self._segments]
-        digests = np.concatenate([one.column(DIGESTS).all() for one in columns])
+    def __init__(self, manifest: IndexManifest, mapping: Mapping[str, Any]) -> None:
+        self._manifest = manifest
+        self._segments = manifest.segments()
+        # Impacts bound no scores of another similarity.
+        self._may_keep = digest_json(mapping) == digest_json(manifest.mapping)
+        digests = np.concatenate(
+            [StoredArrays(segment.manifest).open(DIGESTS).all() for segment in self._segments]
+        )
         self._order = np.argsort(digests[0::2], kind="stable").astype(np.int32)
         self._first, self._second = digests[0::2][self._order], digests[1::2][self._order]
         self._is_live = np.zeros(len(self._order), bool)
-        self._waiting: list[Document] = []
+        self._pending: list[Document] = []
         self._is_new: list[Mask] = []
         self._new: list[Document] | None = []
         self._new_bytes = 0
 
     @classmethod
-    def of(cls, folder: Path, mapping: Mapping[str, Any]) -> Comparison | None:
-        """A comparison with the version in a folder; None where nothing of it can be carried over.
-
-        A new version shall have this mapping.
+    def of(cls, folder: Path, mapping: Mapping[str, Any]) -> CollectionDiff | None:
+        """Return a comparison with the version in a folder; None if a version with this mapping can't reuse it.
 
         Raises:
-            DataError, EngineRefused, SearchappError: the version can't be read.
+            LuceneError: the version can't be read.
         """
-        manifest = Manifest.read(folder)
-        # Which similarity scores a field is no matter of its postings: impacts are computed anew.
-        wanted, found = (digest_json(without_similarities(one)) for one in (mapping, manifest.mapping))
+        manifest = IndexManifest.read(folder)
+        # Postings do not depend on the similarity; impacts are computed again.
+        wanted, stored = (digest_json(without_similarities(some)) for some in (mapping, manifest.mapping))
         if manifest.analysis != analysis.identity():
             why = "it was made by another version of searchapp, Python or regex"
-        elif wanted != found:
+        elif wanted != stored:
             why = "it has another mapping"
-        elif not manifest.info.documents:
+        elif not manifest.total:
             why = "it has no documents"
         else:
-            return cls(folder, manifest, mapping)
-        _log.info("%s: no document can be taken over, %s", manifest.info.version, why)
+            return cls(manifest, mapping)
+        _log.info("%s: no document can be taken over, %s", manifest.version, why)
         return None
 
     def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The same documents, each of which is compared on its way."""
+        """Yield the same documents, and compare each."""
         for document in documents:
-            self._waiting.append(document)
-            if len(self._waiting) == CHUNK:
+            self._pending.append(document)
+            if len(self._pending) == CHUNK:
                 self._look_up()
             yield document
         self._look_up()
 
     @property
     def unchanged(self) -> int:
-        """How many of the documents that have passed are in the serving version as they are."""
+        """The number of compared documents that the live version has."""
         return int(np.count_nonzero(self._is_live))
 
     def carried(self, *, merged: bool = False) -> SegmentPlan | None:
-        """What is made of the segments, once all documents have passed; None where no document is left of them.
+        """Return the use of the segments after all documents were compared; None if all have changed.
 
-        None of them is kept if all are to be `merged`, or if similarities have changed: their impacts bound no scores.
+        With `merged` no segment is kept.
         """
-        is_new = np.concatenate([np.empty(0, bool), *self._is_new])
-        ends = np.cumsum([one.manifest.documents for one in self._segments])
-        masks = np.split(self._is_live, ends[:-1])
-        left = [LiveSegment(*one) for one in zip(self._segments, masks, strict=True) if one[1].any()]
-        if not left:
-            _log.info("%s: no document can be taken over, all have changed", self._folder.name)
+        if not self._is_live.any():
+            _log.info("%s: no document can be taken over, all have changed", self._manifest.folder.name)
             return None
-        left.sort(key=lambda one: -len(one.mask))
-        same = digest_json(self._mapping) == digest_json(left[0].segment.manifest.mapping)
-        count = kept(left, int(np.count_nonzero(is_new))) if same and not merged else 0
-        left_out = int(np.count_nonzero(~self._is_live))
-        return SegmentPlan(
-            self._folder, self._digest, left[:count], left[count:], left_out, is_new, self._new
+        is_new = np.concatenate([np.empty(0, bool), *self._is_new])
+        ends = np.cumsum([segment.manifest.documents for segment in self._segments])
+        masks = np.split(self._is_live, ends[:-1])
+        plan = SegmentPlan.of(
+            self._manifest,
+            list(map(LiveSegment, self._segments, masks)),
+            int(np.count_nonzero(is_new)),
+            is_new,
+            new_documents=self._new,
+            left_out=int(np.count_nonzero(~self._is_live)),
         )
+        if self._may_keep and not merged:
+            return plan
+        return replace(plan, kept=[], merged=[*plan.kept, *plan.merged])
 
     def _look_up(self) -> None:
-        if not self._waiting:
+        if not self._pending:
             return
-        digests = np.frombuffer(b"".join(map(digest_of, self._waiting)), np.int64).reshape(-1, 2)
-        places, there = located(self._first, digests[:, 0])
-        known = there & (self._second[places] == digests[:, 1])
-        numbers = np.where(known, self._order[places], np.int32(NEW))
-        known &= ~self._is_live[numbers]  # a document that comes twice is refused where it is written
-        found, first = np.unique(numbers[known], return_index=True)
+        digests = np.frombuffer(b"".join(map(digest_of, self._pending)), np.int64).reshape(-1, 2)
+        places, is_known = find_sorted(self._first, digests[:, 0])
+        is_known &= self._second[places] == digests[:, 1]
+        numbers = np.where(is_known, self._order[places], np.int32(DELETED))
+        is_known &= ~self._is_live[numbers]  # a document that comes twice is rejected by the writer
+        known, first = np.unique(numbers[is_known], return_index=True)
         is_new = np.ones(len(numbers), bool)
-        is_new[np.flatnonzero(known)[first]] = False
-        self._is_live[found] = True
+        is_new[np.flatnonzero(is_known)[first]] = False
+        self._is_live[known] = True
         self._is_new.append(is_new)
         if self._new is not None:
-            new = [self._waiting[place] for place in np.flatnonzero(is_new)]
+            new = [self._pending[place] for place in np.flatnonzero(is_new)]
             self._new += new
             self._new_bytes += sum(len(document_bytes(document)) for document in new)
-            if self._new_bytes > KEPT_BYTES:
+            if self._new_bytes > BUFFER_BYTES:
                 self._new = None
-        self._waiting.clear()
+        self._pending.clear()
+
+
+class LiveDocuments:
+    """The documents of a segment that a mask leaves, under new numbers from `first` on, in the same order.
+
+    Arrays are read a window at a time, in bounded memory.
+    """
+
+    def __init__(self, segment: Segment, mask: Mask, first: int = 0) -> None:
+        """Open the segment.
+
+        Raises:
+            CorruptIndex: it is damaged.
+            UnreadableFile: it can't be read.
+        """
+        self.segment = segment
+        self.mask = mask
+        self.count = int(np.count_nonzero(mask))
+        self.first = first
+        self._arrays = StoredArrays(segment.manifest)
+        self._numbers = np.where(mask, np.cumsum(mask, dtype=np.int32) - 1 + first, DELETED).astype(np.int32)
+
+    def digests(self) -> Int64s:
+        """Return the digests of the documents, one after the other."""
+        return self._arrays.open(DIGESTS).all().reshape(-1, 2)[self.mask].reshape(-1)
+
+    def present(self, name: str) -> Numbers:
+        """Return the new numbers of the documents that have a value in a field."""
+        numbers: Numbers = self._numbers[self._field(name, "present").all()]
+        return numbers[numbers >= 0]
+
+    def norms(self, name: str) -> NDArray[np.uint8]:
+        """Return the code of the length of a text field in each document."""
+        norms: NDArray[np.uint8] = self._field(name, "norms").all()[self.mask]
+        return norms
+
+    def values(self, name: str) -> tuple[NDArray[Any], Numbers]:
+        """Return the numbers of a field, and the new numbers of their documents."""
+        documents = self._numbers[self._field(name, "documents").all()]
+        is_live = documents >= 0
+        return self._field(name, "values").all()[is_live], documents[is_live]
+
+    def ids(self, scratch: Path) -> Run:
+        """Return the ids as terms with one posting each; large arrays go to the folder `scratch`."""
+        return self._run("ids", np.arange(len(self.mask) + 1), scratch, positional=False)
+
+    def postings(self, field: Field, scratch: Path) -> Run:
+        """Return the postings of a text or keyword field, as `ids` does."""
+        starts = self._field(field.name, "starts").all()
+        return self._run(self._prefix(field.name), starts, scratch, positional=field.is_text)
+
+    def _run(self, prefix: str, starts: Int64s, scratch: Path, *, positional: bool) -> Run:
+        characters, term_starts = self._terms(prefix).arrays()
+        # A field without positions uses its documents in their place, which are not read then.
+        documents = frequencies = positions = self._arrays.open(f"{prefix}.documents")
+        position_starts = starts
+        if positional:
+            position_starts = self._arrays.open(f"{prefix}.position-starts").all()
+            frequencies = self._arrays.open(f"{prefix}.frequencies")
+            positions = self._arrays.open(f"{prefix}.positions")
+        if self.first == 0 and self.mask.all():
+            return Run(
+                *(characters, term_starts, starts),
+                *(documents.all(), frequencies.all(), position_starts, positions.all()),
+            )
+        deleted, deleted_tokens = self._count_deleted(starts, documents, frequencies if positional else None)
+        postings = np.diff(starts) - deleted
+        tokens = np.diff(position_starts) - deleted_tokens if positional else postings
+        name = f"{self.segment.folder.name}.{prefix}"
+        with ExitStack() as stack:
+
+            def file(part: str, dtype: DTypeLike, counts: Int64s) -> ArrayFile:
+                return stack.enter_context(ArrayFile(scratch, f"{name}.{part}", dtype, int(counts.sum())))
+
+            new_documents = file("documents", np.int32, postings)
+            if positional:
+                new_frequencies = file("frequencies", frequencies.dtype, postings)
+                new_positions = file("positions", np.int32, tokens)
+            place = 0
+            for part in _windows(len(documents)):
+                numbers = self._numbers.take(documents[part], mode="clip")
+                is_live = numbers >= 0
+                new_documents.append(numbers[is_live])
+                if positional:
+                    counts = frequencies[part]
+                    new_frequencies.append(counts[is_live])
+                    end = place + int(counts.sum(dtype=np.int64))
+                    new_positions.append(positions[place:end][np.repeat(is_live, counts)])
+                    place = end
+        remains = postings > 0
+        lengths = np.diff(term_starts)
+        parts = ("documents", "frequencies", "positions") if positional else ("documents",) * 3
+        run_documents, run_frequencies, run_positions = (
+            ArrayReader(scratch, f"{name}.{part}") for part in parts
+        )
+        return Run(
+            characters[np.repeat(remains, lengths)],
+            offsets(lengths[remains]),
+            offsets(postings[remains]),
+            run_documents,
+            run_frequencies,
+            offsets(tokens[remains]),
+            run_positions,
+        )
+
+    def _count_deleted(
+        self, starts: Int64s, documents: StoredArray, frequencies: StoredArray | None
+    ) -> tuple[Int64s, Int64s]:
+        """Return how many postings and, given the frequencies, tokens each term has in deleted documents, by rank."""
+        postings, tokens = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, np.int64)
+        if self.mask.all():
+            return postings, tokens
+        for part in _windows(len(documents)):
+            deleted = np.flatnonzero(~self.mask.take(documents[part], mode="clip"))
+            ranks = np.searchsorted(starts, deleted + part.start, side="right") - 1
+            np.add.at(postings, ranks, 1)
+            if frequencies is not None:
+                np.add.at(tokens, ranks, frequencies[part][deleted].astype(np.int64))
+        return postings, tokens
+
+    def write_deletions(self, folder: Path, schema: Schema) -> Deletions:
+        """Write the deleted documents, and what they have of each field, to the version that keeps the segment."""
+        deleted = np.flatnonzero(~self.mask).astype(np.int32)
+        if not len(deleted):
+            return Deletions()
+        prefix = f"dead-{self.segment.folder.name}"
+        arrays.save(folder, prefix, deleted)
+        fields = {
+            name: self._write_deleted(field, folder, f"{prefix}.{self._prefix(name)}")
+            for name, field in schema.fields.items()
+        }
+        return Deletions(prefix, len(deleted), fields)
+
+    def _write_deleted(self, field: Field, folder: Path, prefix: str) -> FieldSummary:
+        documents = int(np.count_nonzero(~self.mask[self._field(field.name, "present").all()]))
+        if field.is_number:
+            return FieldSummary(prefix, documents, documents)
+        frequencies = None
+        if field.is_text:
+            documents = int(np.count_nonzero(self._field(field.name, "norms").all()[~self.mask]))
+            frequencies = self._field(field.name, "frequencies")
+        starts = self._field(field.name, "starts").all()
+        postings, tokens = self._count_deleted(starts, self._field(field.name, "documents"), frequencies)
+        ranks = np.flatnonzero(postings)
+        arrays.save(folder, f"{prefix}.ranks", ranks)
+        arrays.save(folder, f"{prefix}.counts", postings[ranks])
+        return FieldSummary(prefix, documents, int((tokens if field.is_text else postings).sum()))
+
+    def require_other_ids(self, ids: Terms, ranks: Iterable[int]) -> None:
+        """Check that no document has one of the ids of some ranks.
+
+        Raises:
+            Refused: one has.
+        """
+        known, by_rank = self._terms("ids"), self._arrays.open("ids.documents").all()
+        for document_id in (ids[rank].decode() for rank in ranks):
+            rank = known.rank(document_id)
+            if rank is not None and self.mask[by_rank[rank]]:
+                raise duplicate_id(document_id)
+
+    def live_ids(self) -> tuple[Terms, Iterable[int]]:
+        """Return the ids of all documents of the segment, and the ranks of those that are live."""
+        by_rank = self._arrays.open("ids.documents").all()
+        return self._terms("ids"), np.flatnonzero(self.mask[by_rank]).tolist()
+
+    def _terms(self, prefix: str) -> Terms:
+        return Terms.open(self._arrays.open, prefix)
+
+    def _prefix(self, name: str) -> str:
+        return self.segment.manifest.fields[name].prefix
+
+    def _field(self, name: str, part: str) -> StoredArray:
+        return self._arrays.open(f"{self._prefix(name)}.{part}")
+
+
+def duplicate_id(document_id: str) -> Refused:
+    """Return the error for two documents that have an id."""
+    return invalid(f"two documents have the id {document_id}")
+
+
+def _windows(length: int) -> Iterator[slice]:
+    return (slice(first, min(first + WINDOW, length)) for first in range(0, length, WINDOW))

@@ -1,8 +1,8 @@
-"""Versions of an index: which one is live, and the lock of its builder.
+"""Versions of an index: which one is live, and the lock of the process that builds one.
 
-The pointer `current` is replaced by one rename, so a reader finds the old version or the new one whenever the
-builder is killed. A version that is neither live nor has a segment of the live one is a leftover, removed by the next
-holder of the lock. A CRC-32 follows the name in `current`: a turned bit must not make a leftover live.
+The pointer `current` is replaced by one rename, so a reader finds the old version or the new one even if the builder
+is killed. A version that is not live and has no segment of the live one is garbage, which the next holder of the lock
+collects. A CRC-32 follows the name in `current`, so that an altered bit does not select another version.
 """
 
 from __future__ import annotations
@@ -13,91 +13,120 @@ import re
 import shutil
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
-from searchapp.errors import BeingBuilt, DataError, EngineRefused, SearchappError
-from searchapp.lucene.index.arrays import synchronize
-from searchapp.lucene.index.layout import Manifest, damaged, outdated, reading
+from searchapp.lucene.errors import CorruptIndex, IndexLocked, InvalidInput, LuceneError, OldFormat, Refused
+from searchapp.lucene.index.layout import IndexManifest, reading
 
 LOCK = "lock"
 CURRENT = "current"
 NEXT = "current.next"
 
-LAST_BREATH_SECONDS = 2.0
-"""How long the helpers of a builder that was killed may take to notice, and to let go of the lock."""
+GRACE_SECONDS = 2.0
+"""Time in which the worker processes of a killed builder end and release its lock."""
+
+OPEN_ATTEMPTS = 5
+"""How often a version may be replaced by a newer one while it is being opened."""
 
 _VERSION = re.compile(r"[0-9]{6,}")
 _POINTER = re.compile(r"([0-9]{6,})(?: ([0-9a-f]{8}))?\n?")
-"""What `current` says; that of an earlier searchapp has no checksum."""
+"""The contents of `current`; an earlier searchapp wrote no checksum."""
+
+T = TypeVar("T")
 
 
-class Versions:
-    """The folder of one index."""
+def synchronize(path: Path) -> None:
+    """Write a file or a folder to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class IndexFolder:
+    """The folder of one index, with its versions."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def serving(self) -> Path | None:
-        """The folder of the version that serves, None when there is none.
+    def live(self) -> Path | None:
+        """Return the folder of the live version, None if there is none.
 
         Raises:
-            EngineRefused: the folder holds something else.
-            DataError: the pointer is damaged.
-            SearchappError: it can't be read.
+            Refused: the folder holds something else.
+            InvalidInput: the pointer is damaged, or an earlier searchapp wrote it.
+            UnreadableFile: it can't be read.
         """
         self._refuse_foreign()
         if not (self.folder / CURRENT).exists():
             return None
         with reading(self.folder, CURRENT):
-            pointer = _POINTER.fullmatch(
-                (self.folder / CURRENT).read_text(encoding="ascii", errors="replace")
-            )
+            text = (self.folder / CURRENT).read_text(encoding="ascii", errors="replace")
+        pointer = _POINTER.fullmatch(text)
         if pointer is not None and pointer[2] is None:
-            raise outdated(self.folder)
+            raise OldFormat(self.folder)
         if pointer is None or pointer[2] != _checksum(pointer[1]):
-            raise damaged(self.folder, f"{CURRENT} names no version")
+            raise CorruptIndex(self.folder, f"{CURRENT} names no version")
         return self.folder / pointer[1]
+
+    def read_live(self, read: Callable[[Path], T]) -> T | None:
+        """Return what a function reads of the live version, None if there is none.
+
+        Raises:
+            InvalidInput: the version is damaged or missing, and no newer one has replaced it meanwhile.
+        """
+        for attempt in range(OPEN_ATTEMPTS):
+            folder = self.live()
+            if folder is None:
+                return None
+            try:
+                return read(folder)
+            except InvalidInput:
+                if self.live() == folder or attempt == OPEN_ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
     @contextmanager
     def building(self, before: str) -> Iterator[Path]:
-        """A new, empty folder to build a version in; it serves once the block ends without an error.
+        """Give a new, empty folder for a version, which becomes live when the block ends without an error.
 
-        `before` is the name of the version that served when the new one was asked for, see `serving_name`.
+        `before` is the `live_name` at the time when the new version was requested.
 
         Raises:
-            BeingBuilt: another process is building this index, or has built it while this one waited for the lock:
-                what it has built may be what is asked for.
-            EngineRefused: the folder holds something else.
+            IndexLocked: another process builds this index, or has built it while this one waited for the lock; its
+                version may be the wanted one.
+            Refused: the folder holds something else.
         """
         self._refuse_foreign()
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self._locked() as waited_for:
-            if self.serving_name() != before:
-                raise BeingBuilt(f"the index in {self.folder}", waited_for)
-            self._remove_leftovers()
+        with self._locked() as other_builder:
+            if self.live_name() != before:
+                raise IndexLocked(f"the index in {self.folder}", other_builder)
+            self._collect_garbage()
             version = self.folder / f"{max([0, *map(int, self._names())]) + 1:06d}"
             try:
                 version.mkdir()
                 yield version
-                self._let_serve(version)
+                self._publish(version)
             except BaseException:
-                with suppress(OSError, SearchappError):  # what stays is removed by the next build
-                    if self.serving_name() != version.name:  # else it serves: what failed came after that
-                        self._remove_leftovers()
+                with suppress(OSError, LuceneError):  # the next build collects what stays
+                    if self.live_name() != version.name:  # else the error came after the publication
+                        self._collect_garbage()
                 raise
-            self._remove_leftovers()
+            self._collect_garbage()
 
     def all(self) -> list[Path]:
-        """The folders of every version, complete or not, oldest first."""
+        """Return the folders of every version, complete or not, oldest first."""
         if not self.folder.is_dir():
             return []
         return [self.folder / name for name in sorted(self._names(), key=int)]
 
     def is_being_built(self) -> bool:
-        """Whether a process holds the lock at this moment."""
+        """Return whether a process holds the lock at this moment."""
         try:
             with (self.folder / LOCK).open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -108,24 +137,22 @@ class Versions:
         return False
 
     def remove(self) -> None:
-        """Remove the index with all its versions; nothing happens if there is none.
+        """Remove the index with all its versions, if it exists.
 
         Raises:
-            BeingBuilt: another process is building it.
-            EngineRefused: the folder holds something else.
+            IndexLocked: another process builds it.
+            Refused: the folder holds something else.
         """
         self._refuse_foreign()
         if not self.folder.exists():
             return
         with self._locked():
-            (self.folder / CURRENT).unlink(missing_ok=True)  # first of all: from here on there is no index
+            (self.folder / CURRENT).unlink(missing_ok=True)  # first: from here on there is no index
             shutil.rmtree(self.folder)
 
-    def _let_serve(self, version: Path) -> None:
-        for file in version.iterdir():
-            synchronize(file)
-        synchronize(version)
-        synchronize(self.folder)
+    def _publish(self, version: Path) -> None:
+        for path in (*version.iterdir(), version, self.folder):
+            synchronize(path)
         pointer = self.folder / NEXT
         pointer.write_text(f"{version.name} {_checksum(version.name)}\n", encoding="ascii")
         synchronize(pointer)
@@ -134,19 +161,18 @@ class Versions:
 
     @contextmanager
     def _locked(self) -> Iterator[str]:
-        """Hold the lock of the index; who held it before is given, if this process had to wait."""
-        # The lock belongs to the open file: the system gives it back however the process ends.
+        """Hold the lock of the index; give the number of the process that was waited for, "" for none."""
+        # The lock belongs to the open file: the system releases it however the process ends.
         with (self.folder / LOCK).open("a+", encoding="ascii") as lock:
-            before = self._acquire(lock)
+            other_builder = self._acquire(lock)
             lock.truncate(0)
             lock.write(str(os.getpid()))
             lock.flush()
-            yield before
+            yield other_builder
 
     def _acquire(self, lock: TextIO) -> str:
-        """Take the lock; returns the number of the process that was waited for, "" if none was."""
-        builder, waited = "", False
-        until = time.monotonic() + LAST_BREATH_SECONDS
+        builder, has_waited = "", False
+        deadline = time.monotonic() + GRACE_SECONDS
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -154,13 +180,13 @@ class Versions:
             except BlockingIOError:
                 lock.seek(0)
                 builder = lock.read().strip()
-            # Once is no proof: somebody may have looked whether there is a builder at this very moment.
-            if waited and (_is_alive(builder) or time.monotonic() > until):
-                raise BeingBuilt(f"the index in {self.folder}", builder)
-            waited = True
+            # The first failure may come from a process in `is_being_built`.
+            if has_waited and (_is_alive(builder) or time.monotonic() > deadline):
+                raise IndexLocked(f"the index in {self.folder}", builder)
+            has_waited = True
             time.sleep(0.02)
 
-    def _remove_leftovers(self) -> None:
+    def _collect_garbage(self) -> None:
         needed = self.needed()
         for name in self._names():
             if name not in needed:
@@ -168,45 +194,43 @@ class Versions:
         with suppress(OSError):
             (self.folder / NEXT).unlink()
 
-    def serving_name(self) -> str:
-        """The name of the version that serves, "" if none does, or none can be found any more.
+    def live_name(self) -> str:
+        """Return the name of the live version, "" if there is none or the pointer is damaged.
 
         Raises:
-            SearchappError: the pointer can't be read at the moment.
+            UnreadableFile: the pointer can't be read.
         """
         try:
-            serving = self.serving()
-        except DataError:
+            live = self.live()
+        except InvalidInput:
             return ""
-        return serving.name if serving else ""
+        return live.name if live else ""
 
     def needed(self) -> set[str]:
-        """Return the names of the version that serves and of those whose segments it keeps.
+        """Return the names of the live version and of those whose segments it keeps.
 
-        Where its manifest can't be read, all that are older than it count.
+        If its manifest can't be read, all older versions count as needed.
 
         Raises:
-            SearchappError: the pointer can't be read at the moment.
+            UnreadableFile: the pointer can't be read.
         """
-        serving = self.serving_name()
-        if not serving:
+        live = self.live_name()
+        if not live:
             return set()
         try:
-            return {serving, *Manifest.read(self.folder / serving).kept}
-        except SearchappError:
-            return {name for name in self._names() if int(name) <= int(serving)}
+            return {live, *IndexManifest.read(self.folder / live).kept}
+        except LuceneError:
+            return {name for name in self._names() if int(name) <= int(live)}
 
     def _names(self) -> list[str]:
         return [entry.name for entry in self.folder.iterdir() if _VERSION.fullmatch(entry.name)]
 
     def _refuse_foreign(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise EngineRefused(
-                f"{self.folder} is a file, where the folder of an index should be: move it away"
-            )
+            raise Refused(f"{self.folder} is a file, where the folder of an index should be: move it away")
         for entry in self.folder.iterdir() if self.folder.is_dir() else ():
             if entry.name not in (LOCK, CURRENT, NEXT) and not _VERSION.fullmatch(entry.name):
-                raise EngineRefused(
+                raise Refused(
                     f"{self.folder} holds {entry.name}, which searchapp did not put there: "
                     "move it away, or choose another --home"
                 )
@@ -217,7 +241,7 @@ def _checksum(name: str) -> str:
 
 
 def _is_alive(pid: str) -> bool:
-    """Whether there is a process of this number; a builder that has not told its number yet will do so."""
+    """Return whether a process has this number; "" is the number of a builder that has not written it yet."""
     try:
         os.kill(int(pid), 0)
     except (ProcessLookupError, ValueError, OverflowError):

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from searchapp.files import reason
 from searchapp.lucene.native import compilation
 
 try:
@@ -42,7 +41,10 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
     except FileNotFoundError:
         return None, "they were not compiled: build searchapp where there is a C compiler"
     except OSError as error:
-        return None, f"{path} can't be loaded ({reason(error)}): build searchapp again"
+        return (
+            None,
+            f"{path} can't be loaded ({(error.strerror or str(error)).lower()}): build searchapp again",
+        )
     except (ValueError, AttributeError):
         return None, f"{path} is no library of searchapp's: build searchapp again"
     library.searchapp_best.argtypes = [ctypes.c_void_p]

@@ -41,8 +41,8 @@ from searchapp.lucene.queries.query import (
 )
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, restricted, total, total_of_few
 from searchapp.lucene.queries.term import Term
+from searchapp.lucene.records import Explanation
 from searchapp.lucene.similarity import ONE
-from searchapp.model import Explanation
 
 NONE = MatchNone()
 ALL = MatchAll()
@@ -580,7 +580,7 @@ def with_minimum(query: Bool, specification: str | None) -> Bool:
     """Return the query with a `minimum_should_match`, if one is specified.
 
     Raises:
-        EngineRefused: the specification is no number, percentage or condition.
+        Refused: the specification is no number, percentage or condition.
     """
     if specification is None:
         return query

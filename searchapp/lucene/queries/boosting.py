@@ -28,8 +28,8 @@ from searchapp.lucene.queries.query import (
     rewrite,
 )
 from searchapp.lucene.queries.scores import ScoreRows, Scores
+from searchapp.lucene.records import Explanation
 from searchapp.lucene.similarity import ONE
-from searchapp.model import Explanation
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from searchapp.lucene.queries.boolean import NONE, Bool, any_matching
 from searchapp.lucene.queries.parser import Parser, required
 from searchapp.lucene.queries.query import Query, boosted, each, exact, explained, one_step
 from searchapp.lucene.queries.scores import ScoreRows, Scores
+from searchapp.lucene.records import Explanation
 from searchapp.lucene.similarity import ONE
-from searchapp.model import Explanation
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,8 +25,14 @@ from searchapp.lucene import native, parameters
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index import arrays
 from searchapp.lucene.index.mapping import Field, Schema
-from searchapp.lucene.index.reader import FieldReader, IndexReader, Numbers, Postings
-from searchapp.lucene.index.terms import FEW_AMONG, TermPositions
+from searchapp.lucene.index.reader import (
+    RARE_SHARE,
+    FieldReader,
+    IndexReader,
+    Numbers,
+    Postings,
+    TermPositions,
+)
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.boolean import Bool, TermsDisjunction, with_minimum
 from searchapp.lucene.queries.dis_max import DisMax
@@ -43,7 +49,7 @@ from searchapp.lucene.queries.query import (
 )
 from searchapp.lucene.queries.scores import most_of_a_rare_term
 from searchapp.lucene.queries.term import Synonym, Term, of_value
-from searchapp.model import Explanation, Token
+from searchapp.lucene.records import Explanation, Token
 
 _TERM = struct.Struct("=12q")
 """`Term` of phrases.c."""
@@ -242,8 +248,8 @@ def _in_all(lists: Sequence[Numbers], count: int, among: Numbers | None) -> Numb
     ordered = sorted(lists, key=len)
     documents = ordered[0] if among is None else among
     for others in ordered if among is not None else ordered[1:]:
-        if len(documents) * FEW_AMONG < len(others):
-            documents = documents[arrays.located(others, documents)[1]]
+        if len(documents) * RARE_SHARE < len(others):
+            documents = documents[arrays.find_sorted(others, documents)[1]]
         else:
             marked = np.zeros(count, bool)
             marked[others] = True
@@ -270,7 +276,7 @@ def _among(places: NDArray[np.int64], others: NDArray[np.int64], count: int) -> 
         marked = np.zeros(count + 2, bool)  # what lies outside is looked for at either end
         marked[others + 1] = True
         return marked.take(places + 1, mode="clip")
-    return arrays.located(others, places)[1]
+    return arrays.find_sorted(others, places)[1]
 
 
 LONGEST = 1001
@@ -307,7 +313,7 @@ def parts(tokens: Sequence[tuple[str, int, int]]) -> list[Part]:
         tokens: terms with their positions, which ascend, and over how many positions they reach
 
     Raises:
-        EngineRefused: the text is too long for a graph, or reads in too many ways, or in none
+        Refused: the text is too long for a graph, or reads in too many ways, or in none
     """
     edges = _live(list(_edges(tokens)))
     if not edges:

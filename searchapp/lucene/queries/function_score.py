@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
-from searchapp.lucene.errors import beyond_float32, invalid, known_only, unsupported
+from searchapp.lucene.errors import BEYOND_FLOAT32, Refused, invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import IndexReader, Mask
 from searchapp.lucene.parameters import printed
@@ -34,8 +34,8 @@ from searchapp.lucene.queries.query import (
     rewrite,
 )
 from searchapp.lucene.queries.scores import Doubles, ScoreRows, Scores, restricted
+from searchapp.lucene.records import Explanation
 from searchapp.lucene.similarity import ONE, Float32s
-from searchapp.model import Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def function_scores(
     `applies` tells for each function which of the documents it is for; None stands for all documents.
 
     Raises:
-        EngineRefused: a document has no value in the field of a function, or comes to a negative or infinite score.
+        Refused: a document has no value in the field of a function, or comes to a negative or infinite score.
     """
     if not query.functions:
         return scores
@@ -232,7 +232,7 @@ def function_scores(
     if len(final) and not final.min() >= 0:
         raise invalid("`function_score` comes to a negative score, or to none, for some document")
     if np.isinf(final).any():
-        raise beyond_float32()
+        raise Refused(BEYOND_FLOAT32)
     return final
 
 

@@ -46,7 +46,7 @@ class NumberValue:
         """Read a value of JSON, or a token of an analyzed text.
 
         Raises:
-            EngineRefused: the value is no number.
+            Refused: the value is no number.
         """
         if isinstance(value, float) and parameters.is_number(value):
             return cls(place, value, parameters.printed(value, np.float64), None, False)
@@ -87,7 +87,7 @@ class NumberValue:
         """The number as it is printed, exactly.
 
         Raises:
-            EngineRefused: the number is printed in a way that only doubles are read.
+            Refused: the number is printed in a way that only doubles are read.
         """
         if self.exact is not None:
             return self.exact
@@ -101,7 +101,7 @@ def required_integer(given: NumberValue, field: Field) -> int:
     """The integer of a value whose decimals are cut off.
 
     Raises:
-        EngineRefused: no field of the type can have it.
+        Refused: no field of the type can have it.
     """
     # What is beyond the doubles of 64 bits is no integer however it is printed.
     found = None if bits(field) == LONG and abs(given.double) > 2.0**63 else given.whole(bits(field))

@@ -8,10 +8,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from searchapp.errors import EngineRefused, ErrorCollector
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis import AnalysisRegistry
-from searchapp.lucene.errors import Reported, invalid, known_only, unsupported
+from searchapp.lucene.errors import ErrorCollector, Refused, Reported, invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import Field
 from searchapp.lucene.index.reader import IndexReader
 from searchapp.lucene.queries.query import Query, require_few
@@ -60,7 +59,7 @@ class Parser:
         These are not kept: they refer to this parser, which would outlive its index until garbage is searched for.
 
         Raises:
-            EngineRefused: as `query`, or the query has more clauses than Elasticsearch allows.
+            Refused: as `query`, or the query has more clauses than Elasticsearch allows.
         """
         noted: list[QueryText] = []
         self._noted = noted
@@ -75,7 +74,7 @@ class Parser:
         """The query at a place of a search body, such as `highlight.highlight_query`.
 
         Raises:
-            EngineRefused: as `query`; has all problems of the query, with their JSON paths.
+            Refused: as `query`; has all problems of the query, with their JSON paths.
         """
         self._problems = problems = ErrorCollector()
         self._path = [place]
@@ -94,7 +93,7 @@ class Parser:
         """The query that a `query` object of the DSL stands for.
 
         Raises:
-            EngineRefused: the query makes no sense, or has something that the embedded engine does not support.
+            Refused: the query makes no sense, or has something that the embedded engine does not support.
         """
         name, content = parameters.single(body, "a query")
         reader = self.readers.get(name)
@@ -114,7 +113,7 @@ class Parser:
 
         Raises:
             Reported: some are refused, all of which were read.
-            EngineRefused: as `query`, where problems are not gathered.
+            Refused: as `query`, where problems are not gathered.
         """
         listed = isinstance(bodies, list | tuple)
         several: Iterable[Any] = bodies if listed else [bodies]
@@ -128,7 +127,7 @@ class Parser:
                 found.append(self.query(body))
             except Reported:
                 pass
-            except EngineRefused as error:
+            except Refused as error:
                 self._problems.add(error, ".".join(self._path))
             finally:
                 self._path.pop()

@@ -24,8 +24,8 @@ from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Postings
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, of_constant, total
+from searchapp.lucene.records import Explanation, Token
 from searchapp.lucene.similarity import ONE
-from searchapp.model import Explanation, Token
 
 MOST_CLAUSES = 8_192
 """What a server with 512 MB of heap and two cores allows.
@@ -39,7 +39,7 @@ def require_few(count: int) -> None:
     """Refuse a query with more clauses than a server allows.
 
     Raises:
-        EngineRefused: it has too many.
+        Refused: it has too many.
     """
     if count > MOST_CLAUSES:
         raise invalid(f"a query has {count:,} clauses, and at most {MOST_CLAUSES:,} are allowed")
@@ -101,7 +101,7 @@ class Query:
         """How many clauses Elasticsearch counts the query as (`MaxClauseCountQueryVisitor`).
 
         Raises:
-            EngineRefused: a query inside has too many.
+            Refused: a query inside has too many.
         """
         return sum(child.clause_count for child in self.children())
 
@@ -163,7 +163,7 @@ class Query:
         be wrong, and values that they lack are not missed.
 
         Raises:
-            EngineRefused: the scores of some document can't be computed.
+            Refused: the scores of some document can't be computed.
         """
 
     # Showing
@@ -173,7 +173,7 @@ class Query:
         """The query in Lucene's notation (`Query.toString`).
 
         Raises:
-            EngineRefused: the notation is not known here.
+            Refused: the notation is not known here.
         """
 
     def inner_notation(self, schema: Schema) -> str:
@@ -193,7 +193,7 @@ class Query:
         """How the query comes to the score of a document; None when the document does not match.
 
         Raises:
-            EngineRefused: the explanation is not known here.
+            Refused: the explanation is not known here.
         """
 
 

@@ -179,7 +179,7 @@ class ScoreRows:
         if key not in self._whole:
             field.remember_terms()
             row = self._scored(
-                field, field.all_postings(), np.diff(field.starts), field.document_frequencies(), boost
+                field, field.all_postings(), np.diff(field.starts), field.document_frequencies, boost
             )
             self._keep(self._whole, {key: row})
             return row

@@ -36,7 +36,7 @@ from searchapp.lucene.queries.query import (
     frequency_of,
 )
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows
-from searchapp.model import Explanation, Token
+from searchapp.lucene.records import Explanation, Token
 
 
 @dataclass(frozen=True, slots=True)

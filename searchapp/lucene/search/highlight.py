@@ -13,14 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from searchapp.errors import ErrorCollector
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.analysis.characters import has_halves, joined_units, whole
-from searchapp.lucene.errors import invalid, known_only, unsupported
+from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import Field, Schema, by_depth, shown_text
 from searchapp.lucene.queries.query import EVERYWHERE, MarkedLeaf, PositionSpans, Query
-from searchapp.model import Token
+from searchapp.lucene.records import Token
 
 LARGEST_GROUP = 50
 """Overlapping tokens that a group takes in; it ignores further ones."""
@@ -140,7 +139,7 @@ def read_marks(given: Any) -> dict[str, Marks]:
     """Read the `highlight` of a search body, all but its `highlight_query`: the marks of each field.
 
     Raises:
-        EngineRefused: `highlight` asks for another highlighter, for fragments, or for something else; has all
+        Refused: `highlight` asks for another highlighter, for fragments, or for something else; has all
             problems, with their JSON paths.
     """
     problems = ErrorCollector()

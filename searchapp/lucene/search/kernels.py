@@ -327,7 +327,7 @@ class _Tables:
                 of_field = self.rows.reader.fields[name]
                 table = Table.of(row.documents, row.scores, of_field.starts, common)
                 if self.rows.reader.is_part:
-                    table = replace(table, frequencies=of_field.document_frequencies())
+                    table = replace(table, frequencies=of_field.document_frequencies)
                 self.whole[name, factor] = self._add(row, table)
 
     def have(self, clause: Clause) -> bool:

@@ -14,9 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from searchapp.errors import EngineRefused, ErrorCollector
 from searchapp.lucene import parameters
-from searchapp.lucene.errors import invalid, known_only, unsupported
+from searchapp.lucene.errors import ErrorCollector, Refused, invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import objects
 from searchapp.lucene.queries.boolean import TermsDisjunction
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
@@ -24,8 +23,8 @@ from searchapp.lucene.queries.normal_form import normal_body
 from searchapp.lucene.queries.parser import Parser, QueryText
 from searchapp.lucene.queries.query import MOST_CLAUSES, MarkedLeaf, Query, rewrite
 from searchapp.lucene.queries.term import Term
+from searchapp.lucene.records import Body
 from searchapp.lucene.search.highlight import HIGHLIGHT_QUERY, Marks, read_marks
-from searchapp.model import Body
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class SourceFilter:
         """Read the `_source` of a search body: true, false, a name, names, or includes and excludes.
 
         Raises:
-            EngineRefused: has all problems, with their JSON paths.
+            Refused: has all problems, with their JSON paths.
         """
         if isinstance(given, bool):
             return cls(None if given else ())
@@ -138,7 +137,7 @@ class Recurring:
         """The rewritten query of a body, None for one that must be read as a whole.
 
         Raises:
-            EngineRefused: a text can't be searched for.
+            Refused: a text can't be searched for.
         """
         for shape in self._shapes:
             texts = shape.texts(body)
@@ -306,7 +305,7 @@ class Frame:
         """Read a search body without its query.
 
         Raises:
-            EngineRefused: has all problems, with their JSON paths.
+            Refused: has all problems, with their JSON paths.
         """
         problems = ErrorCollector()
         first, size, explain = 0, 0, False
@@ -375,7 +374,7 @@ class BodyReader:
         """Read a search body.
 
         Raises:
-            EngineRefused: the body makes no sense, or has something that the embedded engine does not support.
+            Refused: the body makes no sense, or has something that the embedded engine does not support.
         """
         return self._read(normal_body(body), body)[0]
 
@@ -383,7 +382,7 @@ class BodyReader:
         """The same of a body and its normal form, and the texts that were noted in its query."""
         try:
             return self._parsed(normal)
-        except EngineRefused:
+        except Refused:
             if normal is not body:
                 self._parsed(body)  # the JSON paths of its problems are those that the user wrote
             raise

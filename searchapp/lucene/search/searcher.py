@@ -8,25 +8,24 @@ from contextlib import suppress
 
 import numpy as np
 
-from searchapp.errors import EngineRefused
-from searchapp.lucene.errors import unsupported
+from searchapp.lucene.errors import Refused, unsupported
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask
 from searchapp.lucene.queries.query import Query
 from searchapp.lucene.queries.scores import ScoreRows, Scores
+from searchapp.lucene.records import Counts, Explanation
 from searchapp.lucene.search import topk
 from searchapp.lucene.search.kernels import best_together
 from searchapp.lucene.search.pruning import Pruner
 from searchapp.lucene.search.request import Frame, Request
 from searchapp.lucene.search.topk import Answer, finite_scores
 from searchapp.lucene.similarity import ONE
-from searchapp.model import Counts, Explanation
 
 
 def counts(parts: Sequence[tuple[IndexReader, Mask]], fields: Mapping[str, int]) -> Counts:
     """The counts of the documents that are marked in the parts of an index, with so many values of each keyword field.
 
     Raises:
-        EngineRefused: a field is no keyword field.
+        Refused: a field is no keyword field.
     """
     return Counts(
         sum(int(np.count_nonzero(matching)) for _reader, matching in parts),
@@ -81,7 +80,7 @@ class Searcher:
         self._answer_together(requests, found)
         left = found.count(None)
         # The body that is refused is refused again when it is answered, by its place.
-        with suppress(EngineRefused), finite_scores():
+        with suppress(Refused), finite_scores():
             self._prepare(request.query for request, one in zip(requests, found, strict=True) if one is None)
         return found, pruned, len(requests) - left
 
@@ -99,7 +98,7 @@ class Searcher:
         places = [place for place, one in enumerate(found) if one is None]
         if not places:
             return
-        with suppress(EngineRefused), finite_scores():
+        with suppress(Refused), finite_scores():
             answers = best_together(self.rows, [requests[place] for place in places])
             for place, answer in zip(places, answers, strict=True):
                 found[place] = answer
@@ -137,7 +136,7 @@ class Searcher:
         first, size = frame.first, frame.size
         if frame.after is not None:
             score, id_ = frame.after
-            scores = topk.behind(scores, self.reader.ranks, score, self.reader.ids.place_behind(id_))
+            scores = topk.behind(scores, self.reader.ranks, score, self.reader.ids.rank_after(id_))
         documents = topk.best(scores, self.reader.ranks, first + size)[first:]
         return documents.astype(np.int32), scores.values[documents]
 
@@ -145,7 +144,7 @@ class Searcher:
         """How a query comes to the scores of documents that it matches.
 
         Raises:
-            EngineRefused: the query has a part whose explanation is not known here.
+            Refused: the query has a part whose explanation is not known here.
         """
         found = [query.explanation(self.rows, document, ONE) for document in documents]
         return [one for one in found if one is not None]

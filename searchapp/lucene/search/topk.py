@@ -12,11 +12,11 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.lucene.errors import beyond_float32
+from searchapp.lucene.errors import BEYOND_FLOAT32, Refused
 from searchapp.lucene.index.reader import Numbers
 from searchapp.lucene.queries.scores import Scores
+from searchapp.lucene.records import Body
 from searchapp.lucene.similarity import Float32s
-from searchapp.model import Body
 
 
 @contextmanager
@@ -24,13 +24,13 @@ def finite_scores() -> Iterator[None]:
     """Refuse a query whose scores leave the range of a float32: infinite ones order nothing.
 
     Raises:
-        EngineRefused: in the place of what NumPy then raises.
+        Refused: in the place of what NumPy then raises.
     """
     try:
         with np.errstate(over="raise", invalid="raise"):
             yield
     except FloatingPointError as error:
-        raise beyond_float32() from error
+        raise Refused(BEYOND_FLOAT32) from error
 
 
 Answer = tuple[Numbers, Float32s]

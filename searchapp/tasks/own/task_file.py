@@ -26,6 +26,7 @@ from searchapp.errors import DataError, ErrorCollector
 from searchapp.formats import json_files, records, trec
 from searchapp.formats.problems import Problems, encodable, shown, unusable_id
 from searchapp.formats.toml_files import TomlFile, TomlTable
+from searchapp.lucene.errors import BadSettings
 from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
 from searchapp.model import Markup
 from searchapp.tasks import catalogue
@@ -263,7 +264,7 @@ def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name
     """
     try:
         mapping = canonical(mapping)
-    except DataError as error:
+    except BadSettings as error:
         raise DataError(f"{path}: the mapping {name}: {error}") from error
     found = mapping.get("mappings")
     properties = found.get("properties") if isinstance(found, dict) else None

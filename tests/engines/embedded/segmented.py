@@ -47,7 +47,7 @@ EDITED = [
 
 def everything_kept(patch: pytest.MonkeyPatch, most: int = 10**6) -> None:
     """Have so many segments kept at most, however small they are and however much of them was deleted."""
-    patch.setattr(segments, "kept", lambda found, _new: min(most, len(found)))
+    patch.setattr(segments, "count_kept", lambda found, _new: min(most, len(found)))
 
 
 def edited(

@@ -21,9 +21,9 @@ from searchapp import processes
 from searchapp.engines import embedded as index
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import Damaged, DataError, SearchappError
+from searchapp.lucene.errors import CorruptIndex
 from searchapp.lucene.index import arrays, documents, layout
-from searchapp.lucene.index import layout as verified
-from searchapp.lucene.index.layout import CHECKSUMS, STAMP, Manifest
+from searchapp.lucene.index.layout import CHECKSUMS, STAMP, IndexManifest
 from searchapp.lucene.index.versions import CURRENT
 from searchapp.model import Document
 from searchapp.progress import SilentProgress
@@ -95,16 +95,16 @@ def flip(file: Path, place: int, bit: int) -> None:
         opened.write(bytes([byte ^ 1 << bit]))
 
 
-def stamped(folder: Path, manifest: Manifest) -> None:
+def stamped(manifest: IndexManifest) -> None:
     """Let the files count as verified: as they do when a bit turns and the system knows nothing of it."""
-    verified.remember(folder, manifest)
+    manifest.mark_verified()
 
 
 @pytest.mark.timeout(3600)
 def test_every_bit_that_turns_is_noticed_or_without_effect(
     embedded: EmbeddedEngine, folder: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    expected, manifest = answers(embedded), Manifest.read(folder)
+    expected, manifest = answers(embedded), IndexManifest.read(folder)
     chance = random.Random(SEED)
     files = [*sorted(folder.iterdir()), folder.parent / CURRENT, folder.parent / "lock"]
     seen: Counter[str] = Counter()
@@ -115,7 +115,7 @@ def test_every_bit_that_turns_is_noticed_or_without_effect(
         flip(file, place, bit)
         silently = chance.random() < 0.7 and file.name != STAMP
         if silently:
-            stamped(folder, manifest)
+            stamped(manifest)
         where = f"bit {bit} of byte {place} of {file.name}"
         try:
             assert answers(embedded) == expected, f"{where} changes what is found"
@@ -127,7 +127,7 @@ def test_every_bit_that_turns_is_noticed_or_without_effect(
             seen["noticed when it was read" if silently else "noticed before"] += 1
         if file.name != STAMP:
             flip(file, place, bit)
-        stamped(folder, manifest)
+        stamped(manifest)
     assert answers(embedded) == expected
     assert seen.total() == FLIPS and seen["noticed when it was read"] > seen["without effect"] / 2
     record_property("flips", f"{dict(seen)} in {time.monotonic() - begin:.0f} s")
@@ -150,8 +150,8 @@ def test_the_pointer_never_leads_to_a_version_that_was_left_over(
         for bit in range(8):
             flip(pointer, place, bit)
             try:
-                assert embedded._versions("rings").serving() == folder
-            except Damaged as error:
+                assert embedded._versions("rings").live() == folder
+            except CorruptIndex as error:
                 assert CURRENT in str(error)
             flip(pointer, place, bit)
     assert answers(embedded) == expected
@@ -160,10 +160,10 @@ def test_the_pointer_never_leads_to_a_version_that_was_left_over(
 
 
 def test_damage_that_is_noticed_is_mended_by_indexing_again(embedded: EmbeddedEngine, folder: Path) -> None:
-    expected, manifest = answers(embedded), Manifest.read(folder)
+    expected, manifest = answers(embedded), IndexManifest.read(folder)
     file = folder / "ids.ranks.npy"
     flip(file, file.stat().st_size - 3, 2)
-    stamped(folder, manifest)
+    stamped(manifest)
     assert embedded.index_info("rings") is not None  # nobody knows yet
     with pytest.raises(DataError, match=r"damaged \(ids.ranks.npy was altered\): build it again"):
         answers(embedded)
@@ -173,11 +173,11 @@ def test_damage_that_is_noticed_is_mended_by_indexing_again(embedded: EmbeddedEn
 
 
 def test_a_source_that_was_altered_is_not_shown(embedded: EmbeddedEngine, folder: Path) -> None:
-    manifest = Manifest.read(folder)
+    manifest = IndexManifest.read(folder)
     file = folder / documents.FILE
     text = DOCUMENTS[7].text.encode()
     flip(file, file.read_bytes().index(text) + 2, 0)
-    stamped(folder, manifest)
+    stamped(manifest)
     with closing(embedded.open("rings")) as opened:
         found = body({"ids": {"values": ["document-7"]}})
         assert len(next(opened.search([found]))) == 1  # a ranking does not read it
@@ -193,13 +193,13 @@ def test_a_source_that_was_altered_is_not_shown(embedded: EmbeddedEngine, folder
 def verifications(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The folders that are verified whole from now on."""
     seen: list[Path] = []
-    verify = Manifest.verify
+    verify = IndexManifest.verify
 
-    def counted(manifest: Manifest, folder: Path, *rest: Any) -> None:
-        seen.append(folder)
-        verify(manifest, folder, *rest)
+    def counted(manifest: IndexManifest, *rest: Any) -> None:
+        seen.append(manifest.folder)
+        verify(manifest, *rest)
 
-    monkeypatch.setattr(Manifest, "verify", counted)
+    monkeypatch.setattr(IndexManifest, "verify", counted)
     return seen
 
 
@@ -255,7 +255,7 @@ def test_verifying_by_hand_remembers_what_it_found(
     answers(embedded)
     assert len(verifications) == 1
     flip(folder / CHECKSUMS, 130, 0)
-    stamped(folder, Manifest.read(folder))
+    stamped(IndexManifest.read(folder))
     with pytest.raises(DataError, match="checksums.npy was altered"):
         embedded.verify("rings", SilentProgress())
     assert embedded.index_info("rings") is None

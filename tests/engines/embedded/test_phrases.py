@@ -14,9 +14,8 @@ import pytest
 
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.lucene import native
-from searchapp.lucene.index import terms as term_positions
-from searchapp.lucene.index.reader import Postings
-from searchapp.lucene.index.terms import TermPositions
+from searchapp.lucene.index import reader as term_positions
+from searchapp.lucene.index.reader import Postings, TermPositions
 from searchapp.lucene.queries import fulltext as phrase_leaf
 from searchapp.lucene.queries.fulltext import Phrase
 from searchapp.model import Document
@@ -32,9 +31,9 @@ CHUNKS: list[tuple[ModuleType, str, list[int]]] = [
     (phrase_leaf, "TOGETHER", [3, 64, phrase_leaf.TOGETHER]),
     (phrase_leaf, "COMPILED", [0, phrase_leaf.COMPILED]),
     (phrase_leaf, "MARKED", [0, phrase_leaf.MARKED]),
-    (phrase_leaf, "FEW_AMONG", [0, 3, 1000]),
-    (term_positions, "FEW_AMONG", [0, 3, 1000]),
-    (term_positions, "LEFT_OUT", [0, 2, 1000]),
+    (phrase_leaf, "RARE_SHARE", [0, 3, 1000]),
+    (term_positions, "RARE_SHARE", [0, 3, 1000]),
+    (term_positions, "SELECTED_SHARE", [0, 2, 1000]),
 ]
 """In how many ways documents and places are gone through."""
 

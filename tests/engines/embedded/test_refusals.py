@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.errors import EngineRefused
-from searchapp.lucene.errors import NotSupported
+from searchapp.errors import EngineRefused, UsageError
 from searchapp.model import Document
 from tests.engines.embedded.conftest import MAPPING, body, spec_of
 
@@ -394,7 +393,7 @@ def test_an_unknown_analyzer_for_searching_is_refused_before_anything_is_indexed
 ) -> None:
     mapping = copy.deepcopy(MAPPING)
     mapping["mappings"]["properties"]["text"]["search_analyzer"] = "nowhere"
-    with pytest.raises(NotSupported, match="mappings.properties.text: there is no analyzer `nowhere`"):
+    with pytest.raises(UsageError, match="mappings.properties.text: there is no analyzer `nowhere`"):
         embedded.build("refused", spec_of([], mapping), [])
 
 

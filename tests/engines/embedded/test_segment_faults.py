@@ -15,8 +15,8 @@ from searchapp.app.index import build
 from searchapp.engines.base import VersionState
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import BeingBuilt, Damaged, DataError, EngineRefused, SearchappError
-from searchapp.lucene.index.layout import MANIFEST, STAMP, Manifest
-from searchapp.lucene.index.versions import Versions
+from searchapp.lucene.index.layout import MANIFEST, STAMP, IndexManifest
+from searchapp.lucene.index.versions import IndexFolder
 from searchapp.model import Document
 from searchapp.progress import SilentProgress
 from tests.engines.embedded.conftest import MAPPING, spec_of
@@ -61,7 +61,7 @@ from searchapp.lucene.index import segments, versions
 from searchapp.lucene.index.arrays import ArrayFile
 from searchapp.model import Document
 
-segments.kept = lambda found, new: len(found)
+segments.count_kept = lambda found, new: len(found)
 home, left, how, given = sys.argv[1:]
 left = int(left)
 mapping, documents = json.loads(given)
@@ -124,7 +124,7 @@ def test_what_serves_outlives_a_kill_at_any_moment(
         # Who builds next removes what was left.
         assert indexed(embedded, EDITED)
         assert versions(tmp_path) == sorted(
-            [*Manifest.read(folder_of(tmp_path)).kept, folder_of(tmp_path).name]
+            [*IndexManifest.read(folder_of(tmp_path)).kept, folder_of(tmp_path).name]
         )
     assert served == {folder.name, "000003"}
 
@@ -246,7 +246,7 @@ def test_a_damaged_file_of_a_segment_is_noticed_or_not_needed(
         found = compared(embedded, AGAIN, merged=merged)
         try:
             if found is None:
-                raise Damaged(folder, "not compared")
+                raise Damaged("not compared")
             embedded.build("rings", spec_of(AGAIN), AGAIN, carried=found)
         except Damaged:
             noticed.add(file.name)
@@ -276,14 +276,14 @@ def test_segments_that_do_not_agree_on_their_documents_are_refused(
     embedded: EmbeddedEngine, folder: Path, damage: str
 ) -> None:
     """A manifest with a right digest that says something wrong, as a fault of searchapp's would write it."""
-    manifest = Manifest.read(folder)
+    manifest = IndexManifest.read(folder)
     if damage == "documents":
-        manifest = replace(manifest, info=replace(manifest.info, documents=7))
+        manifest = replace(manifest, total=7)
     else:
         kept = manifest.kept["000001"]
-        deletions = replace(kept.deletions, documents=kept.deletions.documents + 1)
-        manifest = replace(manifest, kept={"000001": replace(kept, deletions=deletions)})
-    manifest.write(folder)
+        deletions = kept.deletions._replace(documents=kept.deletions.documents + 1)
+        manifest = replace(manifest, kept={"000001": kept._replace(deletions=deletions)})
+    manifest.write()
     with pytest.raises(Damaged, match="do not agree on the"):
         embedded.open("rings")
 
@@ -292,7 +292,7 @@ def test_while_another_one_builds_nothing_is_written(
     embedded: EmbeddedEngine, tmp_path: Path, folder: Path
 ) -> None:
     found = compared(embedded, AGAIN)
-    with Versions(folder.parent)._locked(), pytest.raises(BeingBuilt):
+    with IndexFolder(folder.parent)._locked(), pytest.raises(BeingBuilt):
         embedded.build("rings", spec_of(AGAIN), AGAIN, carried=found)
     assert folder_of(tmp_path) == folder
     embedded.build("rings", spec_of(AGAIN), AGAIN, carried=found)

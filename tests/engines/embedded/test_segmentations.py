@@ -24,8 +24,8 @@ from searchapp.engines.base import VersionState
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import EngineRefused, Replaced
 from searchapp.lucene import analysis
-from searchapp.lucene.index import inverter, merge, segments, writer
-from searchapp.lucene.index.layout import Manifest
+from searchapp.lucene.index import postings, segments, writer
+from searchapp.lucene.index.layout import IndexManifest
 from searchapp.lucene.index.mapping import Schema
 from searchapp.model import Document
 from searchapp.progress import SilentProgress
@@ -101,11 +101,11 @@ def test_every_segmentation_is_as_a_fresh_index_of_the_live_documents(
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as home:
         if in_pieces:
             for module, name, few in (
-                (inverter, "RUN_TOKENS", 5),
-                (inverter, "MERGED_TOKENS", 4),
-                (merge, "WINDOW", 3),
+                (postings, "RUN_TOKENS", 5),
+                (postings, "MERGED_TOKENS", 4),
+                (segments, "WINDOW", 3),
                 (segments, "CHUNK", 2),
-                (segments, "KEPT_BYTES", size),
+                (segments, "BUFFER_BYTES", size),
             ):
                 patch.setattr(module, name, few)
         with closing(EmbeddedEngine(Path(home), "test")) as embedded:
@@ -163,11 +163,11 @@ def test_answers_to_all_kinds_of_queries_are_those_of_a_fresh_index(
         )
 
 
-@pytest.mark.parametrize("window", [merge.WINDOW, 500])
+@pytest.mark.parametrize("window", [segments.WINDOW, 500])
 def test_few_edits_of_many_documents_are_merged(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, window: int
 ) -> None:
-    monkeypatch.setattr(merge, "WINDOW", window)
+    monkeypatch.setattr(segments, "WINDOW", window)
     draw = random.Random(window)
 
     def text() -> str:
@@ -275,7 +275,7 @@ def test_an_id_that_goes_comes_again_as_it_was_or_as_another(
     ):
         assert indexed(embedded, documents)
         require_as_whole(embedded, documents)
-        manifest = Manifest.read(folder_of(tmp_path))
+        manifest = IndexManifest.read(folder_of(tmp_path))
         (kept,) = manifest.kept.values()
         assert (kept.deletions.documents, manifest.documents) == (dead, new)
 
@@ -283,8 +283,8 @@ def test_an_id_that_goes_comes_again_as_it_was_or_as_another(
 def test_a_segment_that_is_kept_is_never_written_to_and_goes_when_all_is_merged(
     embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "FEWEST_DOCUMENTS", 1)
-    monkeypatch.setattr(segments, "SMALL", 10)
+    monkeypatch.setattr(segments, "SMALL_SEGMENT", 1)
+    monkeypatch.setattr(segments, "KEPT_SHARE", 10)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     base = folder_of(tmp_path)
     before = {file.name: (file.stat().st_ctime_ns, file.read_bytes()) for file in base.iterdir()}
@@ -325,7 +325,7 @@ def test_the_policy_keeps_large_segments_beside_which_little_is(
         segments.LiveSegment(None, np.arange(size) < live)  # type: ignore[arg-type]
         for size, live in sizes
     ]
-    assert segments.kept(found, new) == count
+    assert segments.count_kept(found, new) == count
 
 
 def test_another_similarity_keeps_nothing_but_analyzes_nothing_again(
@@ -392,12 +392,12 @@ def test_what_is_stored_as_different_texts_is_compared_as_different_bytes() -> N
 # What is refused, and what is taken over from nobody
 
 
-@pytest.mark.parametrize("new_bytes", [0, segments.KEPT_BYTES])
+@pytest.mark.parametrize("new_bytes", [0, segments.BUFFER_BYTES])
 @pytest.mark.parametrize("most", [0, 1, 2], ids=["merged", "one is kept", "two are kept"])
 def test_ids_that_come_twice_are_refused(
     embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, new_bytes: int
 ) -> None:
-    monkeypatch.setattr(segments, "KEPT_BYTES", new_bytes)
+    monkeypatch.setattr(segments, "BUFFER_BYTES", new_bytes)
     everything_kept(monkeypatch)
     new = Document("new", "ring")
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
@@ -428,7 +428,7 @@ def test_documents_that_change_while_they_are_read_again_are_noticed(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     everything_kept(monkeypatch, most)
-    monkeypatch.setattr(segments, "KEPT_BYTES", 0)
+    monkeypatch.setattr(segments, "BUFFER_BYTES", 0)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     found = compared(embedded, EDITED)
     for other, count in (([*EDITED, Document("one more", "ring")], 101), (EDITED[:29], 98)):

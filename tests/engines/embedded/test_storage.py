@@ -24,10 +24,9 @@ from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import DataError, EngineRefused
 from searchapp.files import digest_json
 from searchapp.lucene import native
-from searchapp.lucene.index import arrays, impacts, inverter, reader, writer
-from searchapp.lucene.index import inverter as merger
+from searchapp.lucene.index import arrays, impacts, postings, reader, writer
+from searchapp.lucene.index.arrays import StoredArray, Terms, TermsWriter
 from searchapp.lucene.index.layout import MANIFEST, STAMP
-from searchapp.lucene.index.terms import Terms, TermsWriter
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL
@@ -141,16 +140,16 @@ def test_documents_that_are_missing_are_noticed(embedded: EmbeddedEngine) -> Non
 def test_runs_on_disk_merge_to_what_one_run_gives(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], merged: dict[str, int]
 ) -> None:
-    def postings(folder: Path) -> dict[str, bytes]:
+    def contents(folder: Path) -> dict[str, bytes]:
         return {file.name: file.read_bytes() for file in folder.glob("*.npy")}
 
-    at_once = postings(built(embedded))
+    at_once = contents(built(embedded))
     monkeypatch.setattr(writer, "BATCH_DOCUMENTS", 9)
     for name, size in sizes.items():
-        monkeypatch.setattr(inverter, name, size)
+        monkeypatch.setattr(postings, name, size)
     for name, size in merged.items():
-        monkeypatch.setattr(merger, name, size)
-    assert postings(built(embedded)) == at_once
+        monkeypatch.setattr(postings, name, size)
+    assert contents(built(embedded)) == at_once
 
 
 def test_impacts_are_the_same_whatever_is_computed_at_a_time(
@@ -168,7 +167,7 @@ def test_impacts_are_the_same_whatever_is_computed_at_a_time(
 def test_an_id_that_comes_twice_is_named_across_runs(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inverter, "RUN_TOKENS", 10)
+    monkeypatch.setattr(postings, "RUN_TOKENS", 10)
     documents = [*DOCUMENTS, Document("77", "again")]
     with pytest.raises(EngineRefused, match="two documents have the id 77"):
         embedded.build("rings", spec_of(documents), documents)
@@ -179,8 +178,8 @@ def test_ids_are_right_when_few_are_remembered(
 ) -> None:
     built(embedded)
     expected = hits(embedded.open("rings"))
-    monkeypatch.setattr(reader, "FEW", 1)
-    monkeypatch.setattr(reader, "REMEMBERED", 3)
+    monkeypatch.setattr(reader._IdCache, "SMALL_INDEX", 1)
+    monkeypatch.setattr(reader._IdCache, "CACHED_IDS", 3)
     index = embedded.open("rings")
     assert hits(index) == expected
     assert hits(index) == expected
@@ -202,9 +201,9 @@ def test_a_term_is_found_by_its_bytes(tmp_path: Path) -> None:
         {"", "a", "ab", "b", "é", "😀", "\uffff", "z" * 1000} | {f"w{number}" for number in range(500)}
     )
     terms_writer = TermsWriter()
-    terms_writer.add_all(word.encode() for word in words)
+    terms_writer.add(word.encode() for word in words)
     terms_writer.write(tmp_path, "words")
-    terms = Terms.open(tmp_path, "words")
+    terms = Terms.open(lambda name: StoredArray(arrays.load(tmp_path, name)), "words")
     assert [term.decode() for term in terms] == words
     assert [terms.rank(word) for word in words] == list(range(len(words)))
     assert [terms.rank(word) for word in ("0", "aa", "zz", "\U0010ffff")] == [None] * 4
@@ -240,7 +239,7 @@ def test_a_newer_format_is_named(embedded: EmbeddedEngine) -> None:
     newer = manifest | {"format": 99}
     for described in (newer, newer | {"digest": digest_json(newer)}):
         (folder / MANIFEST).write_text(json.dumps(described), "utf-8")
-        with pytest.raises(EngineRefused, match=rf"{folder} has the format 99, this searchapp reads 6: use"):
+        with pytest.raises(EngineRefused, match=rf"{folder} has the format 99, this searchapp reads 7: use"):
             embedded.open("rings")
 
 
@@ -273,8 +272,8 @@ from pathlib import Path
 from searchapp.engines.embedded import EmbeddedEngine
 from tests.engines.embedded.conftest import spec_of
 from tests.engines.embedded.test_storage import DOCUMENTS
-from searchapp.lucene.index import inverter
-inverter.RUN_TOKENS = 50
+from searchapp.lucene.index import postings
+postings.RUN_TOKENS = 50
 home, pause, name = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
 
 def slowly():

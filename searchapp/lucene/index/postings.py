@@ -1,0 +1,403 @@
+"""Invert the tokens of a field: sort them into runs, and merge the runs into postings, in bounded memory.
+
+`PackedTokens`: the tokens of a batch of documents as arrays, as worker processes send them; each term is sent once.
+`Inverter`: collects tokens as numbers until there are `RUN_TOKENS` of them, or `RUN_TERMS` terms, sorts them by
+(term, document, position) and writes them to disk as a run; the last run stays in memory. Documents come in
+ascending order, so the postings of a term are those of the first run, then of the next.
+`merge`: reads the dictionaries of all runs in parallel, some thousand terms of each at a time, computes the offset of
+each run's postings in the merged files, and fills these some million tokens at a time. So memory does not grow with
+the number of runs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain, count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from searchapp.lucene.index import arrays
+from searchapp.lucene.index.arrays import ArrayFile, ArrayReader, Int64s, Numbers, TermsWriter, split_terms
+
+RUN_TOKENS = 4_000_000
+RUN_TERMS = 500_000
+"""Terms are Python strings until a run is written; a field of unique values has many."""
+
+MERGED_TERMS = 1 << 18
+"""Terms of all runs that are read at a time."""
+
+FEWEST_TERMS = 1 << 10
+"""Terms of a run that are read at a time at least, however many runs there are."""
+
+MERGED_TOKENS = 1 << 21
+"""Tokens that are merged or copied at a time."""
+
+RunArray = ArrayReader | NDArray[Any]
+"""An array of a run, of which slices with both ends are read."""
+
+
+def offsets(counts: Int64s) -> Int64s:
+    """Return the beginnings of consecutive pieces of some lengths, and the end of the last."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _numbering() -> defaultdict[str, int]:
+    """Return a dictionary that gives each new term the next number."""
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    return numbers
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTokens:
+    """Tokens in the order in which the analyzer gives them, document after document."""
+
+    vocabulary: list[str]
+    terms: Numbers
+    """The number of each token's term in the vocabulary."""
+    positions: Numbers
+    documents: Numbers
+    """Numbers in the batch, ascending."""
+    counts: Numbers
+    """The number of tokens of each of these documents."""
+
+    @classmethod
+    def of(cls, documents: Iterable[tuple[int, Sequence[str], Sequence[int]]]) -> PackedTokens:
+        """Pack the tokens of documents: number in the batch, terms, and their positions."""
+        numbers: list[int] = []
+        counts: list[int] = []
+        terms: list[str] = []
+        positions: list[int] = []
+        for number, document_terms, document_positions in documents:
+            numbers.append(number)
+            counts.append(len(document_terms))
+            terms += document_terms
+            positions += document_positions
+        numbering = _numbering()
+        packed = np.fromiter(map(numbering.__getitem__, terms), np.int32, len(terms))
+        numbering.default_factory = None  # ends the reference cycle that keeps the terms
+        return cls(
+            list(numbering),
+            packed,
+            np.fromiter(positions, np.int32, len(positions)),
+            np.array(numbers, np.int32),
+            np.array(counts, np.int32),
+        )
+
+    @classmethod
+    def unique(cls, terms: list[str]) -> PackedTokens:
+        """Pack documents that have one term each, which no other has."""
+        numbers = np.arange(len(terms), dtype=np.int32)
+        return cls(terms, numbers, np.zeros_like(numbers), numbers, np.ones_like(numbers))
+
+    def split(self, documents: int) -> tuple[PackedTokens, PackedTokens]:
+        """Return the tokens of the first documents, and those of the others."""
+        tokens = int(self.counts[:documents].sum())
+        head, tail = (
+            PackedTokens(
+                self.vocabulary,
+                self.terms[of_tokens],
+                self.positions[of_tokens],
+                self.documents[of_documents],
+                self.counts[of_documents],
+            )
+            for of_tokens, of_documents in (
+                (slice(tokens), slice(documents)),
+                (slice(tokens, None), slice(documents, None)),
+            )
+        )
+        return head, tail
+
+
+class Run(NamedTuple):
+    """Immutable postings of consecutive documents, on disk or in memory.
+
+    The postings of the term of rank r are `documents[starts[r]:starts[r + 1]]` with their `frequencies`; its
+    positions are `positions[position_starts[r]:position_starts[r + 1]]`, document after document.
+    """
+
+    characters: RunArray
+    term_starts: RunArray
+    starts: RunArray
+    documents: RunArray
+    frequencies: RunArray
+    position_starts: RunArray
+    positions: RunArray
+
+    @classmethod
+    def open(cls, folder: Path, name: str) -> Run:
+        return cls(*(ArrayReader(folder, f"{name}.{part}") for part in cls._fields))
+
+    def save(self, folder: Path, name: str) -> None:
+        """Write a run that is in memory."""
+        for part, values in zip(self._fields, self, strict=True):
+            assert isinstance(values, np.ndarray)
+            arrays.save(folder, f"{name}.{part}", values)
+
+    @property
+    def term_count(self) -> int:
+        return len(self.term_starts) - 1
+
+    def terms(self, first: int, end: int) -> list[bytes]:
+        """Return the terms of the ranks from `first` to `end`."""
+        starts = self.term_starts[first : end + 1]
+        return split_terms(self.characters[starts[0] : starts[-1]].tobytes(), starts.tolist())
+
+
+class Inverter:
+    """Collects the tokens of a field, document by document."""
+
+    def __init__(self, scratch: Path, name: str) -> None:
+        self._scratch = scratch
+        self._name = name
+        self._runs: list[str] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._numbers = _numbering()
+        self._terms: list[Numbers] = []
+        self._positions: list[Numbers] = []
+        self._documents: list[Numbers] = []
+        self._count = 0
+
+    def add(self, tokens: PackedTokens, first: int) -> None:
+        """Add the tokens of a batch of documents, of which the first has this number."""
+        while self._count + len(tokens.terms) >= RUN_TOKENS and len(tokens.documents):
+            # A run ends with the document that fills it, so that runs do not depend on the batches.
+            ends = self._count + np.cumsum(tokens.counts)
+            head, tokens = tokens.split(int(np.searchsorted(ends, RUN_TOKENS)) + 1)
+            self._collect(head, first)
+            if self._count >= RUN_TOKENS:
+                self._write_run()
+        self._collect(tokens, first)
+        if len(self._numbers) >= RUN_TERMS:
+            self._write_run()
+
+    def runs(self) -> list[Run]:
+        """Return all runs, after the last tokens were added."""
+        last = [self._sorted()] if self._count or not self._runs else []
+        return [*(Run.open(self._scratch, name) for name in self._runs), *last]
+
+    def _collect(self, tokens: PackedTokens, first: int) -> None:
+        number = self._numbers.__getitem__
+        numbers = np.fromiter(map(number, tokens.vocabulary), np.int32, len(tokens.vocabulary))
+        self._terms.append(numbers[tokens.terms])
+        self._positions.append(tokens.positions)
+        self._documents.append(np.repeat(tokens.documents + np.int32(first), tokens.counts))
+        self._count += len(tokens.terms)
+
+    def _write_run(self) -> None:
+        name = f"{self._name}.{len(self._runs)}"
+        self._sorted().save(self._scratch, name)
+        self._runs.append(name)
+
+    def _sorted(self) -> Run:
+        """Return the collected tokens as a run, and forget them."""
+        token_terms = np.concatenate([np.empty(0, np.int32), *self._terms])
+        is_used = np.zeros(
+            len(self._numbers), bool
+        )  # the vocabulary of a batch that was split has unused terms
+        is_used[token_terms] = True
+        vocabulary = sorted(term for term, number in self._numbers.items() if is_used[number])
+        rank = np.empty(len(self._numbers), np.int32)
+        rank[[self._numbers[term] for term in vocabulary]] = np.arange(len(vocabulary), dtype=np.int32)
+
+        token_terms = rank[token_terms]
+        order = np.argsort(token_terms, kind="stable")  # keeps documents and positions ascending
+        token_terms = token_terms[order]
+        documents = np.concatenate([np.empty(0, np.int32), *self._documents])[order]
+
+        begins_posting = np.ones(len(order), bool)
+        begins_posting[1:] = (token_terms[1:] != token_terms[:-1]) | (documents[1:] != documents[:-1])
+        postings = np.flatnonzero(begins_posting)
+        ranks = np.arange(len(vocabulary) + 1)
+        terms = TermsWriter()
+        terms.add(term.encode() for term in vocabulary)
+        frequencies = np.diff(postings, append=len(order))
+        run = Run(
+            *terms.arrays(),
+            starts=np.searchsorted(token_terms[postings], ranks).astype(np.int64),
+            documents=documents[postings],
+            frequencies=frequencies.astype(np.min_scalar_type(int(frequencies.max(initial=0)))),
+            position_starts=np.searchsorted(token_terms, ranks).astype(np.int64),
+            positions=np.concatenate([np.empty(0, np.int32), *self._positions])[order],
+        )
+        self._numbers.default_factory = None  # ends the reference cycle that keeps the terms
+        self._clear()
+        return run
+
+
+class _RunTerms(NamedTuple):
+    """The terms of a batch that a run has."""
+
+    run: Run
+    numbers: Numbers
+    """Of the terms in the batch, ascending."""
+    starts: Int64s
+    """The beginnings of the postings of each, and the end of the last."""
+    position_starts: Int64s
+
+    def between(self, first: int, end: int) -> _RunTerms:
+        """Return the terms with the numbers from `first` to `end`, numbered from 0."""
+        begin, stop = np.searchsorted(self.numbers, (first, end)).tolist()
+        edges = slice(begin, stop + 1)
+        return _RunTerms(
+            self.run, self.numbers[begin:stop] - first, self.starts[edges], self.position_starts[edges]
+        )
+
+
+def merge(runs: Sequence[Run], folder: Path, name: str, *, positional: bool) -> tuple[int, int]:
+    """Write the postings of a field; return the number of postings and of tokens.
+
+    A field that is not `positional` counts a term once a document, as an index without frequencies does.
+    """
+    postings = sum(len(run.documents) for run in runs)
+    tokens = sum(len(run.positions) for run in runs)
+    terms = TermsWriter()
+    posting_counts, position_counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    with ExitStack() as stack:
+
+        def file(part: str, dtype: DTypeLike, length: int) -> ArrayFile:
+            return stack.enter_context(ArrayFile(folder, f"{name}.{part}", dtype, length))
+
+        posting_files = {"documents": file("documents", np.int32, postings)}
+        position_files = {}
+        if positional:
+            frequencies = np.result_type(*(run.frequencies.dtype for run in runs))
+            posting_files["frequencies"] = file("frequencies", frequencies, postings)
+            position_files["positions"] = file("positions", np.int32, tokens)
+        for batch, run_terms in _batches(runs):
+            terms.add(batch)
+            size = len(batch)
+            posting_counts.append(_sum_counts(size, ((some.numbers, some.starts) for some in run_terms)))
+            counts = _sum_counts(size, ((some.numbers, some.position_starts) for some in run_terms))
+            position_counts.append(counts)
+            for first, end in _windows(counts):
+                parts = [some.between(first, end) for some in run_terms]
+                parts = [part for part in parts if len(part.numbers)]
+                pieces = [(part.run, part.numbers, part.starts) for part in parts]
+                _append(posting_files, end - first, pieces)
+                if positional:
+                    pieces = [(part.run, part.numbers, part.position_starts) for part in parts]
+                    _append(position_files, end - first, pieces)
+    terms.write(folder, name)
+    arrays.save(folder, f"{name}.starts", offsets(np.concatenate(posting_counts)))
+    if positional:
+        arrays.save(folder, f"{name}.position-starts", offsets(np.concatenate(position_counts)))
+    return postings, tokens if positional else postings
+
+
+def _windows(counts: Int64s) -> Iterator[tuple[int, int]]:
+    """Yield ranges of terms that have at most `MERGED_TOKENS` tokens, or are one term."""
+    ends = np.cumsum(counts)
+    first = 0
+    while first < len(counts):
+        limit = ends[first] - counts[first] + MERGED_TOKENS
+        end = max(first + 1, int(np.searchsorted(ends, limit, "right")))
+        yield first, end
+        first = end
+
+
+def _append(
+    files: dict[str, ArrayFile], term_count: int, pieces: Sequence[tuple[Run, Numbers, Int64s]]
+) -> None:
+    """Append the arrays of runs for some terms: term by term, run after run.
+
+    A piece is a run, the numbers of the terms that it has, and the beginnings of their elements in the run.
+    """
+    if len(pieces) == 1 or term_count == 1:
+        for name, file in files.items():
+            for run, _numbers, starts in pieces:
+                stop = int(starts[-1])
+                for begin in range(int(starts[0]), stop, MERGED_TOKENS):
+                    file.append(getattr(run, name)[begin : min(begin + MERGED_TOKENS, stop)])
+        return
+    sizes = _sum_counts(term_count, ((numbers, starts) for _run, numbers, starts in pieces))
+    free = np.cumsum(sizes) - sizes  # the place of the next run's elements of each term
+    merged = {name: np.empty(int(sizes.sum()), file.dtype) for name, file in files.items()}
+    for run, numbers, starts in pieces:
+        counts = np.diff(starts)
+        places = np.repeat(free[numbers] - (starts[:-1] - starts[0]), counts)
+        places += np.arange(len(places))
+        for name, values in merged.items():
+            values[places] = getattr(run, name)[starts[0] : starts[-1]]
+        free[numbers] += counts
+    for name, file in files.items():
+        file.append(merged[name])
+
+
+def _sum_counts(term_count: int, pieces: Iterable[tuple[Numbers, Int64s]]) -> Int64s:
+    """Return how many elements each term has in all pieces: terms, and the beginnings of their elements."""
+    counts = np.zeros(term_count, np.int64)
+    for numbers, starts in pieces:
+        counts[numbers] += np.diff(starts)
+    return counts
+
+
+class _RunCursor:
+    """The terms of a run that are not merged yet, some of them in memory."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._first = 0
+        self._terms: list[bytes] = []
+
+    def fill(self, most: int) -> None:
+        """Read terms until so many, or all that remain, are in memory."""
+        known = self._first + len(self._terms)
+        end = min(self._first + most, self._run.term_count)
+        if known < end:
+            self._terms += self._run.terms(known, end)
+
+    @property
+    def last(self) -> bytes | None:
+        """The last term in memory; None if it is the last of the run."""
+        if self._first + len(self._terms) == self._run.term_count:
+            return None
+        return self._terms[-1]
+
+    def take(self, last: bytes | None) -> list[bytes]:
+        """Remove and return the terms in memory up to and including `last`, or all."""
+        end = len(self._terms) if last is None else bisect_right(self._terms, last)
+        taken, self._terms = self._terms[:end], self._terms[end:]
+        return taken
+
+    def run_terms(self, count: int, numbers: Numbers) -> _RunTerms:
+        """Return the postings of the terms that were just taken, so many, with their numbers in the batch."""
+        begin, self._first = self._first, self._first + count
+        edges = slice(begin, self._first + 1)
+        return _RunTerms(self._run, numbers, self._run.starts[edges], self._run.position_starts[edges])
+
+
+def _batches(runs: Sequence[Run]) -> Iterator[tuple[list[bytes], list[_RunTerms]]]:
+    """Yield all terms in order, some at a time, with the runs that have them."""
+    cursors = [_RunCursor(run) for run in runs]
+    most = max(FEWEST_TERMS, MERGED_TERMS // len(runs))
+    while True:
+        for cursor in cursors:
+            cursor.fill(most)
+        # All terms up to the least of these are in memory.
+        last = min((cursor.last for cursor in cursors if cursor.last is not None), default=None)
+        taken = [(cursor, terms) for cursor in cursors if (terms := cursor.take(last))]
+        if not taken:
+            return
+        batch = taken[0][1]
+        if len(taken) > 1:  # Python's sort merges sorted lists
+            batch = list(dict.fromkeys(sorted(chain.from_iterable(terms for _cursor, terms in taken))))
+        number = dict(zip(batch, count(), strict=False))
+        yield (
+            batch,
+            [
+                cursor.run_terms(
+                    len(terms), np.fromiter(map(number.__getitem__, terms), np.int32, len(terms))
+                )
+                for cursor, terms in taken
+            ],
+        )
