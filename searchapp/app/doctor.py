@@ -14,13 +14,14 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import TYPE_CHECKING
 
 import searchapp
 from searchapp import tasks
 from searchapp.app.index import index_task, remedy, stored_versions
 from searchapp.config.settings import Settings
 from searchapp.engines import lacks_compiled, open_engine, open_on_disk, open_server
-from searchapp.engines.base import Engine, OnDisk, ShardedIndex, Survey, VersionState
+from searchapp.engines.base import Engine, ShardedIndex, Survey, VersionState
 from searchapp.errors import Damaged, EngineError, SearchappError
 from searchapp.files import reason
 from searchapp.formats.problems import Problems
@@ -32,6 +33,9 @@ from searchapp.ranking.signals.base import Inputs
 from searchapp.resources import SAMPLES, untested_versions
 from searchapp.tasks.base import Task
 from searchapp.text import counted
+
+if TYPE_CHECKING:
+    from searchapp.engines import EmbeddedEngine
 
 NEEDED = "reading"
 """The use without which nothing works."""
@@ -288,7 +292,7 @@ def _files(settings: Settings, progress: Progress) -> Iterator[Check]:
                 yield check
 
 
-def _file_check(engine: OnDisk, name: str, progress: Progress) -> Check | None:
+def _file_check(engine: EmbeddedEngine, name: str, progress: Progress) -> Check | None:
     check = partial(Check, f"files of {name}")
     try:
         info = engine.verify(name, progress)

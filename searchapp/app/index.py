@@ -13,11 +13,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from searchapp.config.settings import SERVER, Settings
 from searchapp.engines import open_engine
-from searchapp.engines.base import Carried, Comparison, Engine, Index, IndexSpec, StoredVersion, VersionState
+from searchapp.engines.base import Engine, Index, IndexSpec, StoredVersion, VersionState
 from searchapp.errors import (
     BeingBuilt,
     Damaged,
@@ -38,6 +38,9 @@ from searchapp.tasks import catalogue
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.own import task_file
 from searchapp.text import counted, suggestion
+
+if TYPE_CHECKING:
+    from searchapp.lucene.index.segments import Comparison, SegmentPlan
 
 T = TypeVar("T")
 
@@ -229,7 +232,7 @@ def build(
     documents: Iterable[Document],
     label: str,
     progress: Progress,
-    carried: Carried | None = None,
+    carried: SegmentPlan | None = None,
 ) -> ServingIndex:
     """Build an index, after waiting for another process that builds it.
 

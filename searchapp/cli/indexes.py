@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from searchapp.app.index import ServingIndex
-    from searchapp.engines.base import OnServer, Repair, StoredVersion
+    from searchapp.engines import ElasticsearchEngine
+    from searchapp.engines.base import Repair, StoredVersion
     from searchapp.tasks.base import Task
 
 
@@ -265,7 +266,7 @@ def _described_version(version: StoredVersion) -> dict[str, object]:
     }
 
 
-def _repaired(engine: OnServer, versions: Sequence[StoredVersion]) -> Repair:
+def _repaired(engine: ElasticsearchEngine, versions: Sequence[StoredVersion]) -> Repair:
     """Repair the index of some versions; what can't be repaired is the result's problem, with what to do."""
     from searchapp.app.index import remedy
     from searchapp.engines.base import Repair

@@ -1,4 +1,7 @@
-"""Search engines behind one protocol (`searchapp.engines.base.Engine`)."""
+"""Search engines behind one protocol (`searchapp.engines.base.Engine`).
+
+An engine and its libraries are imported where it is opened, so that other commands start fast.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,10 @@ from searchapp.progress import Notify, no_notice
 
 if TYPE_CHECKING:
     from searchapp.config.settings import Settings
-    from searchapp.engines.base import Engine, OnDisk, OnServer
-    from searchapp.judging.team import EventIndex
-
-# An engine and its libraries are imported where it is opened, so that commands that need none start fast.
+    from searchapp.engines.base import Engine
+    from searchapp.engines.elasticsearch import ElasticsearchEngine as ElasticsearchEngine
+    from searchapp.engines.elasticsearch.judgments import JudgmentIndex
+    from searchapp.engines.embedded import EmbeddedEngine as EmbeddedEngine
 
 
 def open_engine(
@@ -22,22 +25,21 @@ def open_engine(
     attempts: int | None = None,
     timeout: float | None = None,
 ) -> Engine:
-    """The engine that the settings select.
+    """Open the engine that the settings select.
 
-    `notify` is called with a sentence when the engine waits or searches longer than a person expects. A server is asked
-    `attempts` times, and given `timeout` seconds each time, or as is usual for its engine.
+    Args:
+        settings: the engine, its address and the home folder
+        notify: receives a sentence when the engine takes longer than a user expects
+        attempts: how often a request to a server is sent at most
+        timeout: the time limit of a request to a server, in seconds
     """
     if settings.uses_server:
         return open_server(settings, notify, attempts=attempts, timeout=timeout)
     return open_on_disk(settings, notify=notify)
 
 
-def open_on_disk(settings: Settings, remembered: int = 0, notify: Notify = no_notice) -> OnDisk:
-    """The engine that needs no server, whichever the settings select.
-
-    Each index keeps the answers of what it has searched in so many bytes `remembered`, for who asks the same often.
-    `notify` is called as by `open_engine`.
-    """
+def open_on_disk(settings: Settings, remembered: int = 0, notify: Notify = no_notice) -> EmbeddedEngine:
+    """Open the embedded engine, whichever the settings select; each index caches `remembered` bytes of answers."""
     from searchapp.engines.embedded import EmbeddedEngine
 
     return EmbeddedEngine.at(settings, remembered, notify)
@@ -49,8 +51,8 @@ def open_server(
     *,
     attempts: int | None = None,
     timeout: float | None = None,
-) -> OnServer:
-    """The engine on the settings' server, whichever they select; see `open_engine`.
+) -> ElasticsearchEngine:
+    """Open the engine on the settings' server, whichever they select.
 
     Raises:
         EngineError: no answer, or one that says no.
@@ -61,21 +63,22 @@ def open_server(
 
 
 def lacks_compiled() -> str:
-    """Why the engine that needs no server has no compiled functions, as a clause for people; empty if it has."""
+    """Return why the embedded engine has no compiled functions, as a clause; empty if it has."""
     from searchapp.lucene import native
 
     return native.lacking()
 
 
 def server_roles(settings: Settings) -> dict[str, dict[str, Any]]:
-    """The least role for each use of a server, by the name that it is made under; no server is asked."""
-    from searchapp.engines.elasticsearch.rights import bodies
+    """Return the least role for each use of a server, by the role's name."""
+    from searchapp.engines.elasticsearch.rights import ROLES
 
-    return bodies(settings.index_prefix)
+    prefix = settings.index_prefix
+    return {f"{prefix}-{role.name}": role.body(prefix) for role in ROLES}
 
 
 def judgments_address(settings: Settings) -> str:
-    """Where the team's judgments are, without asking whether they are there.
+    """Return the address of the team's judgments, without a request.
 
     Raises:
         UsageError: the engine is no cluster, and no cluster's address is given.
@@ -89,8 +92,8 @@ def judgments_address(settings: Settings) -> str:
     return address_of(settings)
 
 
-def open_judgments(settings: Settings, attempts: int = 3, timeout: float = 30.0) -> EventIndex:
-    """The team's judgments; every request is tried `attempts` times, and given `timeout` seconds each time.
+def open_judgments(settings: Settings, attempts: int = 3, timeout: float = 30.0) -> JudgmentIndex:
+    """Open the team's judgments; every request is sent up to `attempts` times with `timeout` seconds each.
 
     Raises:
         UsageError: the engine is no cluster.

@@ -1,21 +1,16 @@
-"""The Engine protocol: what every search engine can do for searchapp.
+"""The protocols of a search engine and of a handle on one version of an index.
 
-An engine holds indexes by name. `Engine.open` gives a handle on the version of an index that serves at that moment;
-the handle answers from that one version or, where the engine has dropped it, raises `Replaced`: no batch of topics
-and no screen shows half an old and half a new index. Bodies are Elasticsearch search bodies, whichever engine runs
-them.
+`Engine.open` returns a handle on the version that serves at that moment. The handle answers from that version only or,
+where the engine has dropped it, raises `Replaced`: no batch of topics and no screen mixes an old and a new index.
+Bodies are Elasticsearch search bodies, whichever engine runs them.
 
-`Carried` and `Comparison` say which documents a new version may take over from an older one.
+A batch of topics repeats its requests for minutes. A screen wants errors soon, and cancels requests that the next key
+has made obsolete:
 
-A batch of topics is patient: its requests are repeated for minutes. A person at a screen wants to hear soon what is
-wrong, and has typed on before a slow request is done:
-
-    waiting = Waiting(request_seconds=10, patience=2)
-    with waiting:                         in the thread that asks
+    patience = Patience(request_seconds=10, retry_seconds=2)
+    with patience:                        in the thread that sends requests
         index.find(body)
-    waiting.leave()                       in any thread: what is asked from here on raises `RequestCancelled`
-
-It holds for all that the thread asks of any engine in the block; what is done `without_cancellation` comes to its end.
+    patience.cancel()                     in any thread: later requests raise `RequestCancelled`
 """
 
 from __future__ import annotations
@@ -26,8 +21,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from searchapp.model import (
     AnalysisStep,
@@ -39,106 +33,73 @@ from searchapp.model import (
     Hits,
     IndexInfo,
 )
-from searchapp.progress import Advance, Progress, no_progress
+from searchapp.progress import Advance, no_progress
 
-
-class Carried(Protocol):
-    """Those of some documents that a new version of an index can take over from the one that serves."""
-
-    @property
-    def version(self) -> str:
-        """What names the version within its index."""
-
-    @property
-    def documents(self) -> int:
-        """How many documents are carried over."""
-
-
-class Comparison(Protocol):
-    """Compares documents with those that the serving version of an index was built from."""
-
-    def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The same documents, each of which is compared on its way."""
-
-    @property
-    def unchanged(self) -> int:
-        """How many of the documents that have passed are in the serving version as they are."""
-
-    def carried(self) -> Carried | None:
-        """What can be carried over, once all documents have passed; None where a whole build costs no more."""
+if TYPE_CHECKING:
+    from searchapp.lucene.index.segments import Comparison, SegmentPlan
 
 
 class RequestCancelled(Exception):
-    """Whoever asked wants no answer any more; nobody is told."""
+    """The caller needs no answer any more; the user is not informed."""
 
 
 class Patience:
-    """Whoever waits.
+    """Bounds how long the current thread waits for an engine; `cancel` ends the wait.
 
     Args:
-        request_seconds: what a server is given for one request, if it would be given more
-        patience: how many seconds a request is repeated at most
+        request_seconds: the time limit of one request, if it is below the connection's own
+        retry_seconds: how long a request is repeated at most
     """
 
-    def __init__(self, request_seconds: float, patience: float) -> None:
+    def __init__(self, request_seconds: float, retry_seconds: float) -> None:
         self.request_seconds = request_seconds
-        self.patience = patience
-        self._has_left = threading.Event()
+        self.retry_seconds = retry_seconds
+        self._cancelled = threading.Event()
         self._token: Token[Patience | None] | None = None
 
     def __enter__(self) -> Patience:
-        self._token = _WAITING.set(self)
+        self._token = _PATIENCE.set(self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         assert self._token is not None
-        _WAITING.reset(self._token)
+        _PATIENCE.reset(self._token)
 
-    def leave(self) -> None:
-        """Want no answer any more."""
-        self._has_left.set()
+    def cancel(self) -> None:
+        self._cancelled.set()
 
     @property
-    def has_left(self) -> bool:
-        return self._has_left.is_set()
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
 
-    def pause(self, seconds: float) -> None:
-        """Let some time go by before another attempt, as long as somebody waits for that."""
-        self._has_left.wait(seconds)
+    def sleep(self, seconds: float) -> None:
+        """Wait before the next attempt, until `cancel` at most."""
+        self._cancelled.wait(seconds)
 
 
-_WAITING: ContextVar[Patience | None] = ContextVar("waiting", default=None)
+_PATIENCE: ContextVar[Patience | None] = ContextVar("patience", default=None)
 
 
 def current_patience() -> Patience | None:
-    """Whoever waits for what this thread asks; None where that is nobody."""
-    return _WAITING.get()
+    """Return the `Patience` of this thread, if it has one."""
+    return _PATIENCE.get()
 
 
 def require_not_cancelled() -> None:
-    """Go on only if the answer is still wanted.
-
-    Raises:
-        RequestCancelled: it is not.
-    """
-    waiting = _WAITING.get()
-    if waiting is not None and waiting.has_left:
+    """Raise `RequestCancelled` if this thread's `Patience` was cancelled."""
+    patience = _PATIENCE.get()
+    if patience is not None and patience.is_cancelled:
         raise RequestCancelled
 
 
 @contextmanager
 def without_cancellation(request_seconds: float = 30.0) -> Iterator[None]:
-    """Do something that comes to its end also when whoever waits for it leaves: others will want it too.
-
-    A server is given this many seconds for a request; requests are repeated no longer than otherwise.
-    """
-    waiting = _WAITING.get()
-    if waiting is None:
+    """Finish the work in the block even if the caller cancels, because later callers reuse its result."""
+    patience = _PATIENCE.get()
+    if patience is None:
         yield
     else:
-        with Patience(request_seconds, waiting.patience):
+        with Patience(request_seconds, patience.retry_seconds):
             yield
 
 
@@ -146,14 +107,14 @@ BEST_FIRST: Sequence[Mapping[str, str]] = [{"_score": "desc"}, {"id": "asc"}]
 """The `sort` of every search body: by score, equal scores by the bytes of the id."""
 
 Terms = Mapping[str, Collection[str]]
-"""Terms by the field that they are terms of."""
+"""Terms by field."""
 
 NO_TERMS: Terms = {}
 
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """Which engine answers: its name, its version, and where it is."""
+    """The name, version and location of an engine."""
 
     name: str
     version: str
@@ -162,61 +123,50 @@ class EngineInfo:
 
 @dataclass(frozen=True, slots=True)
 class IndexSpec:
-    """What an index is made of.
-
-    `mapping` is a create-index body without shards and replicas. `digest` identifies everything that an answer
-    can depend on, mapping and documents alike: two indexes of one digest give the same answers, on any engine
-    and any number of shards. `documents_digest` identifies the documents alone. `owner` says whose index it is
-    where a name alone does not: the file of a user's own task. With `replicas` None each shard has a second copy where
-    there is a second node to keep it.
-    """
+    """The content and layout of an index to build."""
 
     mapping: Mapping[str, Any]
+    """A create-index body without shards and replicas."""
     documents: int
     digest: str
+    """Identifies everything that answers depend on: indexes of one digest give the same answers on any engine."""
     documents_digest: str = ""
     shards: int = 1
     owner: str = ""
+    """The file of a user's own task, where the name alone does not identify the index."""
     replicas: int | None = None
+    """Copies of each shard; None for one copy as soon as there is a second node."""
 
 
 class VersionState(StrEnum):
-    """What one version of an index is there for.
-
-    `unreadable`: it should serve, but is damaged, or was made by a newer searchapp. `leftover`: nobody uses it, and
-    the next build goes on with it or removes it.
-    """
+    """What one version of an index is used for."""
 
     serves = "serves"
     building = "building"
     leftover = "leftover"
+    """Unused; the next build resumes or removes it."""
     unreadable = "unreadable"
+    """It should serve, but is damaged or was made by a newer searchapp."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """One version of the index `name`, whether it serves or not.
-
-    `info` is None as long as it does not say what it was built from. `bytes` is what it takes on disk, replicas
-    included, None where the engine does not say. `says_name`: it holds its own name, so that it can't be taken for an
-    index of another prefix.
-    """
+    """One version of the index `name`, whether it serves or not."""
 
     name: str
     version: str
     state: VersionState
     info: IndexInfo | None
+    """None as long as the version does not record its source."""
     bytes: int | None
+    """Size on disk with replicas; None where the engine does not report it."""
     says_name: bool
+    """Whether the version records its own name, so that it can't be taken for an index of another prefix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What was found and done for the index `name`.
-
-    `serving` is the version that serves now, `removed` are those that do not and were deleted, and `problem` is what
-    is still wrong, as the beginning of a sentence.
-    """
+    """The result of repairing the index `name`: the live version, the deleted ones, and a remaining problem."""
 
     name: str
     serving: str | None
@@ -226,10 +176,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A hit with what a person wants to see of it.
-
-    `highlights` maps a field to its fragments, the matched terms marked as the body's `highlight` asked.
-    """
+    """A hit with its source, highlighted fragments by field and, if the body asks for it, its explanation."""
 
     hit: Hit
     source: Mapping[str, Any]
@@ -239,10 +186,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class RightsOfUse:
-    """What a user of a server lacks for one use of it, "reading": privileges with what they are on; nothing is enough.
-
-    `use` lists the commands that the use is.
-    """
+    """The privileges that a user lacks for one use of a server, which `use` describes by its commands."""
 
     use_name: str
     use: str
@@ -250,91 +194,75 @@ class RightsOfUse:
 
 
 class Index(Protocol):
-    """A handle on one version of an index.
+    """A handle on one version of an index, used by one thread at a time.
 
-    Every method that asks the index raises `Replaced` when that version is gone: open another handle, if what was
-    seen so far may come from the old one.
+    Every method that reads the index raises `Replaced` when the version is gone.
     """
 
     @property
-    def info(self) -> IndexInfo:
-        """What this version was built from."""
+    def info(self) -> IndexInfo: ...
 
     @property
     def is_at_hand(self) -> bool:
-        """Whether it answers without a server, which may be far away: then small questions cost nothing."""
+        """Whether it answers without a server, so that small questions cost nothing."""
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
-        """The hits of each body, in the order of the bodies; the bodies are drawn as needed."""
+        """Yield the hits of each body, in order; the bodies are drawn as needed."""
 
     def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
-        """The hits of a body on each of some indexes of the same engine, which a server is asked for in one request."""
+        """Return the hits of bodies on indexes of the same engine; a server gets one request."""
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:
-        """The hits of one body with source, highlights and, if the body asks for it, explanations.
-
-        With `terms` what `unknown` named becomes known on the way.
-        """
+        """Return the hits of a body with sources, and learn the frequencies of `terms` in the same request."""
 
     def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
-        """The same, and how many documents match in all."""
+        """Return the hits as `find` does, and the number of all matching documents."""
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
-        """How many documents match a query, and the values of keyword fields, this many of each."""
+        """Count the documents that match a query, and the commonest values of keyword fields, `fields[name]` each."""
 
     def analyze(
         self, text: str, *, field: str | None = None, analyzer: str | None = None
     ) -> list[AnalysisStep]:
-        """What the analyzer of a field, or a named analyzer, makes of a text, step by step."""
+        """Return each step of analyzing a text by the analyzer of a field, or a named analyzer."""
 
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
-        """In how many documents each of some terms stands, by field and term; 0 where no field has such terms."""
+        """Return the document frequency of each term by field; 0 for unknown fields and terms."""
 
     def unknown(self, terms: Terms) -> Terms:
-        """Those of some terms whose `frequencies` a server would have to be asked for."""
+        """Return the terms whose `frequencies` need a request to a server."""
 
     def twin(self) -> Index:
-        """Another handle on the same version, for another thread: one handle is asked from one thread at a time.
+        """Return another handle on the same version, for another thread."""
 
-        Raises:
-            Replaced: the version is gone.
-        """
-
-    def close(self) -> None:
-        """Give back files; the handle is asked for nothing any more."""
+    def close(self) -> None: ...
 
 
 def search_one_by_one(asked: Iterable[tuple[Index, Body]]) -> list[Hits]:
-    """The hits of a body on each of some indexes, which are asked one after the other."""
+    """Return the hits of bodies on indexes, searched in turn."""
     return [hits for index, body in asked for hits in index.search([body])]
 
 
 class Engine(Protocol):
-    """A place that holds indexes."""
+    """A store of indexes by name."""
 
     @property
     def has_shards(self) -> bool:
-        """Whether it can keep an index in several shards."""
+        """Whether an index can have several shards."""
 
-    def info(self) -> EngineInfo:
-        """Which engine this is."""
+    def info(self) -> EngineInfo: ...
 
     def index_info(self, name: str) -> IndexInfo | None:
-        """The version of an index that serves now, or None."""
+        """Return the serving version of an index, if there is one."""
 
     def flaw(self, name: str) -> str:
-        """What keeps the index that serves from ranking, as the beginning of a sentence; empty if nothing does.
-
-        It holds something else than what it was built from, and must be built again.
-        """
+        """Return why the serving index must be rebuilt, as the beginning of a sentence; empty if it is sound."""
 
     def stored(self) -> list[StoredVersion]:
-        """Every version of every index of this prefix that searchapp has made, by name and version."""
+        """Return every version of every index of this prefix that searchapp has made, by name and version."""
 
     def compare(self, name: str, mapping: Mapping[str, Any]) -> Comparison | None:
-        """A comparison with the documents of an index, of which a new version with this mapping may take some over.
-
-        None where it is built from all documents in any case."""
+        """Return a comparison of new documents with an index; None where a build starts from nothing anyway."""
 
     def build(
         self,
@@ -342,124 +270,71 @@ class Engine(Protocol):
         spec: IndexSpec,
         documents: Iterable[Document],
         advance: Advance = no_progress,
-        carried: Carried | None = None,
+        carried: SegmentPlan | None = None,
     ) -> IndexInfo:
-        """Build a new version of an index beside the old one, and let it serve once it is complete.
+        """Build a new version beside the old one, which serves until the new one is complete.
 
-        What a comparison said can be `carried` over is taken from the version that serves, with the same result. Where
-        that is damaged by now, or another one serves, Damaged or Replaced is raised.
+        `documents` are drawn again, if they can be, when a part of the version is lost. A build may resume an
+        interrupted one of the same documents and mapping, and take the `carried` segments from the serving version.
 
-        Whatever happens on the way, including the end of this process, the old version still serves. Documents
-        that can be drawn more than once are, if what was built of them is lost on the way. What a build that broke off
-        has left of the same documents and mapping may be used.
+        Raises:
+            Damaged: the serving version, from which segments are carried, is damaged.
+            Replaced: another version serves than the one that segments are carried from.
         """
 
     def shards_for(self, documents: int) -> int:
-        """The number of shards that fits a new index of this many documents here.
-
-        Raises:
-            EngineError: the engine failed.
-        """
+        """Return the number of shards that fits a new index of this many documents."""
 
     def replicate(self, name: str, replicas: int) -> None:
-        """Give every shard of the version that serves this many copies beside the first.
+        """Set the number of replicas of the serving version.
 
         Raises:
-            EngineRefused: there is no such index, or the engine keeps no copies.
-            EngineError: the engine failed.
+            EngineRefused: there is no such index, or the engine has no replicas.
         """
 
     def remove(self, name: str) -> None:
-        """Remove an index and every version of it that searchapp has made; one that is not there is no error.
+        """Remove all versions of an index that searchapp has made; a missing index is no error.
 
         Raises:
             EngineRefused: another process is building it.
         """
 
     def open(self, name: str) -> Index:
-        """A handle on the version that serves now.
+        """Return a handle on the serving version.
 
         Raises:
             EngineRefused: there is no such index.
         """
 
-    def close(self) -> None:
-        """Give back connections and files."""
-
-
-class OnDisk(Engine, Protocol):
-    """An engine whose indexes are files on this machine."""
-
-    def names(self) -> list[str]:
-        """The indexes that have a version to serve, sound or not, in order."""
-
-    def open_like(self, name: str, mapping: Mapping[str, Any]) -> Index:
-        """A handle that scores as if the index had been made with a mapping, which has other similarities.
-
-        Raises:
-            EngineRefused: there is no such index, or the mapping differs in more than similarities.
-        """
-
-    def verify(self, name: str, progress: Progress) -> IndexInfo | None:
-        """Read every file of the version that serves and compare it with its digest; None if none serves.
-
-        Raises:
-            Damaged: a file is missing or altered.
-            EngineRefused: it is another searchapp's.
-            SearchappError: a file can't be read.
-        """
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ShardedIndex:
-    """How an index is spread on a server.
-
-    Of each of its `shards` there shall be `replicas` besides the primary; `copies` of both kinds are at work. `size` is
-    what they take on disk, in bytes. `searches` is how many searches shards have answered since their nodes started,
-    and `milliseconds` how long one took on average, 0 if there were too few. `slow` has a clause for each slow copy.
-    """
+    """How an index is distributed on a server."""
 
     shards: int
     replicas: int
     copies: int
+    """Primary shards and replicas at work."""
     size: int
+    """Bytes on disk of all copies."""
     searches: int
+    """Searches that the shards have answered since their nodes started."""
     milliseconds: float
+    """Mean time of a search; 0 if there were too few."""
     slow: tuple[str, ...] = ()
+    """A clause for each slow copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a server says of itself: how many nodes there are of each version, None if that can't be known; how it is
-    (`green`, `yellow`, `red`), and its indexes by the names of their versions."""
+    """The state of a server as far as the user may see it."""
 
     version: str
     nodes: Mapping[str, int] | None = None
+    """Number of nodes of each version; None if unknown."""
     health: str = ""
     indexes: Mapping[str, ShardedIndex] = field(default_factory=dict)
+    """Indexes by the names of their versions."""
     is_serverless: bool = False
-
-
-class OnServer(Engine, Protocol):
-    """An engine that several people may build indexes on."""
-
-    def rights(self) -> list[RightsOfUse] | None:
-        """What this user lacks for each use of the server; None where everybody may do everything.
-
-        Raises:
-            EngineError: the server does not answer, or refuses.
-        """
-
-    def survey(self) -> Survey:
-        """Nodes and shards, as far as the one who asks may know of them.
-
-        Raises:
-            EngineError: the server does not answer.
-        """
-
-    def repair(self, name: str) -> Repair:
-        """Let one version of an index serve again, and delete what builders have left.
-
-        Raises:
-            EngineError: the server does not answer, or refuses.
-        """

@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 from searchapp import __version__, processes
 from searchapp.config.settings import INDEXES, Settings
-from searchapp.engines import base as changes
 from searchapp.engines.base import (
     BEST_FIRST,
     NO_TERMS,
@@ -517,14 +516,13 @@ class EmbeddedEngine:
         spec: IndexSpec,
         documents: Iterable[Document],
         advance: Advance = no_progress,
-        carried: changes.Carried | None = None,
+        carried: SegmentPlan | None = None,
     ) -> IndexInfo:
         versions = self._versions(name)
         before = versions.live_name()
         schema, analyzers = read_mapping(spec.mapping)
         if spec.shards != 1:
             raise unsupported(f"{spec.shards} shards, only 1")
-        assert carried is None or isinstance(carried, SegmentPlan)
         if carried and carried.version != before:
             raise Replaced(f"{versions.folder.name}-{carried.version}")
         try:

@@ -1,26 +1,25 @@
-"""Fusion: how the answers of several signals become one score for each document.
+"""Fusion: combines the answers of several signals into one score for each document.
 
     sum      the weighted sum of the scores
-    mnz      that, times the number of signals that speak for the document
+    mnz      the same, times the number of signals that score the document
     rrf      reciprocal rank fusion: the sum of weight / (k + rank)
-    learned  trees rank the candidates that the weighted sum puts first, by what each signal says of them
+    learned  trees rank the candidates that the weighted sum puts first, by the scores of each signal
 
-Every score can be taken apart again into what each signal gave to it, see `Fusion.given`.
+Every score can be decomposed into the contributions of the signals, see `Fusion.given`.
 
-The `candidates` of `learned` are the first documents of the weighted sum. Trees, see `learning`, say for each
-the log-odds that it is relevant, from these features:
+The `candidates` of `learned` are the first documents of the weighted sum. Trees, see `learning`, give for each the
+log-odds that it is relevant, from these features:
 
-    NAME share     its score in the signal NAME, as a share of the topic's greatest; 0 where that is silent
+    NAME share     its score in the signal NAME, as a share of the topic's greatest; 0 without a score
     NAME score     the score itself, on the scale `scores`
     NAME best      the greatest score that NAME gives to any document: how sure it is of the topic
     sum            the weighted sum
-    signals        how many signals speak for it
+    signals        the number of signals that score it
 
-A document that is no candidate keeps its place behind them, by the weighted sum. The trees are grown on solved topics.
-A topic must not be ranked by its own answers there either, and it is not enough to leave out its own vote: how often
-all others cite a document tells whether the topic does. So the solved topics are dealt into `parts`, and the votes for
-the topics of one part come from the others alone (cross-fitting; Wolpert, "Stacked generalization", Neural Networks 5,
-1992).
+Other documents follow the candidates, by the weighted sum. The trees are grown on solved topics. A topic must not be
+ranked by its own answers there either, and to leave out its own vote is not enough: how often all others cite a
+document tells whether the topic does. So the solved topics are divided into `parts`, and the votes for the topics of
+one part come from the others alone (cross-fitting; Wolpert, "Stacked generalization", Neural Networks 5, 1992).
 """
 
 from __future__ import annotations
@@ -60,19 +59,19 @@ if TYPE_CHECKING:
 
 
 FUSION = "fusion"
-"""What the model of a fusion goes by, where those of signals go by the signals' names."""
+"""The name of the model of a fusion, where models of signals have the signals' names."""
 
 RANK_CONSTANT = 60.0
 """The k of reciprocal rank fusion where a recipe names none."""
 
 Weighted = Sequence[tuple[float, Answer]]
-"""The weight of each signal and what it says of a topic."""
+"""The weight of each signal and its answer to a topic."""
 
 
 class ScoreParts(NamedTuple):
-    """What makes up a document's score: `signals` in their order, None where one does not speak for it, and the `rest`.
+    """The parts of a document's score: those of `signals`, None for a signal without a score, and the `rest`.
 
-    Together they are the score. The rest is what no signal gave; a fusion without a model has none.
+    Their sum is the score. Only a model gives a rest.
     """
 
     signals: Sequence[float | None]
@@ -80,85 +79,71 @@ class ScoreParts(NamedTuple):
 
 
 class Fusion(ABC):
-    """One way to make one score of several."""
+    """A way to combine the scores of several signals."""
 
     __slots__ = ()
 
     by: ClassVar[str]
-    """What a recipe calls it."""
+    """Its name in recipes."""
 
     needs: ClassVar[frozenset[Need]] = frozenset()
 
     scale: Scale
-    """On what scale it wants the signals' scores."""
+    """The scale of the signals' scores."""
 
     reach: ClassVar[int] = 0
-    """How many documents of each signal it wants at least, whatever depth is ranked."""
-
-    @property
-    def unlearned(self) -> Fusion:
-        """What fuses signals on the same scale, without a model: itself, where nothing is learned."""
-        return self
-
-    def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:  # noqa: ARG002
-        """What fuses the signals of these names; one that is learned reads its `model`.
-
-        Raises:
-            DataError: what it needs is missing, or not what it should be.
-        """
-        return self
-
-    def require_unseen(self, topics: Sequence[Topic]) -> None:  # noqa: B027  # what has no model knows no topic
-        """Make sure that no topic is ranked by its own answers.
-
-        Raises:
-            DataError: a model knows one of them.
-        """
-
-    @abstractmethod
-    def fused(self, answers: Weighted) -> dict[str, float]:
-        """A score for each document that a signal speaks for."""
-
-    @abstractmethod
-    def given(self, answers: Weighted, document: str) -> ScoreParts:
-        """What makes up a document's score."""
-
-    def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:  # noqa: ARG002
-        """How a document's score was made of those of the signals, with details of its own if it has any."""
-        return f"fused by {self.by}", ()
-
-    def model(self) -> dict[str, Any]:
-        """What a run records of the model that it fuses by; nothing without one."""
-        return {}
-
-    @abstractmethod
-    def manifest(self) -> dict[str, Any]:
-        """What a run records of it."""
-
-
-class RecipeFusion(Fusion):
-    """A fusion as a recipe describes it."""
-
-    __slots__ = ()
+    """The fewest documents of each signal that it needs, whatever depth is ranked."""
 
     @classmethod
     def read(cls, table: RecipeTable) -> Self:
-        """The fusion that a table of a recipe describes.
+        """Return the fusion that a table of a recipe describes.
 
         Raises:
-            DataError: a key is missing or not what it should be.
-            UsageError: a number is not what it should be.
+            DataError: a key is missing or has a wrong type.
+            UsageError: a number is out of range.
         """
         return cls(**table.parameters(cls))
 
+    @property
+    def unlearned(self) -> Fusion:
+        """The fusion of signals on the same scale without a model: itself, where nothing is learned."""
+        return self
+
+    def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:  # noqa: ARG002
+        """Return the fusion of the signals of these names; a learned one reads its `model`.
+
+        Raises:
+            DataError: the model is missing or invalid.
+        """
+        return self
+
+    def require_unseen(self, topics: Sequence[Topic]) -> None:  # noqa: B027  # without a model it knows no topic
+        """Raise `DataError` if the model was trained on one of the topics."""
+
+    @abstractmethod
+    def fused(self, answers: Weighted) -> dict[str, float]:
+        """Return the score of each document that a signal scores."""
+
+    @abstractmethod
+    def given(self, answers: Weighted, document: str) -> ScoreParts:
+        """Return the parts of a document's score."""
+
+    def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:  # noqa: ARG002
+        """Return how a document's score was made of those of the signals, and further details."""
+        return f"fused by {self.by}", ()
+
+    def model(self) -> dict[str, Any]:
+        """Return the record of the model in a run; empty without one."""
+        return {}
+
     def manifest(self) -> dict[str, Any]:
-        """What a run records of it."""
+        """Return the record of the fusion in a run."""
         return {"by": self.by, **written_parameters(self)}
 
 
 @dataclass(frozen=True, slots=True)
-class SumFusion(RecipeFusion):
-    """The weighted sum of the signals; where one says nothing of a document it adds nothing."""
+class SumFusion(Fusion):
+    """The weighted sum of the signals; a missing score adds nothing."""
 
     by: ClassVar[str] = "sum"
     scale: Scale = choice(
@@ -168,20 +153,16 @@ class SumFusion(RecipeFusion):
     )
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        """A score for each document that a signal speaks for."""
         return added((weight, scores_of(answer, self.scale)) for weight, answer in answers)
 
     def given(self, answers: Weighted, document: str) -> ScoreParts:
-        """The weighted score of each."""
-        found = (scores_of(answer, self.scale).get(document) for _, answer in answers)
-        return ScoreParts(
-            [None if one is None else weight * one for (weight, _), one in zip(answers, found, strict=True)]
-        )
+        scores = [(weight, scores_of(answer, self.scale).get(document)) for weight, answer in answers]
+        return ScoreParts([None if score is None else weight * score for weight, score in scores])
 
 
 @dataclass(frozen=True, slots=True)
 class CombMnzFusion(SumFusion):
-    """The weighted sum times the number of signals that give a document more than nothing.
+    """The weighted sum times the number of signals that give a document a score above 0.
 
     Fox and Shaw, "Combination of multiple searches", TREC-2, 1994: CombMNZ. A signal of weight 0 is not counted.
     """
@@ -189,28 +170,28 @@ class CombMnzFusion(SumFusion):
     by: ClassVar[str] = "mnz"
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        """A score for each document that a signal speaks for."""
-        scores = [scores_of(answer, self.scale) for _, answer in answers]
-        weighted = [(weight, one) for (weight, _), one in zip(answers, scores, strict=True)]
-        speaking = Counter(
-            document for weight, one in weighted for document, score in one.items() if weight * score > 0
+        weighted = [(weight, scores_of(answer, self.scale)) for weight, answer in answers]
+        counts = Counter(
+            document
+            for weight, scores in weighted
+            for document, score in scores.items()
+            if weight * score > 0
         )
-        return {document: speaking[document] * score for document, score in added(weighted).items()}
+        return {document: counts[document] * score for document, score in added(weighted).items()}
 
     def given(self, answers: Weighted, document: str) -> ScoreParts:
-        """The weighted score of each, times the number of them that give something."""
         weighted = SumFusion.given(self, answers, document).signals
-        speaking = sum(1 for one in weighted if one is not None and one > 0)
-        return ScoreParts([None if one is None else speaking * one for one in weighted])
+        count = sum(1 for score in weighted if score is not None and score > 0)
+        return ScoreParts([None if score is None else count * score for score in weighted])
 
 
 @dataclass(frozen=True, slots=True)
-class ReciprocalRankFusion(RecipeFusion):
+class ReciprocalRankFusion(Fusion):
     """Reciprocal rank fusion: the sum of weight / (`k` + rank).
 
-    Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods",
-    SIGIR 2009, with k = 60 and without weights. Ranks are those of the signal's ranking: 1, 2, 3, …, equal scores in
-    the order of their ids.
+    Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning
+    methods", SIGIR 2009, with k = 60 and without weights. Ranks are those of the signal's ranking: 1, 2, 3, …, equal
+    scores in the order of their ids.
     """
 
     by: ClassVar[str] = "rrf"
@@ -220,7 +201,6 @@ class ReciprocalRankFusion(RecipeFusion):
     scale: Scale = Scale.shares
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        """A score for each document that a signal speaks for."""
         total: dict[str, float] = {}
         for weight, answer in answers:
             for document, rank in ranks_of(answer).items():
@@ -228,19 +208,18 @@ class ReciprocalRankFusion(RecipeFusion):
         return total
 
     def given(self, answers: Weighted, document: str) -> ScoreParts:
-        """What the rank of each comes to."""
         ranks = [(weight, ranks_of(answer).get(document)) for weight, answer in answers]
         return ScoreParts([None if rank is None else weight / (self.k + rank) for weight, rank in ranks])
 
 
-KINDS: Mapping[str, type[RecipeFusion]] = {
+KINDS: Mapping[str, type[Fusion]] = {
     kind.by: kind for kind in (SumFusion, CombMnzFusion, ReciprocalRankFusion)
 }
-"""The fusions that need no model, by what recipes call them."""
+"""The fusions that need no model, by their names in recipes."""
 
 
 def scores_of(answer: Answer, scale: Scale) -> Scores:
-    """A signal's answer as scores; hits are put on the scale here, scores are on it already."""
+    """Return a signal's answer as scores; hits are put on the scale here, scores are on it already."""
     if not isinstance(answer, Hits):
         return answer
     return (
@@ -251,18 +230,18 @@ def scores_of(answer: Answer, scale: Scale) -> Scores:
 
 
 def ranks_of(answer: Answer) -> dict[str, int]:
-    """The rank of each document, from 1, as a ranking by the signal alone has it."""
+    """Return the rank of each document, from 1, in a ranking by the signal alone."""
     hits = answer if isinstance(answer, Hits) else ranked(answer, len(answer))
     return {document: rank for rank, document in enumerate(hits.document_ids, start=1)}
 
 
 def as_shares(hits: Hits) -> dict[str, float]:
-    """Scores as shares of the greatest, the first one; all 0 when that is 0."""
+    """Return scores as shares of the greatest, the first one; all 0 when that is 0."""
     return shares_of(hits, hits.scores[0] if hits else 0.0)
 
 
 def added(weighted: Iterable[tuple[float, Scores]]) -> dict[str, float]:
-    """The weighted sum of scores; where one says nothing of a document it adds nothing."""
+    """Return the weighted sum of scores; a missing score adds nothing."""
     total: dict[str, float] = {}
     for weight, scores in weighted:
         for document, score in scores.items():
@@ -274,20 +253,20 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 REACH = 500
-"""How many documents of each signal are looked at, so that candidates are the same whatever depth is ranked."""
+"""The documents of each signal that candidates come from, so that they are the same whatever depth is ranked."""
 
 EQUALS = 0.001
-"""What the weighted sum counts beside the log-odds: it orders candidates between which the trees see no difference."""
+"""The weight of the weighted sum beside the log-odds: it orders candidates that the trees do not distinguish."""
 
 _SHARE, _SCORE, _BEST = "share", "score", "best"
 _OF_ALL = ("sum", "signals")
 
 Asking = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, Sequence[Answer]]]]
-"""What each signal says of some solved topics, if those of these ids had no votes."""
+"""Yields the answers of each signal to solved topics, if the topics of these ids had no votes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedFusion(RecipeFusion):
+class LearnedFusion(Fusion):
     """Trees over the first `candidates` of the weighted sum, grown on at most `topics` solved ones in `parts`.
 
     Without its model it is the weighted sum.
@@ -305,7 +284,7 @@ class LearnedFusion(RecipeFusion):
         key="scale",
         default=Scale.shares,
     )
-    """On what scale the weighted sum adds what signals say; the trees look at it on both."""
+    """The scale of the weighted sum; the trees see both scales."""
 
     candidates: int = whole("how many documents the trees rank: the first ones of the weighted sum")
     topics: int = whole("how many solved topics the trees are grown on at most")
@@ -319,7 +298,7 @@ class LearnedFusion(RecipeFusion):
 
     @classmethod
     def read(cls, table: RecipeTable) -> Self:
-        """The fusion of a table; its topics are dealt into 2 parts at least, its trees have 2 leaves at least."""
+        """Read a table as `Fusion.read`; there are 2 parts and 2 leaves at least."""
         values = table.parameters(cls)
         if values["parts"] < 2:
             raise table.place.wrong("has 1 part in its fusion, whose topics nobody could vote for")
@@ -329,37 +308,36 @@ class LearnedFusion(RecipeFusion):
 
     @property
     def unlearned(self) -> LearnedFusion:
-        """The weighted sum by itself, which needs no model."""
-        return _WeightedSum(**{one.name: getattr(self, one.name) for one in fields(self)})
+        return _WeightedSum(**{field.name: getattr(self, field.name) for field in fields(self)})
 
     def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:
-        return _Ranking(self, signals, model())
+        return _TreeFusion(self, signals, model())
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        """The weighted sum; a signal of weight 0 says something to the trees alone."""
-        return _summed(self.heard(answers))
+        return _summed(self.signal_scores(answers))
 
-    def heard(self, answers: Weighted) -> list[_Heard]:
-        """What each signal says, for the weighted sum and for the trees."""
-        found = []
+    def signal_scores(self, answers: Weighted) -> list[_SignalScores]:
+        """Return the scores of each signal, for the weighted sum and for the trees."""
+        every = []
         for weight, answer in answers:
             scores = scores_of(answer, Scale.scores)
             greatest = max(scores.values(), default=0.0)
-            found.append(_Heard(weight, scores, greatest, greatest if self.added is Scale.shares else 1.0))
-        return found
+            unit = greatest if self.added is Scale.shares else 1.0
+            every.append(_SignalScores(weight, scores, greatest, unit))
+        return every
 
     def given(self, answers: Weighted, document: str) -> ScoreParts:
         return ScoreParts(
             [
                 weight * scores[document] / unit if weight and unit > 0 and document in scores else None
-                for weight, scores, _, unit in self.heard(answers)
+                for weight, scores, _, unit in self.signal_scores(answers)
             ]
         )
 
     def train(
         self, signals: Sequence[tuple[str, float]], examples: Sequence[Example], asking: Asking
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Header and arrays of the model for signals of these names and weights, which solved topics make.
+        """Return header and arrays of the model for signals of these names and weights.
 
         Raises:
             DataError: no candidate of a solved topic is relevant, or all are.
@@ -396,51 +374,48 @@ class LearnedFusion(RecipeFusion):
         return {"candidates": len(wanted), "labels": ["relevant"], **trees.header()}, trees.arrays()
 
     def dealt(self, examples: Sequence[Example]) -> list[list[Example]]:
-        """Solved topics dealt into parts, by the seed and whatever their order."""
+        """Divide solved topics into parts, by the seed and whatever their order."""
         shuffled = sorted(examples, key=lambda one: one.topic.id)
         random.Random(self.seed).shuffle(shuffled)  # no secret
         return [shuffled[part :: self.parts] for part in range(self.parts)]
 
     def rows(self, answers: Weighted, without: str | None = None) -> tuple[list[str], Floats]:
-        """The candidates, `without` one document, and what the trees look at: (candidates, features) float64."""
-        heard = self.heard([(weight, _reached(answer)) for weight, answer in answers])
-        return self.rows_of(heard, _summed(heard), without)
+        """Return the candidates, `without` one document, and their features: (candidates, features) float64."""
+        by_signal = self.signal_scores([(weight, _reached(answer)) for weight, answer in answers])
+        return self.rows_of(by_signal, _summed(by_signal), without)
 
     def rows_of(
-        self, heard: Sequence[_Heard], total: Scores, without: str | None = None
+        self, by_signal: Sequence[_SignalScores], total: Scores, without: str | None = None
     ) -> tuple[list[str], Floats]:
-        """The same, of answers that reach no deeper than they should, and their weighted sum."""
+        """Return the same, of answers that reach no deeper than `REACH`, and their weighted sum."""
         import numpy as np
 
         best = heapq.nsmallest(self.candidates + 1, total.items(), key=lambda one: (-one[1], one[0]))
         documents = [document for document, _ in best if document != without][: self.candidates]
-        found = np.zeros((len(documents), 3 * len(heard) + len(_OF_ALL)))
-        for place, (_, scores, greatest, _) in enumerate(heard):
+        found = np.zeros((len(documents), 3 * len(by_signal) + len(_OF_ALL)))
+        for place, (_, scores, greatest, _) in enumerate(by_signal):
             of_signal = [scores.get(document, 0.0) for document in documents]
             found[:, 3 * place + 1] = of_signal
             found[:, 3 * place + 2] = greatest
             if greatest > 0:
                 found[:, 3 * place] = found[:, 3 * place + 1] / greatest
         found[:, -2] = [total[document] for document in documents]
-        found[:, -1] = (found[:, : 3 * len(heard) : 3] > 0).sum(axis=1)
+        found[:, -1] = (found[:, : 3 * len(by_signal) : 3] > 0).sum(axis=1)
         return documents, found
 
 
 class _WeightedSum(LearnedFusion):
-    """The fusion without its model."""
-
     __slots__ = ()
 
     def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:  # noqa: ARG002  # it takes none
         return self
 
 
-class _Ranking(Fusion):
+class _TreeFusion(Fusion):
     """The fusion with its model.
 
-    A candidate's score is the log-odds, `EQUALS` of the weighted sum, and as much for all as it takes to be above
-    whatever the weighted sum gives to others: the weighted sum of the greatest of each signal, less the least that the
-    trees can say.
+    A candidate's score is the log-odds, `EQUALS` of the weighted sum, and a constant that lifts it above the
+    weighted sum of any other document: the weighted sum of the greatest of each signal, less the least log-odds.
     """
 
     __slots__ = ("_described", "_stored", "_trees", "scale")
@@ -470,10 +445,10 @@ class _Ranking(Fusion):
         return self._described.manifest()
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        heard = self._described.heard(answers)
-        total = _summed(heard)
+        by_signal = self._described.signal_scores(answers)
+        total = _summed(by_signal)
         if all(_reached(answer) is answer for _, answer in answers):
-            documents, rows = self._described.rows_of(heard, total)
+            documents, rows = self._described.rows_of(by_signal, total)
         else:
             documents, rows = self._described.rows(answers)
         scores = self._trees.scores(rows) + self._lifted(answers)
@@ -486,12 +461,12 @@ class _Ranking(Fusion):
             return self._described.given(answers, document)
         parts = self._trees.parts(row)[0]
         added = self._described.given(answers, document).signals
-        of_signals: list[float | None] = []
+        signal_parts: list[float | None] = []
         for place, share in enumerate(added):
             value = float(parts[3 * place : 3 * place + 3].sum()) + EQUALS * (share or 0.0)
-            of_signals.append(value if value or share is not None else None)
+            signal_parts.append(value if value or share is not None else None)
         rest = float(parts[3 * len(added) :].sum()) + self._trees.bias + self._lifted(answers)
-        return ScoreParts(of_signals, rest)
+        return ScoreParts(signal_parts, rest)
 
     def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:
         row = self._row(answers, document)
@@ -520,21 +495,20 @@ class _Ranking(Fusion):
         return rows[[documents.index(document)]] if document in documents else None
 
     def _lifted(self, answers: Weighted) -> float:
-        """As much as the weighted sum gives to any document at most, and the trees take from a candidate."""
-        heard = self._described.heard(answers)
-        greatest = sum(one.weight * (one.greatest / one.unit) for one in heard if one.unit > 0)
+        """Return the greatest possible weighted sum, less the least log-odds of the trees."""
+        by_signal = self._described.signal_scores(answers)
+        greatest = sum(weight * (best / unit) for weight, _, best, unit in by_signal if unit > 0)
         return greatest - self._trees.least
 
 
 def feature_names(signals: Sequence[str]) -> tuple[str, ...]:
-    """What the trees look at, in the order of the columns."""
+    """Return the names of the features, in the order of the columns."""
     return (*(f"{name} {what}" for name in signals for what in (_SHARE, _SCORE, _BEST)), *_OF_ALL)
 
 
-class _Heard(NamedTuple):
-    """What a signal says of a topic, on the scale of scores: its weight, the scores, and the greatest of them.
-
-    `unit` is what a score is divided by in the weighted sum.
+class _SignalScores(NamedTuple):
+    """The scores of a signal for a topic: its weight, the scores, the greatest, and what the weighted sum divides them
+    by.
     """
 
     weight: float
@@ -543,10 +517,9 @@ class _Heard(NamedTuple):
     unit: float
 
 
-def _summed(heard: Sequence[_Heard]) -> dict[str, float]:
-    """The weighted sum of the signals that have a weight."""
+def _summed(by_signal: Sequence[_SignalScores]) -> dict[str, float]:
     total: dict[str, float] = {}
-    for weight, scores, _, unit in heard:
+    for weight, scores, _, unit in by_signal:
         if weight > 0:
             factor = weight / unit if unit > 0 else 0.0
             for document, score in scores.items():

@@ -90,8 +90,14 @@ _NAME, _BEGIN, _END = "#", "^", "$"
 
 
 def kind_of(feature: str) -> str:
-    """The kind that stands before a feature."""
+    """Return the kind of a feature."""
     return feature.partition(":")[0]
+
+
+def feature_text(feature: str) -> str:
+    """Return a feature as explanations show it: its kind, and the rest in quotes."""
+    kind = kind_of(feature)
+    return f"{kind} “{feature[len(kind) + 2 :]}”"
 
 
 def counted(text: str) -> Counter[str]:
@@ -245,12 +251,13 @@ class Linear:
         start, end = column.indptr[label], column.indptr[label + 1]
         known = dict(zip(column.indices[start:end].tolist(), column.data[start:end].tolist(), strict=True))
         vector = self.vocabulary.vectors([text])
-        found = [
-            FeatureContribution(self.vocabulary.features[place], known[place] * value)
+        parts = [
+            (self.vocabulary.features[place], known[place] * value)
             for place, value in zip(vector.indices.tolist(), vector.data.tolist(), strict=True)
             if place in known
         ]
-        return sorted(found, key=lambda part: (-abs(part.value), part.feature))
+        parts.sort(key=lambda part: (-abs(part[1]), part[0]))
+        return [FeatureContribution(feature_text(feature), value) for feature, value in parts]
 
     def header(self) -> dict[str, Any]:
         """What a file says of it beside its arrays."""

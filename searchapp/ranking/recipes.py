@@ -32,8 +32,8 @@ from searchapp import tasks
 from searchapp.errors import DataError, UsageError
 from searchapp.model import Topic
 from searchapp.ranking import fusion
-from searchapp.ranking.fusion import Fusion, LearnedFusion, RecipeFusion
-from searchapp.ranking.signals import KINDS
+from searchapp.ranking.fusion import Fusion, LearnedFusion
+from searchapp.ranking.signals import KINDS, signal_class
 from searchapp.ranking.signals.base import Need, Signal, Trained
 from searchapp.ranking.signals.direct import Direct
 from searchapp.ranking.templates import (
@@ -243,7 +243,7 @@ _TYPES: Mapping[str, tuple[type, str]] = {
     "fusion": (Mapping, "a table"),
     "tuned": (Mapping, "a table"),
 }
-_FUSIONS: Mapping[str, type[RecipeFusion]] = {**fusion.KINDS, LearnedFusion.by: LearnedFusion}
+_FUSIONS: Mapping[str, type[Fusion]] = {**fusion.KINDS, LearnedFusion.by: LearnedFusion}
 _SIGNAL = "signal"
 _NAME = "name"
 _BY = "by"
@@ -472,7 +472,7 @@ class _Reading:
 
 
 def _signal(table: RecipeTable, described: Mapping[str, Any]) -> Signal:
-    signal = KINDS[described[_SIGNAL]].read(table)
+    signal = signal_class(described[_SIGNAL]).read(table)
     table.finish(_SIGNAL, _NAME)
     return signal
 
@@ -491,7 +491,7 @@ def _query(
     return direct
 
 
-def _fusion(place: RecipeName, written: Mapping[str, Any], table: RecipeTable) -> RecipeFusion:
+def _fusion(place: RecipeName, written: Mapping[str, Any], table: RecipeTable) -> Fusion:
     by = str(written.get(_BY))
     if by not in _FUSIONS:
         hint = (

@@ -109,6 +109,10 @@ class TopicQuery:
         """Whether the template has a parameter of the recipe."""
         return f"recipe.{parameter}" in self.template.variables
 
+    def is_same(self, other: TopicQuery) -> bool:
+        """Return whether another query has the same bodies."""
+        return (self.digest, self.parameters) == (other.digest, other.parameters)
+
     def body(self, topic: Topic, depth: int, document: Document | None = None) -> dict[str, Any]:
         """The search body that retrieves the first `depth` documents for a topic, or for a document that it ranks.
 

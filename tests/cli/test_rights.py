@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 
+from searchapp.config.settings import Settings
+from searchapp.engines import server_roles
 from searchapp.engines.elasticsearch import shards
-from searchapp.engines.elasticsearch.rights import ROLES, bodies, lacks
+from searchapp.engines.elasticsearch.rights import ROLES, missing_right
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from tests.cli.conftest import SAMPLE, Cli, Result, run_command
@@ -162,13 +164,13 @@ def printed(lab: Lab) -> dict[str, Json]:
 
 def test_the_roles_are_those_of_the_uses_that_are_tried_here() -> None:
     assert [role.name for role in ROLES] == list(USES)
-    assert list(bodies("p")) == [f"p-{name}" for name in USES]
+    assert list(server_roles(Settings(home=Path("x"), index_prefix="p"))) == [f"p-{name}" for name in USES]
 
 
 def test_roles_are_printed_without_asking_any_server(offline: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEARCHAPP_URL", "http://127.0.0.1:9")
     found = offline("doctor", "--roles")
-    assert (found.code, found.json) == (0, {"roles": bodies("searchapp")})
+    assert (found.code, found.json) == (0, {"roles": server_roles(Settings(home=Path("x")))})
 
 
 def test_the_server_accepts_what_is_printed(lab: Lab) -> None:
@@ -284,4 +286,4 @@ def test_the_document_lists_the_roles() -> None:
     ],
 )
 def test_what_a_server_says_of_a_right_is_read(detail: str, sentence: str | None) -> None:
-    assert lacks(detail) == sentence
+    assert missing_right(detail) == sentence

@@ -103,7 +103,7 @@ def environ(secured_node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "SEARCHAPP_CA_CERTS": str(secured_node.ca_certs),
         "SEARCHAPP_INDEX_PREFIX": "test-sessions",
     }
-    client.forget()
+    client.forget_secrets()
     secured_node.server.delete_indices("test-sessions")
 
 

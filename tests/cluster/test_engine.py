@@ -96,7 +96,7 @@ def test_every_copy_ranks_as_one_shard_alone_does(
     said: list[str] = []
     engine._connection.notify = said.append
     info = engine.build("words", replace(spec_of(documents, shards=shards), replicas=2), documents)
-    assert len(copies.copies(engine._connection, info.version, shards).found) == 3 * shards and not said
+    assert len(copies.copies(engine._connection, info.version, shards).copies) == 3 * shards and not said
     for _ in range(3):  # each time the cluster chooses which copies answer
         assert ranked(engine, bodies) == alone
 
@@ -244,7 +244,7 @@ def test_every_copy_is_looked_at_for_deleted_documents(
     cluster: Cluster, engine: ElasticsearchEngine, documents: list[Document]
 ) -> None:
     info = engine.build("words", spec_of(documents), documents)
-    assert len(copies.copies(engine._connection, info.version, 1).found) == 2
+    assert len(copies.copies(engine._connection, info.version, 1).copies) == 2
     spoil(cluster.nodes[0].url, "test-cluster-words")
     with pytest.raises(EngineRefused, match="holds 1 deleted"):  # one, on each copy
         engine.open("words")

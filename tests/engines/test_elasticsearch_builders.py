@@ -248,7 +248,7 @@ def test_who_does_not_wait_for_another_machine_sees_first_whether_it_is_at_work(
         with pytest.raises(EngineRefused, match="is building x .*: wait until it is done"):
             with other.hold("x", wait=0):
                 pass
-        monkeypatch.setattr(locks.Lock, "_change", lambda *_arguments, **_options: None)  # it stands still
+        monkeypatch.setattr(locks.Lock, "confirm", lambda *_arguments, **_options: None)  # it stands still
         with other.hold("x", wait=0):
             pass
 

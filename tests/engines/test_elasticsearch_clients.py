@@ -51,7 +51,7 @@ def collected(quick_collection: None) -> Iterator[None]:
     """Collects such sockets within the test that made them, and forgets secrets that were read."""
     yield
     gc.collect()
-    client_module.forget()
+    client_module.forget_secrets()
 
 
 def version(settings: Settings) -> str:
@@ -74,9 +74,7 @@ def test_version_8_is_spoken_to_in_its_own_version(tmp_path: Path, number: str) 
     with OldElasticsearch(number) as server:
         with closing(Connection.open(Settings(home=tmp_path, url=server.url))) as connection:
             assert connection.server.version == number
-            connection.call(
-                "look", lambda: connection.client.options(ignore_status=404).indices.get(index="x")
-            )
+            connection.look_up("look", lambda client: client.indices.get(index="x"))
         first, *others = server.requests
     assert first.headers["accept"] == "application/json"
     assert [one.headers["accept"] for one in others] == [
@@ -89,7 +87,7 @@ def test_version_9_is_spoken_to_in_the_clients_own_version(
 ) -> None:
     with closing(Connection.open(settings_for(fault_proxy.url))) as connection:
         asked = min(int(connection.server.version.partition(".")[0]), OWN_MAJOR)
-        connection.call("look", connection.client.info)
+        connection.call("look", lambda client: client.info())
     assert f"compatible-with={asked}" in fault_proxy.requests[-1].headers["accept"]
 
 
@@ -104,7 +102,7 @@ def test_a_node_of_version_8_among_others_of_9_is_understood(tmp_path: Path) -> 
     with Upgraded("8.19.13") as server:
         with closing(Connection.open(Settings(home=tmp_path, url=server.url))) as connection:
             for _ in range(2):
-                assert connection.call("look", connection.client.info)["version"]["number"] == "8.19.13"
+                assert connection.call("look", lambda client: client.info())["version"]["number"] == "8.19.13"
         versions = [one.headers["accept"].rpartition("=")[2] for one in server.requests[1:]]
     # A client of version 8 speaks this version from the first request, which then needs no second attempt.
     assert versions == (["9", "8", "8"] if OWN_MAJOR > 8 else ["8", "8"])
@@ -116,7 +114,7 @@ def test_who_may_not_ask_for_the_version_speaks_as_both_understand(
     fault_proxy.answer(403, "security_exception", method="GET", path="^/$")
     with closing(Connection.open(settings_for(fault_proxy.url))) as connection:
         assert connection.server.version == "unknown"
-        connection.call("look", connection.client.info)
+        connection.call("look", lambda client: client.info())
     assert "compatible-with=8" in fault_proxy.requests[-1].headers["accept"]
 
 
@@ -480,7 +478,7 @@ def test_a_certificate_that_was_changed_while_a_command_runs_is_not_believed(tmp
             with pytest.raises(
                 EngineUnreachable, match="a certificate that is not trusted here: .* was changed"
             ):
-                connection.call("look", connection.client.info)
+                connection.call("look", lambda client: client.info())
 
 
 def test_a_fingerprint_needs_tls(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_after_one_failure_nothing_more_is_begun() -> None:
 def test_who_waits_is_known_to_each_thread() -> None:
     seen: list[Patience | None] = []
     senders: Senders[int] = Senders(lambda _: seen.append(current_patience()), 2)
-    waiting = Patience(request_seconds=1, patience=1)
+    waiting = Patience(request_seconds=1, retry_seconds=1)
     with waiting:
         list(senders.sent(range(4)))
     assert seen == [waiting] * 4

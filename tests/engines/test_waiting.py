@@ -34,7 +34,7 @@ def test_whoever_waits_is_known_in_the_thread_that_asks_and_nowhere_else() -> No
         thread.start()
         thread.join()
         require_not_cancelled()
-        waiting.leave()
+        waiting.cancel()
         with pytest.raises(RequestCancelled):
             require_not_cancelled()
         with without_cancellation(30):
@@ -63,7 +63,7 @@ def test_the_embedded_engine_stops_for_those_who_have_left(embedded: EmbeddedEng
     for ask in asked:
         ask()
         with Patience(1, 1) as waiting, pytest.raises(RequestCancelled):
-            waiting.leave()
+            waiting.cancel()
             ask()
 
 
@@ -106,7 +106,7 @@ def test_what_is_repeated_ends_when_whoever_waits_leaves(
     fault_proxy.reject(None)
     begin = time.monotonic()
     with Patience(10, 60) as waiting, pytest.raises(RequestCancelled):
-        timer = threading.Timer(1.0, waiting.leave)
+        timer = threading.Timer(1.0, waiting.cancel)
         timer.start()
         index.find(match("group"))
     timer.join()

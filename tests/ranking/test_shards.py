@@ -15,7 +15,7 @@ import pytest
 from searchapp.config.settings import Settings
 from searchapp.engines.base import Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine, searching
-from searchapp.engines.elasticsearch.searching import whole
+from searchapp.engines.elasticsearch.searching import shard_safe
 from searchapp.model import Document
 from searchapp.ranking import recipes
 from searchapp.ranking import recipes as shards
@@ -201,7 +201,7 @@ def test_several_shards_rank_any_query_as_one(triples: list[tuple[Index, Index, 
 def test_a_shard_by_itself_ranks_differently(
     triples: list[tuple[Index, Index, Index]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "whole", lambda body, _numbers: body)
+    monkeypatch.setattr(searching, "shard_safe", lambda body, _numbers: body)
     random = Random(1)
     bodies = [body(varied(query, random)) for query in DROPPED for _ in range(10)]
     different = [list(three.search(bodies)) != list(one.search(bodies)) for one, three, _ in triples]
@@ -216,7 +216,7 @@ def test_what_the_engine_adds_changes_nothing_on_one_shard(
     for one, *_several in triples:
         bodies = [body(varied(query, random)) for _ in range(VARIED)]
         expected = list(one.search(bodies))
-        kept = [whole(asked, frozenset({"year"})) for asked in bodies]
+        kept = [shard_safe(asked, frozenset({"year"})) for asked in bodies]
         assert kept != bodies
         assert list(one.search(kept)) == expected
 
@@ -243,7 +243,7 @@ def test_what_is_marked_is_what_the_query_matches(triples: list[tuple[Index, Ind
     ids=json.dumps,
 )
 def test_what_makes_no_sense_is_left_to_the_server(query: Any) -> None:
-    assert whole({"query": query}, frozenset()) == {"query": query}
+    assert shard_safe({"query": query}, frozenset()) == {"query": query}
 
 
 def test_a_recipe_outside_of_it_is_warned_of_on_several_shards_only() -> None:

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from searchapp.engines.base import SearchHit
-from searchapp.engines.elasticsearch.searching import found_of
+from searchapp.engines.elasticsearch.searching import search_hit
 from searchapp.engines.embedded import EmbeddedIndex
 from searchapp.errors import EngineRefused, SearchappError
 from searchapp.model import BEYOND_FLOAT32, Explanation
@@ -72,7 +72,7 @@ def there(response: Json) -> Outcome:
         failures = response["_shards"]["failures"]
         return f"{REFUSED}{response['status']} {failures[0]['reason']['type']}: {json.dumps(failures)[:600]}"
     try:
-        return [comparable(found_of(hit)) for hit in response["hits"]["hits"]]
+        return [comparable(search_hit(hit)) for hit in response["hits"]["hits"]]
     except EngineRefused as error:
         return f"{REFUSED}{response['status']} no_number: {error}"
 

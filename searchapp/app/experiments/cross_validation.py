@@ -26,6 +26,7 @@ from functools import cache
 from itertools import chain
 from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from searchapp.app.comparison import ScoredRun, Scoring, scored_rankings
 from searchapp.app.evaluate import GoldSource, field_figures, official_figures
@@ -34,7 +35,7 @@ from searchapp.app.models import Models, signal_inputs
 from searchapp.app.topic_figures import topic_ids
 from searchapp.config.settings import Settings
 from searchapp.engines import open_on_disk
-from searchapp.engines.base import Index, OnDisk
+from searchapp.engines.base import Index
 from searchapp.errors import DataError, EngineRefused, SearchappError, UsageError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.measures import Measures
@@ -48,6 +49,9 @@ from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Inputs, Need, SolvedTopics
 from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
 from searchapp.tasks.splits import FOLD_COUNT, FOLD_SEED, fold_number
+
+if TYPE_CHECKING:
+    from searchapp.engines import EmbeddedEngine
 
 TAG = "cross-validation"
 
@@ -116,7 +120,7 @@ class Fold:
 
     topics: Sequence[Topic]
     inputs: Inputs
-    engine: OnDisk
+    engine: EmbeddedEngine
     view: Collection
     others: dict[str, OtherSimilarities] = field(default_factory=dict)
     """Solved topics with other similarities, by `SimilarityNumbers.key`."""
@@ -383,7 +387,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
             self.grades[split] = grades
             self._topics[split] = [topic for topic in topics if topic.id in grades]
 
-    def _opened(self) -> tuple[OnDisk, Index]:
+    def _opened(self) -> tuple[EmbeddedEngine, Index]:
         task, collection = self.request.task, self.request.collection
         names = {collection.index_of(split) for split in self.request.splits}
         if len(names) > 1:

@@ -1,31 +1,33 @@
 """The engine that is an Elasticsearch server or cluster (8.19 and 9.x), through the official client.
 
     client       the client, made from settings: addresses, TLS, proxies, credentials, versions, the log of requests
-    rights       the least role for each use, and which right an answer misses
-    connection   the patience with which requests are repeated, and every failure turned into one sentence
-    analysis     what Elasticsearch 8 is told besides, and what an analyzer makes of a text
-    shards       how many shards an index gets, what their copies hold, the survey of nodes and shards
+    rights       the least role for each use, and the right whose lack an answer reports
+    connection   repeated requests, and every failure as one sentence
+    analysis     adaptations for Elasticsearch 8, and the steps of an analyzer
+    shards       the number of shards, the content of their copies, the survey of nodes and shards
     searching    a handle on one version: search, highlight, explain, analyze
     versions     names, ownership, soundness, clean-up and repair of the versions of an index
-    locks        one builder at a time for each index, whatever machine it is on
+    locks        one builder at a time for each index, whatever machine it runs on
     indexing     building a new version beside the old one and swapping the alias
     judgments    the index in which a team keeps its judgments
 
-Nothing outside this package imports the client.
+No other package imports the client.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from elasticsearch import ApiError
 
 from searchapp.config.settings import Settings
-from searchapp.engines.base import Carried, EngineInfo, IndexSpec, Repair, RightsOfUse, StoredVersion, Survey
+from searchapp.engines.base import EngineInfo, IndexSpec, Repair, RightsOfUse, StoredVersion, Survey
 from searchapp.engines.elasticsearch.client import REQUEST_TIMEOUT_SECONDS
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.locks import Locks
-from searchapp.engines.elasticsearch.rights import ROLES, Role
+from searchapp.engines.elasticsearch.rights import ROLES
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
 from searchapp.engines.elasticsearch.shards import replicate, shards_for, survey
 from searchapp.engines.elasticsearch.versions import IndexVersions, all_stored, flaw, repair, require_sound
@@ -33,41 +35,8 @@ from searchapp.errors import EngineRefused
 from searchapp.model import Document, IndexInfo
 from searchapp.progress import Advance, Notify, no_notice, no_progress
 
-
-def rights(connection: Connection, prefix: str) -> list[RightsOfUse] | None:
-    """What the user lacks for each use; None where the server has its security off, so that everybody has all rights.
-
-    Everybody may ask for their own rights.
-
-    Raises:
-        EngineError: the server does not answer, or refuses.
-    """
-    client = connection.client.options(ignore_status=(400, 405))
-    found = []
-    for role in ROLES:
-        body = role.body(prefix)
-        asked = [{"names": one["names"], "privileges": one["privileges"]} for one in body["indices"]]
-        answer = connection.call(
-            "ask for the rights of this user",
-            lambda body=body, asked=asked: client.security.has_privileges(  # type: ignore[misc]
-                cluster=body["cluster"], index=asked
-            ),
-        )
-        if answer.meta.status != 200:
-            return None
-        found.append(_missing(role, prefix, answer.body))
-    return found
-
-
-def _missing(role: Role, prefix: str, answer: dict[str, dict[str, dict[str, bool]]]) -> RightsOfUse:
-    missing = [f"`{one}` on the cluster" for one, there in answer["cluster"].items() if not there]
-    for entry in role.body(prefix)["indices"]:
-        (name,) = entry["names"]
-        privileges = [one for one in entry["privileges"] if not answer["index"][name][one]]
-        if privileges:
-            missing.append(f"{', '.join(f'`{one}`' for one in privileges)} on {name}")
-    return RightsOfUse(role.name, role.use, tuple(missing))
-
+if TYPE_CHECKING:
+    from searchapp.lucene.index.segments import SegmentPlan
 
 __all__ = ["ElasticsearchEngine"]
 
@@ -90,10 +59,7 @@ class ElasticsearchEngine:
         attempts: int | None = None,
         timeout: float | None = None,
     ) -> ElasticsearchEngine:
-        """Connect and make sure that an Elasticsearch of a fitting version answers.
-
-        `notify` is called when something takes longer than a person expects. Every request is tried `attempts` times,
-        and given `timeout` seconds each time, else as the connection does.
+        """Connect and make sure that an Elasticsearch of a supported version answers, see `open_engine`.
 
         Raises:
             EngineUnreachable: no answer, or TLS failed.
@@ -117,7 +83,7 @@ class ElasticsearchEngine:
         return all_stored(self._connection, self._locks, self._prefix)
 
     def compare(self, name: str, mapping: Mapping[str, Any]) -> None:
-        """Nothing is carried over: versions stand side by side under an alias, and each is filled from the start."""
+        """Return nothing: versions stand side by side under an alias, and each is filled from the start."""
 
     def build(
         self,
@@ -125,7 +91,7 @@ class ElasticsearchEngine:
         spec: IndexSpec,
         documents: Iterable[Document],
         advance: Advance = no_progress,
-        carried: Carried | None = None,  # noqa: ARG002  # there never is any, see `compare`
+        carried: SegmentPlan | None = None,  # noqa: ARG002  # always None, see `compare`
     ) -> IndexInfo:
         return build(self._connection, self._versions(name), self._locks, spec, documents, advance)
 
@@ -159,7 +125,7 @@ class ElasticsearchEngine:
             for version in versions.all():
                 versions.delete(version.info.version)
         if not self.stored():
-            self._locks.remove()  # nothing is left that they could be for
+            self._locks.remove()
 
     def repair(self, name: str) -> Repair:
         """Make the alias of an index lead to one version again, and delete what builders have left.
@@ -170,9 +136,47 @@ class ElasticsearchEngine:
         return repair(self._connection, self._locks, self._versions(name))
 
     def rights(self) -> list[RightsOfUse] | None:
-        return rights(self._connection, self._prefix)
+        """Return the privileges that the user lacks for each use; None where the server has its security off.
+
+        Every user may ask for their own rights.
+
+        Raises:
+            EngineError: the server does not answer, or refuses.
+        """
+        uses = []
+        for role in ROLES:
+            body = role.body(self._prefix)
+            try:
+                answer = self._connection.call(
+                    "ask for the rights of this user",
+                    lambda client, body=body: client.security.has_privileges(  # type: ignore[misc]
+                        cluster=body["cluster"], index=body["indices"]
+                    ),
+                )
+            except EngineRefused as error:
+                if isinstance(error.__cause__, ApiError) and error.__cause__.status_code in (400, 405):
+                    return None
+                raise
+            missing = [
+                f"`{name}` on the cluster" for name, is_there in answer["cluster"].items() if not is_there
+            ]
+            for entry in body["indices"]:
+                (names,) = entry["names"]
+                lacking = [
+                    f"`{privilege}`"
+                    for privilege in entry["privileges"]
+                    if not answer["index"][names][privilege]
+                ]
+                missing += [f"{', '.join(lacking)} on {names}"] if lacking else []
+            uses.append(RightsOfUse(role.name, role.use, tuple(missing)))
+        return uses
 
     def survey(self) -> Survey:
+        """Return the nodes and shards, as far as the user may see them.
+
+        Raises:
+            EngineError: the server does not answer.
+        """
         return survey(self._connection, self._prefix)
 
     def close(self) -> None:

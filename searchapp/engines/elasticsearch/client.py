@@ -1,11 +1,10 @@
 """The client, made from settings: addresses, TLS, proxies, credentials, supported versions of servers, log of requests.
 
-Credentials are read from where they are kept when a server is first asked, and shown nowhere.
+Credentials are read from where they are kept when a server is first used, and shown nowhere.
 
 A pinned certificate is named by the SHA-256 of its bytes, which a server prints at its first start: that of its
-authority, or of the server itself. That such a certificate is among those that a server shows proves nothing, for
-anybody may show it. It becomes the one authority that is trusted, and TLS then verifies that the server has a key that
-it vouches for.
+authority, or of the server itself. Any server may show such a certificate. It becomes the only trusted authority, and
+TLS then verifies that the server has a key that it vouches for.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ from searchapp.errors import EngineRefused, UsageError
 from searchapp.files import open_file
 
 OLDEST_SERVER = (8, 19)
-"""The last minor version of 8, and all that came later. The tests run on it and on the newest."""
+"""The last minor version of 8, and all later versions. The tests run on it and on the newest."""
 
 SUPPORTED = "8.19 and 9.x"
 UNKNOWN = "unknown"
@@ -67,27 +66,23 @@ SHARED_MEDIA_VERSION = 8
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What the root of a server says of it.
-
-    `version` is "unknown" where whoever asks may not know it. A serverless project has no shards, replicas or nodes
-    that its users could see or choose.
-    """
+    """The server as its root describes it; `version` is "unknown" where the user may not ask for it."""
 
     version: str = UNKNOWN
     is_serverless: bool = False
 
     def allowed(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings of an index that a serverless project chooses itself, and refuses; all of them anywhere else."""
+        """Return settings of an index without those that a serverless project refuses: all of them."""
         return {} if self.is_serverless else dict(settings)
 
     @property
     def is_older(self) -> bool:
-        """Whether it is of version 8. A serverless project is of no version, and says 8.11 for the sake of clients."""
+        """Whether it is of version 8. A serverless project has no version, and reports 8.11 for the sake of clients."""
         return not self.is_serverless and self.version.removeprefix("v").partition(".")[0] == "8"
 
     @property
     def may_be_older(self) -> bool:
-        """Whether it is of version 8, or nobody here may know of which version it is."""
+        """Whether it is of version 8, or its version is unknown."""
         return self.is_older or self.version == UNKNOWN
 
     @property
@@ -96,11 +91,11 @@ class Server:
         return SHARED_MEDIA_VERSION if self.may_be_older else None
 
 
-def recognised(url: str, about: object) -> Server:
-    """The server that says this of itself.
+def identify_server(url: str, about: object) -> Server:
+    """Return the server that describes itself like this.
 
     Raises:
-        EngineRefused: it is none that searchapp works with.
+        EngineRefused: searchapp does not work with it.
     """
     version = about.get("version") if isinstance(about, Mapping) else None
     if not isinstance(version, Mapping) or "number" not in version:
@@ -108,13 +103,13 @@ def recognised(url: str, about: object) -> Server:
     number, flavor = version["number"], version.get("build_flavor")
     if is_opensearch(about):
         raise _opensearch(url, number)
-    if _numbers(url, number) < OLDEST_SERVER and flavor != "serverless":
-        raise too_old(url, str(number))
+    if _version_numbers(url, number) < OLDEST_SERVER and flavor != "serverless":
+        raise refuse_version(url, str(number))
     return Server(str(number), flavor == "serverless")
 
 
 def is_opensearch(about: object) -> bool:
-    """Whether the root of a server says that it is an OpenSearch, also one that gives a version of Elasticsearch."""
+    """Return whether the root of a server names OpenSearch, even if it reports a version of Elasticsearch."""
     if not isinstance(about, Mapping):
         return False
     version = about.get("version")
@@ -122,21 +117,21 @@ def is_opensearch(about: object) -> bool:
     return distribution == "opensearch" or "OpenSearch" in str(about.get("tagline", ""))
 
 
-def refused_product(url: str, about: object) -> EngineRefused | None:
-    """What is said of a server that does not name itself as Elasticsearch, if what it says of itself tells more."""
+def refuse_product(url: str, about: object) -> EngineRefused | None:
+    """Return the error for a server that does not name itself as Elasticsearch, if its description identifies it."""
     if is_opensearch(about):
         version = about.get("version") if isinstance(about, Mapping) else None
         return _opensearch(url, version.get("number") if isinstance(version, Mapping) else None)
     if isinstance(about, Mapping) and about.get("tagline") == "You Know, for Search":
         try:  # before 7.14 no server named itself
-            recognised(url, about)
+            identify_server(url, about)
         except EngineRefused as error:
             return error
     return None
 
 
-def too_old(url: str, number: str) -> EngineRefused:
-    """A sentence on a server of an earlier version."""
+def refuse_version(url: str, number: str) -> EngineRefused:
+    """Return the error for a server of an unsupported version."""
     return EngineRefused(
         f"{url} runs Elasticsearch {number}, and searchapp works with {SUPPORTED}: upgrade the server"
     )
@@ -154,26 +149,28 @@ def _opensearch(url: str, number: object) -> EngineRefused:
     )
 
 
-def _numbers(url: str, number: object) -> tuple[int, int]:
-    """Major and minor of a server's version; what stands behind them can be anything.
+def _version_numbers(url: str, number: object) -> tuple[int, int]:
+    """Return major and minor of a server's version; any text may follow.
 
     Raises:
         EngineRefused: the version begins with no number.
     """
-    found = re.match(r"v?(\d{1,9})(?:\.(\d{1,9}))?", number) if isinstance(number, str) else None
-    if found is None:
+    match = re.match(r"v?(\d{1,9})(?:\.(\d{1,9}))?", number) if isinstance(number, str) else None
+    if match is None:
         raise EngineRefused(
             f"{url} reports the version {str(number)[:40]!r}, which is not one of Elasticsearch: check the address"
         )
-    return int(found[1]), int(found[2] or 0)
+    return int(match[1]), int(match[2] or 0)
 
 
 NOT_PINNED = "no certificate has the fingerprint"
-"""What a `TlsError` says if a server shows no certificate that is pinned."""
+"""The text of the `TlsError` when a server shows no pinned certificate."""
 
 
-def trusting(ca_certs: Path) -> ssl.SSLContext:
-    """A context that trusts the authorities in a PEM file; read here, so that a wrong file is reported as such."""
+def trust_authorities(ca_certs: Path) -> ssl.SSLContext:
+    """Return a context that trusts the authorities in a PEM file; it is read here, so that a wrong file is reported as
+    such.
+    """
     try:
         with open_file(ca_certs):  # a pipe would keep the library waiting
             return ssl.create_default_context(cafile=str(ca_certs))
@@ -185,8 +182,8 @@ def trusting(ca_certs: Path) -> ssl.SSLContext:
         ) from error
 
 
-class Pinned:
-    """A context that trusts the one certificate with a fingerprint, as soon as a server has shown it."""
+class PinnedCertificate:
+    """A context that trusts the one certificate with a fingerprint, once a server has shown it."""
 
     def __init__(self, fingerprint: str) -> None:
         self._fingerprint = bytes.fromhex(fingerprint)
@@ -202,12 +199,12 @@ class Pinned:
 
         Raises:
             TlsError: it is not among them, or TLS failed.
-            NoConnection: nobody answers.
+            NoConnection: no server answers.
         """
         with self._lock:
             if self._is_known:
                 return
-            for certificate in _shown(config, proxy, timeout):
+            for certificate in _shown_certificates(config, proxy, timeout):
                 if hashlib.sha256(certificate).digest() == self._fingerprint:
                     self.context.load_verify_locations(cadata=certificate)
                     self._is_known = True
@@ -215,14 +212,18 @@ class Pinned:
         raise TlsError(NOT_PINNED)
 
 
-def _shown(config: NodeConfig, proxy: str | None, timeout: float) -> list[bytes]:
-    """The certificates that a server shows, its own first, as DER. Nothing is sent to it, and nothing believed."""
+def _shown_certificates(config: NodeConfig, proxy: str | None, timeout: float) -> list[bytes]:
+    """Return the certificates that a server shows, its own first, as DER; none is verified and nothing is sent."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    connection = http.client.HTTPSConnection(config.host, config.port, timeout=timeout, context=context)
+    host, port = config.host, config.port
     if proxy is not None:
-        connection = _tunnel(config, proxy, timeout, context)
+        parts = urlsplit(proxy)
+        host, port = parts.hostname or "", parts.port or 80
+    connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
+    if proxy is not None:
+        connection.set_tunnel(config.host, config.port, proxy_headers(proxy))
     try:
         connection.connect()
         return _chain(connection.sock)
@@ -236,24 +237,12 @@ def _shown(config: NodeConfig, proxy: str | None, timeout: float) -> list[bytes]
         connection.close()
 
 
-def _tunnel(
-    config: NodeConfig, proxy: str, timeout: float, context: ssl.SSLContext
-) -> http.client.HTTPSConnection:
-    parts = urlsplit(proxy)
-    connection = http.client.HTTPSConnection(
-        parts.hostname or "", parts.port or 80, timeout=timeout, context=context
-    )
-    connection.set_tunnel(config.host, config.port, proxy_headers(proxy))
-    return connection
-
-
 def proxy_headers(proxy: str) -> dict[str, str]:
-    """The headers that a proxy is told user and password in, if its address has any."""
+    """Return the headers with the user and password of a proxy's address."""
     parts = urlsplit(proxy)
     if not parts.username:
         return {}
-    told = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return {"proxy-authorization": f"Basic {b64encode(told.encode()).decode()}"}
+    return {"proxy-authorization": f"Basic {_basic(unquote(parts.username), unquote(parts.password or ''))}"}
 
 
 def _chain(sock: ssl.SSLSocket) -> list[bytes]:
@@ -262,17 +251,17 @@ def _chain(sock: ssl.SSLSocket) -> list[bytes]:
     # Private before 3.13, and there all the same; the Elasticsearch client asks for its neighbour in the same way.
     import _ssl
 
-    shown = sock._sslobj.get_unverified_chain()  # type: ignore[attr-defined]
-    return [one.public_bytes(_ssl.ENCODING_DER) for one in shown]
+    chain = sock._sslobj.get_unverified_chain()  # type: ignore[attr-defined]
+    return [certificate.public_bytes(_ssl.ENCODING_DER) for certificate in chain]
 
 
 REQUEST_TIMEOUT_SECONDS = 60.0
 
 ALIVE_AFTER_SECONDS = 4.0
-"""How long a request may take before its address is asked whether it is alive, where there are other addresses."""
+"""The time after which an address with a slow request is checked, where there are other addresses."""
 
 ALIVE_SECONDS = 2.0
-"""How long the address may take to answer that."""
+"""The time limit of that check."""
 
 REQUESTS = logging.getLogger("searchapp.requests")
 """A line for each request, at the level INFO: never with a body, a header or the query of an address."""
@@ -283,46 +272,44 @@ _REFUSED_MEDIA_TYPE = b"media_type_header_exception"
 
 @dataclass(slots=True)
 class Wire:
-    """What all nodes of a client share.
+    """The state that all nodes of a client share.
 
-    `media_version` is the version of bodies that they ask for, None for the client's own; `is_plain` that they ask for
-    bodies of no version, as long as nobody knows who answers. `opaque_id` is what a server's own logs name them by.
-    `pinned` is the certificate that all of them must be believed by. `has_others` is whether there are several
-    addresses: then one that hangs is given up soon.
+    Args:
+        opaque_id: names the requests in the server's own logs
+        proxy: the address of a proxy
+        pinned: the only trusted certificate
+        is_plain: requests bodies without a version, until the server is identified
+        media_version: the version of bodies, None for the client's own
+        has_others: whether there are several addresses, so that a hanging one is given up soon
     """
 
     opaque_id: str
     proxy: str | None = None
-    pinned: Pinned | None = None
+    pinned: PinnedCertificate | None = None
     is_plain: bool = True
     media_version: int | None = None
     has_others: bool = False
 
-    def speak(self, media_version: int | None) -> None:
-        """From here on, ask for bodies of this version."""
-        self.is_plain, self.media_version = False, media_version
-
-    def spoken(self, headers: HttpHeaders | None) -> HttpHeaders:
-        """The headers of a request in the version that is spoken."""
-        spoken = HttpHeaders() if headers is None else headers.copy()
-        for name in ("accept", "content-type"):
-            if name in spoken:
-                spoken[name] = _MEDIA_TYPE.sub(self._media_type, spoken[name])
-        return spoken
-
-    def _media_type(self, found: re.Match[str]) -> str:
+    def versioned(self, headers: HttpHeaders | None) -> HttpHeaders:
+        """Return the headers of a request with the version of bodies."""
+        versioned = HttpHeaders() if headers is None else headers.copy()
         if self.is_plain:
-            return f"application/{found[1]}"
-        if self.media_version is None:
-            return found[0]
-        return f"application/vnd.elasticsearch+{found[1]}; compatible-with={self.media_version}"
+            media_type = r"application/\1"
+        elif self.media_version is None:
+            return versioned
+        else:
+            media_type = rf"application/vnd.elasticsearch+\1; compatible-with={self.media_version}"
+        for name in ("accept", "content-type"):
+            if name in versioned:
+                versioned[name] = _MEDIA_TYPE.sub(media_type, versioned[name])
+        return versioned
 
 
 class Node(Urllib3HttpNode):
-    """The client's own way to a server, for which an answer of nothing is a connection that was lost."""
+    """The client's connection to a server, for which an empty answer is a lost connection."""
 
     wire: ClassVar[Wire]
-    """The same for all nodes of a client, which has a class of its own for them."""
+    """The state of the client; each client has a subclass of its own."""
 
     def __init__(self, config: NodeConfig) -> None:
         super().__init__(config)
@@ -340,7 +327,7 @@ class Node(Urllib3HttpNode):
     ) -> Any:
         if current_patience() is not None:
             given = self.config.request_timeout if request_timeout is DEFAULT else request_timeout
-            request_timeout = shortened(REQUEST_TIMEOUT_SECONDS if given is None else given)
+            request_timeout = request_timeout(REQUEST_TIMEOUT_SECONDS if given is None else given)
         answer = self._perform(method, target, body, headers, request_timeout)
         if answer.meta.status == 400 and _REFUSED_MEDIA_TYPE in answer.body and not self.wire.is_plain:
             # A node of 8.x in a cluster that is being upgraded, whose other nodes are of 9.x already. It has not looked
@@ -354,13 +341,13 @@ class Node(Urllib3HttpNode):
     def _perform(
         self, method: str, target: str, body: bytes | None, headers: HttpHeaders | None, timeout: Any
     ) -> Any:
-        """One request, which is logged."""
+        """Send a request, and log it."""
         began, outcome, received = time.perf_counter(), "", 0
         try:
             if self.wire.pinned is not None:
                 given = self.config.request_timeout if timeout is DEFAULT else timeout
                 self.wire.pinned.learn(self.config, self.wire.proxy, given or REQUEST_TIMEOUT_SECONDS)
-            answer = self._answer(method, target, body, self.wire.spoken(headers), timeout)
+            answer = self._answer(method, target, body, self.wire.versioned(headers), timeout)
             outcome, received = str(answer.meta.status), len(answer.body)
             return answer
         except TransportError as error:
@@ -383,10 +370,10 @@ class Node(Urllib3HttpNode):
     def _answer(
         self, method: str, target: str, body: bytes | None, headers: HttpHeaders, timeout: Any
     ) -> Any:
-        """The answer to a request; given up soon, where there are other addresses, when this one seems to hang.
+        """Return the answer to a request; where there are other addresses, give up soon when this one hangs.
 
         Raises:
-            ConnectionTimeout: no answer in time, or the address answers nothing at all any more.
+            ConnectionTimeout: no answer in time, or the address answers nothing any more.
         """
         ask = super().perform_request
         if not self.wire.has_others:
@@ -410,9 +397,9 @@ class Node(Urllib3HttpNode):
         return answers.result()
 
     def _pool(self, config: NodeConfig) -> Any:
-        """What the client's own pool can't be: one through a proxy, or one that trusts only whom its context trusts.
+        """Return a pool through a proxy, or one that trusts only the certificates of its context.
 
-        To a context that it is given, the client's own pool adds the authorities of the package certifi.
+        To a given context, the client's own pool adds the authorities of the package certifi.
         """
         options: dict[str, Any] = {
             "timeout": urllib3.Timeout(total=config.request_timeout),
@@ -425,16 +412,16 @@ class Node(Urllib3HttpNode):
             if not context.check_hostname:
                 options["assert_hostname"] = False
         if self.wire.proxy is not None:
-            return _ThroughProxy(config, self.wire.proxy, options)
+            return _ProxyPool(config, self.wire.proxy, options)
         kind = urllib3.HTTPSConnectionPool if config.scheme == "https" else urllib3.HTTPConnectionPool
         return kind(config.host, config.port, **options)
 
     def _log_request(self, *_: Any, **__: Any) -> None:
-        """Nothing: the client's own log has headers and bodies in it."""
+        """Log nothing: the client's own log has headers and bodies in it."""
 
 
-class _ThroughProxy:
-    """What takes the place of a node's pool where requests go through a proxy."""
+class _ProxyPool:
+    """The pool of a node whose requests go through a proxy."""
 
     def __init__(self, config: NodeConfig, proxy: str, options: Mapping[str, Any]) -> None:
         host = f"[{config.host}]" if ":" in config.host else config.host
@@ -452,37 +439,35 @@ class _ThroughProxy:
         self._manager.clear()
 
 
-def shortened(seconds: float) -> float:
-    """What a server is given for a request: no more than whoever waits for it gives it."""
+def request_timeout(seconds: float) -> float:
+    """Return the time limit of a request: that of the thread's `Patience` if it is less."""
     waiting = current_patience()
     return seconds if waiting is None else min(seconds, waiting.request_seconds)
 
 
 COMMAND_SECONDS = 60.0
-"""Somebody may have to unlock what holds the secret."""
+"""The user may have to unlock a password manager."""
 
 LARGEST = 1 << 14
 """In bytes: a token of a single sign-on has some thousand."""
 
 _secrets: dict[SecretSource, str] = {}
-"""What commands have printed and files held: nobody is asked twice for a pass phrase."""
+"""The secrets of commands and files, so that a pass phrase is asked for once."""
 
 
 def credentials(settings: Settings) -> dict[str, Any]:
-    """The option of the client that says who asks; none if nobody has said it.
+    """Return the option of the client that identifies the user; none without credentials.
 
     Raises:
         UsageError: a secret can't be read, or be sent.
     """
     if settings.api_key is not None:
-        return {"api_key": _sendable(_secret(settings.api_key), "api_key", settings.api_key)}
+        return {"api_key": _sendable(settings.api_key, "api_key")}
     if settings.bearer_token is not None:
-        return {
-            "bearer_auth": _sendable(_secret(settings.bearer_token), "bearer_token", settings.bearer_token)
-        }
+        return {"bearer_auth": _sendable(settings.bearer_token, "bearer_token")}
     if settings.username and settings.password is not None:
         return {"basic_auth": _basic(settings.username, _secret(settings.password))}
-    of_addresses = {one for url in settings.urls if (one := _of_address(url)) is not None}
+    of_addresses = {login for url in settings.urls if (login := _of_address(url)) is not None}
     if len(of_addresses) > 1:
         raise UsageError(
             "the addresses have different user names or passwords: leave them out there, and set SEARCHAPP_USERNAME "
@@ -491,8 +476,8 @@ def credentials(settings: Settings) -> dict[str, Any]:
     return {"basic_auth": of_addresses.pop()} if of_addresses else {}
 
 
-def forget() -> None:
-    """Read secrets again when they are next asked for: a server has not accepted them."""
+def forget_secrets() -> None:
+    """Read secrets again when they are next needed: a server has not accepted them."""
     _secrets.clear()
 
 
@@ -508,17 +493,17 @@ def _of_file(kept: SecretSource) -> str:
     assert kept.path is not None
     try:
         with open_file(kept.path) as file:
-            held = file.read(LARGEST + 1)
+            content = file.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(
             f"{kept.path} can't be read ({error.strerror or error}): "
             f"{kept.setting} must name a file that holds the secret"
         ) from None
-    return _one_line(held, f"{kept.path}, which {kept.setting} names,")
+    return _one_line(content, f"{kept.path}, which {kept.setting} names,")
 
 
 def _of_command(kept: SecretSource) -> str:
-    """What a command prints on its standard output; what it has to say to a person goes to theirs."""
+    """Return the secret that a command prints on its standard output; its messages go to the user's terminal."""
     assert kept.command is not None
     until = time.monotonic() + COMMAND_SECONDS
     try:
@@ -533,16 +518,16 @@ def _of_command(kept: SecretSource) -> str:
         raise UsageError(f"the command in {kept.setting} can't be run: look at how it is written") from None
     with process:
         try:
-            held = _printed(process, until)
+            output = _read_output(process, until)
+            if len(output) > LARGEST:
+                raise UsageError(
+                    f"the command in {kept.setting} printed more than {LARGEST:,} bytes: it must give the secret "
+                    "alone, in one line"
+                )
             code = process.wait(max(until - time.monotonic(), 0))
         except subprocess.TimeoutExpired:
             raise UsageError(
                 f"the command in {kept.setting} took longer than {COMMAND_SECONDS:.0f} s"
-            ) from None
-        except _TooLong:
-            raise UsageError(
-                f"the command in {kept.setting} printed more than {LARGEST:,} bytes: it must give the secret alone, "
-                "in one line"
             ) from None
         finally:
             process.kill()
@@ -550,51 +535,45 @@ def _of_command(kept: SecretSource) -> str:
         raise UsageError(
             f"the command in {kept.setting} failed with exit code {code}: run it yourself to see why"
         )
-    return _one_line(held, f"the command in {kept.setting}")
+    return _one_line(output, f"the command in {kept.setting}")
 
 
-class _TooLong(Exception):
-    """A command prints more than a secret may have."""
-
-
-def _printed(process: subprocess.Popen[bytes], until: float) -> bytes:
-    """Return all that a command prints on its standard output.
+def _read_output(process: subprocess.Popen[bytes], until: float) -> bytes:
+    """Return what a command prints on its standard output, cut off when it is longer than `LARGEST` bytes.
 
     Raises:
-        _TooLong: it prints more than `LARGEST` bytes.
         subprocess.TimeoutExpired: it has not closed its output by the time `until`.
     """
     assert process.stdout is not None
-    held = b""
-    while len(held) <= LARGEST:
+    output = b""
+    while len(output) <= LARGEST:
         seconds = max(until - time.monotonic(), 0)
         if not select.select([process.stdout], [], [], seconds)[0]:
             raise subprocess.TimeoutExpired(process.args, seconds)
         piece = os.read(process.stdout.fileno(), LARGEST)
         if not piece:
-            return held
-        held += piece
-    raise _TooLong
+            break
+        output += piece
+    return output
 
 
-def _one_line(held: bytes, where: str) -> str:
-    """The secret in what was read: all of it, without the line's end.
+def _one_line(content: bytes, where: str) -> str:
+    """Return the text of a secret without its line end.
 
     Raises:
-        UsageError: there is none, or more than one line.
+        UsageError: it is empty, or has more than one line.
     """
     try:
-        text = held.decode("utf-8").rstrip("\r\n")
+        text = content.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError:
         raise UsageError(f"{where} gives no text in UTF-8") from None
-    if len(held) > LARGEST or not text.strip() or "\n" in text:
+    if len(content) > LARGEST or not text.strip() or "\n" in text:
         raise UsageError(f"{where} must give the secret alone, in one line")
     return text
 
 
 def _without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
-    """An environment for others, without the secrets that this program was given in its own."""
-    may_hold = {one.variable: one for one in DECLARED if one.variable}
+    may_hold = {setting.variable: setting for setting in DECLARED if setting.variable}
     return {
         name: value
         for name, value in environ.items()
@@ -602,9 +581,9 @@ def _without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _sendable(key: str, name: str, kept: str | SecretSource) -> str:
-    """A key or token, if it can stand in the header of a request: the error on one that can't would show it."""
-    if not re.fullmatch(r"[!-~]+", key):
+def _sendable(kept: str | SecretSource, name: str) -> str:
+    key = _secret(kept)
+    if not re.fullmatch(r"[!-~]+", key):  # an error of the client would show it
         where = kept.setting if isinstance(kept, SecretSource) else BY_NAME[name].variable
         what, made = (
             ("API key", "`encoded` with which the key was made")
@@ -634,18 +613,19 @@ def _of_address(url: str) -> str | None:
 
 
 AWAY_SECONDS, LONGEST_AWAY_SECONDS = 5.0, 120.0
-"""How long an address that did not answer is left alone while another one does: at first, and after many times. One
-that hangs takes a whole request's time whenever it is tried."""
+"""How long an address that did not answer is skipped while another one does: at first, and after many times. A hanging
+one takes the time of a whole request whenever it is tried.
+"""
 
 # The client logs each of its attempts as a warning, which Python would print: we report how they ended.
 logging.getLogger("elastic_transport").addHandler(logging.NullHandler())
 
 
 def make_client(settings: Settings, timeout: float) -> tuple[Elasticsearch, Wire]:
-    """A client that goes on with another address if one fails, and what its nodes share.
+    """Return a client that uses another address if one fails, and the state that its nodes share.
 
     Raises:
-        UsageError: the settings can't be right, or would send a secret where others can read it.
+        UsageError: the settings can't be right, or would send a secret in the clear.
     """
     for url in settings.urls:
         _require_address(url)
@@ -660,10 +640,10 @@ def make_client(settings: Settings, timeout: float) -> tuple[Elasticsearch, Wire
                 f"a certificate's fingerprint is set, and {settings.address} has an address without TLS: "
                 "begin each with https"
             )
-        wire.pinned = Pinned(settings.fingerprint)
+        wire.pinned = PinnedCertificate(settings.fingerprint)
         options["ssl_context"] = wire.pinned.context
     elif settings.ca_certs is not None and is_tls:
-        options["ssl_context"] = trusting(settings.ca_certs)
+        options["ssl_context"] = trust_authorities(settings.ca_certs)
     addresses = list(dict.fromkeys(_plain(url) for url in settings.urls))
     wire.has_others = len(addresses) > 1
     client = Elasticsearch(
@@ -699,7 +679,7 @@ def _require_address(url: str) -> None:
 
 
 def _require_private(settings: Settings) -> None:
-    """Refuse to send a secret in the clear to another machine, where everybody on the way can read it."""
+    """Refuse to send a secret in the clear to another machine."""
     if settings.insecure:
         return
     for url in settings.urls:
@@ -721,7 +701,7 @@ def _is_this_machine(host: str) -> bool:
 
 
 def _plain(url: str) -> str:
-    """The address without user and password, and with its port, as the client demands: 443 for https, 9200 for http."""
+    """Return the address without user and password, and with its port: 443 for https, 9200 for http."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     port = parts.port or (443 if parts.scheme == "https" else 9200)

@@ -1,4 +1,4 @@
-"""The connection to a server: the patience with which requests are repeated, and every failure as one sentence."""
+"""The connection to a server: it repeats requests where that can help, and turns every failure into one sentence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from typing import Any, TypeVar
 
 import tenacity
 from elastic_transport import ConnectionError as NoConnection
-from elastic_transport import ConnectionTimeout, SerializationError, TlsError, TransportError
+from elastic_transport import (
+    ConnectionTimeout,
+    ObjectApiResponse,
+    SerializationError,
+    TlsError,
+    TransportError,
+)
 from elasticsearch import (
     ApiError,
     AuthenticationException,
@@ -23,14 +29,14 @@ from searchapp.engines.elasticsearch.client import (
     NOT_PINNED,
     REQUEST_TIMEOUT_SECONDS,
     Server,
-    forget,
+    forget_secrets,
+    identify_server,
     make_client,
-    recognised,
-    refused_product,
-    shortened,
-    too_old,
+    refuse_product,
+    refuse_version,
+    request_timeout,
 )
-from searchapp.engines.elasticsearch.rights import lacks
+from searchapp.engines.elasticsearch.rights import missing_right
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
 from searchapp.progress import Notify, no_notice
 
@@ -61,7 +67,7 @@ class Forbidden(EngineRefused):
 
 
 class NotYet(Exception):
-    """An answer that is not whole, or not yet what is waited for; `error` is what is said if it stays so."""
+    """An answer that is incomplete, or not yet the awaited one; `error` is reported if that does not change."""
 
     def __init__(self, error: EngineError) -> None:
         self.error = error
@@ -69,39 +75,37 @@ class NotYet(Exception):
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether trying again later can help."""
+    """Return whether a later attempt can succeed."""
     if isinstance(error, ApiError):
         return may_pass(error.status_code, error.body)
-    if isinstance(error, TransportError):
-        # An answer that is no JSON has been cut short: that the server is an Elasticsearch was seen before.
-        return isinstance(error, NoConnection | ConnectionTimeout | SerializationError) and not isinstance(
-            error, TlsError
-        )
-    return isinstance(error, NotYet)
+    if isinstance(error, TlsError):
+        return False
+    # An answer that is no JSON has been cut short: that the server is an Elasticsearch was seen before.
+    return isinstance(error, NoConnection | ConnectionTimeout | SerializationError | NotYet)
 
 
 def may_pass(status: int, error: object) -> bool:
-    """The same for an answer, or an item of one: its status and the object that describes its error."""
-    found = set(kinds(error))
-    if status == 429 and _BLOCK in found:
-        return False  # the disk is full: nothing is written until somebody has made room
-    return status in RETRIED_STATUS or not PASSING_KINDS.isdisjoint(found)
+    """Return whether a later attempt can succeed after an answer, or an item of one, with this status and error."""
+    types = set(kinds(error))
+    if status == 429 and _BLOCK in types:
+        return False  # the disk is full: nothing is written until an administrator has made room
+    return status in RETRIED_STATUS or not PASSING_KINDS.isdisjoint(types)
 
 
 def kinds(error: object) -> Iterator[str]:
-    """The types of an error, of its causes, and of what shards report, from an error body of Elasticsearch."""
+    """Yield the types of an error body of Elasticsearch, of its causes, and of the failures of shards."""
     if isinstance(error, dict):
         if isinstance(error.get("type"), str):
             yield error["type"]
         for name in ("error", "caused_by", "root_cause", "failed_shards", "failures", "reason"):
             yield from kinds(error.get(name))
     elif isinstance(error, list):
-        for one in error:
-            yield from kinds(one)
+        for item in error:
+            yield from kinds(item)
 
 
 def reason(error: Any) -> str:
-    """The innermost reason in an error body of Elasticsearch: the outer ones only repeat what was asked."""
+    """Return the innermost reason in an error body of Elasticsearch: the outer ones only repeat the request."""
     while isinstance(error, dict):
         causes = error.get("root_cause")
         deeper = error.get("caused_by") or error.get("error")
@@ -114,34 +118,28 @@ def reason(error: Any) -> str:
 
 
 def unreadable(error: BaseException | None) -> str | None:
-    """Why a server could make nothing of what it was sent, or would not read that much; else None."""
+    """Return why a server could not read a request, or refused its size; None for other errors."""
     if not isinstance(error, ApiError) or error.status_code not in (400, 413):
         return None
     return _detail(error)
 
 
 def is_of_client(error: EngineError) -> bool:
-    """Whether a request was refused for who made it, whatever it asked for."""
+    """Return whether a request was refused because of the user's credentials or rights."""
     cause = error.__cause__
     return isinstance(error, Forbidden) or isinstance(cause, AuthenticationException | AuthorizationException)
 
 
-def is_there_already(error: EngineError) -> bool:
-    """Whether an index could not be made because there is one of its name."""
-    cause = error.__cause__
-    return isinstance(cause, ApiError) and "resource_already_exists_exception" in kinds(cause.body)
-
-
 def is_blocked(error: EngineError) -> bool:
-    """Whether a request was refused because the index or the cluster takes no changes, as when a disk is full."""
+    """Return whether a request was refused because the index or the cluster is read-only, as when a disk is full."""
     cause = error.__cause__
     return isinstance(cause, ApiError) and is_block(cause.body)
 
 
 def unreachable(url: str, what: str, error: TransportError, timeout: float) -> EngineError:
-    """A sentence on why no usable answer came; `timeout` is what the server was given, in seconds."""
+    """Return the error that no usable answer came within `timeout` seconds."""
     if isinstance(error, TlsError):
-        # What OpenSSL said: `str(error)` says no more than "TLS error".
+        # The text of OpenSSL: `str(error)` is only "TLS error".
         return EngineUnreachable(_of_tls(url, str(error.message)))
     if isinstance(error, ConnectionTimeout):
         return EngineUnreachable(
@@ -185,7 +183,7 @@ def _of_tls(url: str, cause: str) -> str:
 
 
 def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError:
-    """A sentence on an answer that says no, the last one after asking for `seconds`."""
+    """Return the error for a refusal, the last one after `seconds` of attempts."""
     body, status = error.body, error.status_code
     tried = f", even after {seconds:.0f} s" if seconds >= 1 else ""
     detail = _detail(error)
@@ -197,7 +195,7 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
             "check the user name and password, API key or bearer token; `searchapp config` says where they come from"
         )
     if "media_type_header_exception" in kinds(body):
-        return too_old(url, "of another version")
+        return refuse_version(url, "of another version")
     if _BLOCK in kinds(body) and not may_pass(status, body):
         return read_only(url, what, detail)
     if isinstance(error, AuthorizationException):
@@ -213,12 +211,12 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
 
 
 def is_block(error: object) -> bool:
-    """Whether an error of a part of an answer says that the index or the cluster takes no changes."""
+    """Return whether an error body says that the index or the cluster is read-only."""
     return _BLOCK in kinds(error)
 
 
 def read_only(url: str, what: str, detail: str) -> EngineRefused:
-    """A sentence on an index that takes no changes: an administrator's wish, or that of a server whose disk is full."""
+    """Return the error that an index is read-only, by an administrator or because a disk is full."""
     return EngineRefused(
         f"{url} could not {what}: the index or the cluster is read-only ({detail}); "
         "free disk space or remove the block, then try again"
@@ -226,48 +224,46 @@ def read_only(url: str, what: str, detail: str) -> EngineRefused:
 
 
 def is_forbidden(error: object) -> bool:
-    """Whether an error of a part of an answer, an item or a search, says that the user lacks a right."""
+    """Return whether an error body says that the user lacks a right."""
     return "security_exception" in kinds(error)
 
 
 def forbidden(url: str, what: str, detail: str) -> Forbidden:
-    """A sentence on a right that the user lacks, with its name where the server says it."""
+    """Return the error that the user lacks a right, which is named where the server names it."""
     return Forbidden(
-        f"{url} does not allow this user to {what} ({lacks(detail) or detail}): ask for a role or key that may, "
-        "`searchapp doctor --roles` prints them"
+        f"{url} does not allow this user to {what} ({missing_right(detail) or detail}): "
+        "ask for a role or key that may, `searchapp doctor --roles` prints them"
     )
 
 
 def _detail(error: ApiError) -> str:
-    """What an answer that says no gives as its reason."""
     body = error.body
     return reason(body.get("error", body)) if isinstance(body, dict) else str(error.message)
 
 
 PATIENCE_SECONDS = 120.0
-"""How long a request is repeated where that can help. A node that hangs is put out of its cluster after some 40 s, and
-one that starts again is back after less than a minute."""
+"""How long a request is repeated. A hanging node is removed from its cluster after some 40 s, and one that restarts is
+back after less than a minute."""
 
 FIRST_WAIT_SECONDS = 0.25
 LONGEST_WAIT_SECONDS = 8.0
 TIDYING_SECONDS = 10.0
-"""What a request is given that only tidies up after a failure."""
+"""The time limit of clean-up requests after a failure."""
 
 SERVER_WAITS = "10s"
-"""How long the server itself waits for a shard that has no node: by default a minute, in which nobody hears of it."""
+"""How long the server waits for a shard without a node: by default a minute, in which the user sees nothing."""
 
 NOTICE_SECONDS = 5.0
-"""After this time somebody who waits hears what for."""
+"""The time after which a user is notified of retries."""
 
 T = TypeVar("T")
 
 
 class Connection:
-    """An open client, the address or addresses that it talks to, and who answers there.
+    """An open client, its address or addresses, and the server that answers there.
 
-    `call` is the only way a request is made: it waits and tries again where that can help, for `patience` seconds
-    and at most `attempts` times, and turns whatever remains into an `EngineError`. `notify` is called when that
-    takes time. Where somebody waits for the answer (`engines.waiting`), their patience holds if it is less.
+    `call` is the only way to send a request. It retries for `patience` seconds and at most `attempts` times, and turns
+    the remaining failures into an `EngineError`. The `Patience` of the thread applies if it is less.
     """
 
     def __init__(
@@ -297,10 +293,10 @@ class Connection:
         *,
         notify: Notify = no_notice,
     ) -> Connection:
-        """Connect with the settings' address and credentials, and check who answers.
+        """Connect with the settings' address and credentials, and check the server.
 
-        The first request is made once for each address, so that a wrong one is reported at once, unless the answer is
-        that of an Elasticsearch that is busy, or choosing a master.
+        The first request is sent once to each address, so that a wrong one is reported at once, unless a busy
+        Elasticsearch or one that elects a master answers.
         """
         client, wire = make_client(settings, timeout)
         connection = cls(client, settings.address, attempts, timeout, notify=notify)
@@ -309,31 +305,26 @@ class Connection:
         except BaseException:
             connection.close()
             raise
-        if not connection.server.is_serverless:  # which takes bodies of no version
-            wire.speak(connection.server.media_version)
+        if not connection.server.is_serverless:  # which takes bodies without a version
+            wire.is_plain, wire.media_version = False, connection.server.media_version
         return connection
 
     @property
     def patience(self) -> float:
         """For how many seconds a request is repeated."""
-        waiting = current_patience()
-        return self.own_patience if waiting is None else min(self.own_patience, waiting.patience)
+        patience = current_patience()
+        return self.own_patience if patience is None else min(self.own_patience, patience.retry_seconds)
 
-    @property
-    def timeout(self) -> float:
-        """How many seconds the server is given for a request."""
-        return shortened(self._own_timeout)
-
-    def call(self, what: str, request: Callable[[], T], *, attempts: int | None = None) -> T:
-        """The result of `request()`; `what` says in an error what was being done ("create the index x").
+    def call(self, what: str, request: Callable[[Elasticsearch], T], *, attempts: int | None = None) -> T:
+        """Return the result of `request(client)`; `what` names the action in errors ("create the index x").
 
         A request that raises `NotYet` is repeated as one that the server puts off.
 
         Raises:
-            EngineError: no answer that is of use came.
-            RequestCancelled: whoever waited for it has left.
+            EngineError: no usable answer came.
+            RequestCancelled: the caller needs no answer any more.
         """
-        waiting = current_patience()
+        patience = current_patience()
         stop: tenacity.stop.stop_base = tenacity.stop_after_delay(self.patience)
         if limit := attempts or self.attempts:
             stop = tenacity.stop_any(stop, tenacity.stop_after_attempt(limit))
@@ -341,87 +332,103 @@ class Connection:
             stop=stop,
             wait=tenacity.wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS),
             retry=tenacity.retry_if_exception(is_passing),
-            before_sleep=self._noticing(what),
-            sleep=time.sleep if waiting is None else waiting.pause,
+            before_sleep=self._notifier(what),
+            sleep=time.sleep if patience is None else patience.sleep,
             reraise=True,
         )
 
-        def wanted() -> T:
+        def send() -> T:
             require_not_cancelled()
-            return request()
+            return request(self.client)
 
         try:
-            return retrying(wanted)
+            return retrying(send)
         except NotYet as error:
             raise error.error from error
         except (ApiError, TransportError) as error:
-            tried = retrying.statistics.get("delay_since_first_attempt", 0)
-            raise self._translated(what, error, tried, first=attempts is not None) from error
+            seconds = retrying.statistics.get("delay_since_first_attempt", 0)
+            raise self.translated(what, error, seconds, is_first=attempts is not None) from error
         except RecursionError as error:
             raise EngineRefused(
                 f"the answer of {self.url} is nested too deeply to be read ({what}): is it an Elasticsearch?"
             ) from error
 
+    def look_up(self, what: str, request: Callable[[Elasticsearch], ObjectApiResponse[Any]]) -> Any:
+        """Return the body of the answer to a request as `call` does, None if the server has no such thing (404)."""
+        client = self.client.options(ignore_status=404)
+        answer = self.call(what, lambda _client: request(client))
+        return None if answer.meta.status == 404 else answer.body
+
+    def create_index(self, what: str, index: str, **body: Any) -> None:
+        """Create an index; one of that name is no error: another process, or an attempt whose answer was lost, made it.
+
+        Raises:
+            EngineError: as `call`.
+        """
+        try:
+            self.call(what, lambda client: client.indices.create(index=index, **body))
+        except EngineRefused as error:
+            cause = error.__cause__
+            if not isinstance(cause, ApiError) or "resource_already_exists_exception" not in kinds(
+                cause.body
+            ):
+                raise
+
     def tidying(self) -> Connection:
-        """The same server, for requests that are made once and given little time: those that tidy up."""
+        """Return a connection to the same server for clean-up requests, which are sent once with a short time limit."""
         client = self.client.options(request_timeout=TIDYING_SECONDS)
         tidying = Connection(client, self.url, 1, TIDYING_SECONDS)
         tidying.server = self.server
         return tidying
 
-    def translated(self, what: str, error: ApiError | TransportError) -> EngineError:
-        """The client's exception as a sentence with what was done, where, and what to do about it."""
-        return self._translated(what, error, 0)
+    def translated(
+        self, what: str, error: ApiError | TransportError, seconds: float = 0, *, is_first: bool = False
+    ) -> EngineError:
+        """Return the client's exception as a sentence: the action, the address, and the advice."""
+        if isinstance(error, AuthenticationException):
+            forget_secrets()
+        if isinstance(error, ApiError):
+            return refusal(self.url, what, error, seconds)
+        if isinstance(error, SerializationError) and not is_first:
+            error = NoConnection("broken answers")
+        return unreachable(self.url, what, error, request_timeout(self._own_timeout))
 
     def close(self) -> None:
         self.client.close()
 
-    def _translated(
-        self, what: str, error: ApiError | TransportError, tried: float, *, first: bool = False
-    ) -> EngineError:
-        if isinstance(error, AuthenticationException):
-            forget()
-        if isinstance(error, ApiError):
-            return refusal(self.url, what, error, tried)
-        if isinstance(error, SerializationError) and not first:
-            return unreachable(self.url, what, NoConnection("broken answers"), self.timeout)
-        return unreachable(self.url, what, error, self.timeout)
+    def _notifier(self, what: str) -> Callable[[tenacity.RetryCallState], None]:
+        """Return a callback between two attempts that notifies the user of the retries once."""
+        began, is_told = time.monotonic(), False
 
-    def _noticing(self, what: str) -> Callable[[tenacity.RetryCallState], None]:
-        """What is called between two attempts: it reports, once, that a retry is waited for."""
-        began, told = time.monotonic(), False
-
-        def notice(_state: tenacity.RetryCallState) -> None:
-            nonlocal told
-            if not told and time.monotonic() - began >= NOTICE_SECONDS:
-                told = True
+        def notify(_state: tenacity.RetryCallState) -> None:
+            nonlocal is_told
+            if not is_told and time.monotonic() - began >= NOTICE_SECONDS:
+                is_told = True
                 self.notify(f"{self.url} could not {what} yet: trying again for up to {self.patience:.0f} s")
 
-        return notice
+        return notify
 
     def _probe(self, addresses: int) -> Server:
-        """Who answers; the version is unknown where whoever asks may not know it.
+        """Identify the server; the version is unknown where the user may not ask for it.
 
         Raises:
-            EngineError: nobody, or none that searchapp works with.
+            EngineError: no answer, or not from a supported server.
         """
         try:
             try:
-                about = self.call("connect", self.client.info, attempts=addresses)
+                about = self.call("connect", lambda client: client.info(), attempts=addresses)
             except EngineError as error:
-                if not _is_busy_elasticsearch(error.__cause__):
+                cause = error.__cause__
+                is_elasticsearch = isinstance(cause, ApiError) and "x-elastic-product" in cause.meta.headers
+                if cause is None or not is_elasticsearch or not is_passing(cause):
                     raise
-                about = self.call("connect", self.client.info)
+                about = self.call("connect", lambda client: client.info())
         except EngineRefused as error:
             cause = error.__cause__
             if isinstance(cause, AuthorizationException):
                 # An API key that may use our indexes but not ask for the cluster's state: nothing is wrong.
                 return Server()
             if isinstance(cause, UnsupportedProductError):
-                raise refused_product(self.url, cause.body) or error from cause
+                raise refuse_product(self.url, cause.body) or error from cause
             raise
-        return recognised(self.url, about.body)
-
-
-def _is_busy_elasticsearch(error: BaseException | None) -> bool:
-    return isinstance(error, ApiError) and is_passing(error) and "x-elastic-product" in error.meta.headers
+        return identify_server(self.url, about.body)

@@ -1,15 +1,14 @@
 """The index in which a team that shares a cluster keeps its judgments: an `EventIndex`.
 
 `<prefix>-judgments` is an alias of one index with one shard. An event is written once, by `create` under its own id,
-and is never changed: a write that is repeated finds it there. What was written is counted by the shard (`_seq_no`), and
-what lies below its global checkpoint is on every copy of it: that is how far can be read without passing over an event
-that somebody else is writing at the same moment.
+and never changed: a repeated write finds it there. The shard numbers its writes (`_seq_no`), and all below its global
+checkpoint are on every copy of it: up to there a reader misses no event that another process is writing.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tenacity
@@ -25,7 +24,6 @@ from searchapp.engines.elasticsearch.connection import (
     Connection,
     forbidden,
     is_forbidden,
-    is_there_already,
     reason,
 )
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable
@@ -37,7 +35,7 @@ FORMAT = 2
 BATCH_BYTES = 5 * 1024 * 1024
 READY_SECONDS = 5.0
 LONGEST_ID_BYTES = 512
-"""What Elasticsearch takes as the id of a document."""
+"""The longest id of a document in Elasticsearch."""
 
 _KEYWORD = {
     "type": "keyword",
@@ -61,7 +59,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
 
 
 def address_of(settings: Settings) -> str:
-    """What the index of these settings is called in messages and in the log."""
+    """Return the name of the index of these settings for messages and the log."""
     return f"{settings.address}/{_alias_of(settings)}"
 
 
@@ -70,7 +68,7 @@ def _alias_of(settings: Settings) -> str:
 
 
 class JudgmentIndex:
-    """The judgments of everybody who uses the same cluster and prefix."""
+    """The judgments of all users of the same cluster and prefix."""
 
     def __init__(self, connection: Connection, settings: Settings) -> None:
         self._connection = connection
@@ -82,7 +80,7 @@ class JudgmentIndex:
 
     @classmethod
     def connect(cls, settings: Settings, attempts: int, timeout: float) -> JudgmentIndex:
-        """Connect; every request is tried `attempts` times, and given `timeout` seconds each time.
+        """Connect; every request is sent up to `attempts` times, with `timeout` seconds each time.
 
         Raises:
             EngineUnreachable: no answer, or TLS failed.
@@ -99,11 +97,11 @@ class JudgmentIndex:
         return cls(connection, settings)
 
     def state(self) -> IndexState:
-        """The index as it is now; it is made if it is not there.
+        """Return the state of the index, which is created if it is missing.
 
         Raises:
             EngineUnreachable: no answer.
-            EngineRefused: an index or alias of its name is somebody else's, or has another format.
+            EngineRefused: searchapp did not make the index or alias, or it has another format.
         """
         state = self._primary()
         if state is None or state.identity != self._checked:
@@ -124,8 +122,7 @@ class JudgmentIndex:
         return state
 
     def _make_or_check(self) -> None:
-        described = self._described()
-        if described is None:
+        if (described := self._described()) is None:
             self._create()
             described = self._described()
         if described is None:
@@ -136,13 +133,12 @@ class JudgmentIndex:
         self._check(described)
 
     def _primary(self) -> IndexState | None:
-        """What the primary shard says of itself; None when it is not there yet."""
-        client = self._client.options(ignore_status=404)
-        stats = self._connection.call(
+        """Return the state of the primary shard; None when there is none yet."""
+        stats = self._connection.look_up(
             f"look up {self._alias}",
-            lambda: client.indices.stats(index=self._alias, metric="docs", level="shards"),
+            lambda client: client.indices.stats(index=self._alias, metric="docs", level="shards"),
         )
-        indexes = [] if stats.meta.status == 404 else list(stats["indices"].values())
+        indexes = list(stats["indices"].values()) if stats else []
         for index in indexes if len(indexes) == 1 else ():
             for copy in index["shards"].get("0", ()):
                 if copy["routing"]["primary"] and copy.get("seq_no") and copy.get("commit"):
@@ -161,7 +157,7 @@ class JudgmentIndex:
         patient = self._client.options(max_retries=retries, retry_on_timeout=True, retry_on_status=())
         outcomes = streaming_bulk(
             patient,
-            _actions(by_id),
+            ({"_op_type": "create", "_id": id_, "_source": event.to_json()} for id_, event in by_id.items()),
             index=self._alias,
             require_alias=True,  # an index that was deleted a moment ago is not made again without its mapping
             chunk_size=team.EVENTS_AT_ONCE,
@@ -194,7 +190,7 @@ class JudgmentIndex:
     def fetch(self, after: int, up_to: int) -> EventPage:
         # What lies below the checkpoint has been written, but a search finds it after a refresh only.
         refreshed = self._connection.call(
-            f"refresh {self._alias}", lambda: self._client.indices.refresh(index=self._alias)
+            f"refresh {self._alias}", lambda client: client.indices.refresh(index=self._alias)
         )
         if refreshed["_shards"]["failed"]:
             raise EngineRefused(
@@ -202,7 +198,7 @@ class JudgmentIndex:
             )
         answer = self._connection.call(
             "fetch judgments",
-            lambda: self._client.search(
+            lambda client: client.search(
                 index=self._alias,
                 query={"range": {"_seq_no": {"gt": after, "lte": up_to}}},
                 sort=[{"_seq_no": "asc"}],
@@ -212,66 +208,56 @@ class JudgmentIndex:
             ),
         )
         hits = answer["hits"]["hits"]
-        found = [self._event(hit) for hit in hits]
+        events = [self._event(hit) for hit in hits]
         return EventPage(
-            tuple(one for one in found if isinstance(one, Event)),
+            tuple(event for event in events if isinstance(event, Event)),
             hits[-1]["sort"][0] if hits else None,
-            tuple(one for one in found if isinstance(one, str)),
+            tuple(problem for problem in events if isinstance(problem, str)),
         )
 
     def close(self) -> None:
         self._connection.close()
 
     def _event(self, hit: Mapping[str, Any]) -> Event | str:
-        """The event of a document, or a sentence on why it is none."""
+        """Return the event of a document, or a sentence on why it is none."""
         try:
             return Event.from_json(hit["_source"])
         except DataError as error:
             return f"{self.address} holds a document {hit['_id']} that is not a judgment: {error}"
 
     def _different(self, ids: Sequence[str], by_id: Mapping[str, Event]) -> tuple[str, ...]:
-        """The ids of those events for which the index has another one."""
+        """Return the ids of the events for which the index has another one."""
         if not ids:
             return ()
         answer = self._connection.call(
-            "look up judgments", lambda: self._client.mget(index=self._alias, ids=list(ids))
+            "look up judgments", lambda client: client.mget(index=self._alias, ids=list(ids))
         )
-        found = {document["_id"]: document for document in answer["docs"] if document.get("found")}
-        if len(found) < len(ids):
+        documents = {document["_id"]: document for document in answer["docs"] if document.get("found")}
+        if len(documents) < len(ids):
             raise EngineRefused(
                 f"{self.address} loses judgments while others are sent: does somebody delete them?"
             )
-        return tuple(by_id[id_].id for id_ in ids if self._event(found[id_]) != by_id[id_])
+        return tuple(by_id[id_].id for id_ in ids if self._event(documents[id_]) != by_id[id_])
 
     # The index
 
-    def _described(self) -> Mapping[str, Any] | None:
-        client = self._client.options(ignore_status=404)
-        answer = self._connection.call(
-            f"look up {self._alias}", lambda: client.indices.get(index=self._alias)
+    def _described(self) -> Any:
+        return self._connection.look_up(
+            f"look up {self._alias}", lambda client: client.indices.get(index=self._alias)
         )
-        return None if answer.meta.status == 404 else answer.body
 
     def _create(self) -> None:
-        try:
-            self._connection.call(
-                f"create the index {self._name}",
-                lambda: self._client.indices.create(
-                    index=self._name,
-                    settings=self._connection.server.allowed(
-                        {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
-                    ),
-                    mappings={
-                        "dynamic": "strict",
-                        "_meta": {"searchapp": {"holds": "judgments", "format": FORMAT}},
-                        "properties": _FIELDS,
-                    },
-                    aliases={self._alias: {}},
-                ),
-            )
-        except EngineRefused as error:
-            if not is_there_already(error):
-                raise  # else somebody else has made it at the same moment
+        self._connection.create_index(
+            f"create the index {self._name}",
+            self._name,
+            settings=self._connection.server.allowed({"number_of_shards": 1, "auto_expand_replicas": "0-1"}),
+            mappings={
+                "dynamic": "strict",
+                "_meta": {"searchapp": {"holds": "judgments", "format": FORMAT}},
+                "properties": _FIELDS,
+            },
+            aliases={self._alias: {}},
+        )
 
     def _check(self, described: Mapping[str, Any]) -> None:
         (name, index), *others = described.items()
@@ -296,12 +282,7 @@ class JudgmentIndex:
             )
 
 
-def _actions(by_id: Mapping[str, Event]) -> Iterator[dict[str, Any]]:
-    for id_, event in by_id.items():
-        yield {"_op_type": "create", "_id": id_, "_source": event.to_json()}
-
-
 def _document_id(event: Event) -> str:
-    """The event's id; a digest of one that is longer than Elasticsearch takes."""
+    """Return the event's id, or a digest of one that is too long for Elasticsearch."""
     encoded = event.id.encode("utf-8", "surrogatepass")
     return event.id if len(encoded) <= LONGEST_ID_BYTES else f"sha256:{hashlib.sha256(encoded).hexdigest()}"

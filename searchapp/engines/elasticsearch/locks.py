@@ -1,13 +1,13 @@
-"""Locks: one builder at a time for each index, whatever machine it is on.
+"""Leases: one builder at a time for each index, whatever machine it runs on.
 
-`<prefix>-locks` is an alias of an index of searchapp's own with one document an index name: who holds it, since when,
-and a beat that the holder raises every few seconds. Every change names the state it was made on (`create`, or
-`if_seq_no` and `if_primary_term`), so that of several who try at once one succeeds.
+`<prefix>-locks` is an alias of an index with one document an index name: the holder, its start, and a heartbeat that
+the holder writes every few seconds. Every change names the state it is based on (`create`, or `if_seq_no` and
+`if_primary_term`), so that one of several concurrent changes succeeds.
 
-A lock is taken over when its holder is known to be dead, which can be looked up on the machine it ran on, or when its
-beat has not changed for `ABANDONED_SECONDS`, as seen by the one who waits: the clocks of two machines differ. A holder
-that was only slow finds out with its next beat, or at the latest when its version is refused the alias: what keeps the
-alias whole is the swap itself (see `versions`), the lock spares the work of building what is thrown away.
+A lock is taken over when its holder is dead, as the machine it ran on can see, or when its heartbeat has not changed
+for `ABANDONED_SECONDS` by the clock of the waiting process: clocks of two machines differ. A holder that was only slow
+notices with its next heartbeat, or at the latest when its version is refused the alias: the swap keeps the alias
+consistent (see `versions`), the lock only saves the work of building a version that is discarded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 import psutil
 from elasticsearch import ConflictError, NotFoundError
 
-from searchapp.engines.elasticsearch.connection import SERVER_WAITS, Connection, is_blocked, is_there_already
+from searchapp.engines.elasticsearch.connection import SERVER_WAITS, Connection, is_blocked
 from searchapp.errors import EngineError, EngineRefused
 
 
@@ -34,8 +34,9 @@ from searchapp.errors import EngineError, EngineRefused
 class Builder:
     """The process that builds an index: its machine, number, and start, in seconds since 1970.
 
-    Numbers are given again to other processes; together with the start they are not. `booted` is when the machine
-    started: two machines, or containers, may have one name.
+    Numbers are reused, but not together with the start. `booted` is the start of the machine: two machines, or
+    containers,
+    may have one name.
     """
 
     host: str
@@ -48,14 +49,14 @@ class Builder:
         return cls(socket.gethostname(), os.getpid(), psutil.Process().create_time(), psutil.boot_time())
 
     def is_here(self) -> bool:
-        """Whether it is, or was, a process of this machine."""
+        """Return whether it is, or was, a process of this machine."""
         return self.host == socket.gethostname() and abs(self.booted - psutil.boot_time()) < 60
 
     def is_this_process(self) -> bool:
         return self.pid == os.getpid() and self.is_alive()
 
     def is_alive(self) -> bool:
-        """Whether the process is there; only this machine's processes can be looked up."""
+        """Return whether the process exists; only this machine's processes can be looked up."""
         try:
             return bool(abs(psutil.Process(self.pid).create_time() - self.started) < 1)
         except psutil.Error:
@@ -67,11 +68,11 @@ class Builder:
 
 BEAT_SECONDS = 5.0
 ABANDONED_SECONDS = 60.0
-"""Longer than a cluster that loses a node keeps a write waiting."""
+"""Longer than a cluster that loses a node delays a write."""
 
 LOOK_SECONDS = 1.0
 WAIT_SECONDS = 600.0
-"""How long a builder waits for another one that is at work."""
+"""How long a builder waits for another one."""
 
 FORMAT = 1
 LOCKS_AT_MOST = 1000
@@ -82,7 +83,7 @@ _held_tokens: set[str] = set()
 
 @dataclass(frozen=True, slots=True)
 class LockState:
-    """The document of one lock, and the place in its shard's history that the next change must name."""
+    """The document of one lock, and the version of it that the next change must name."""
 
     seq_no: int
     primary_term: int
@@ -94,21 +95,26 @@ class LockState:
     def from_answer(cls, answer: Mapping[str, Any]) -> LockState:
         source = answer["_source"]
         holder = Builder(**source["holder"]) if source["holder"] else None
-        return cls(
-            answer["_seq_no"],
-            answer["_primary_term"],
-            source["token"],
-            holder,
-            source["since"],
-        )
+        return cls(answer["_seq_no"], answer["_primary_term"], source["token"], holder, source["since"])
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody holds it, or a process of this machine that is dead or has lost sight of the lock."""
+        if self.holder is None:
+            return True
+        if not self.holder.is_here():
+            return False
+        if self.holder.is_this_process():
+            return self.token not in _held_tokens
+        return not self.holder.is_alive()
 
 
 class Overtaken(EngineRefused):
-    """Somebody else holds the lock now: this builder did not answer for too long."""
+    """Another builder holds the lock now: this one did not answer for too long."""
 
 
 class Lock:
-    """A lock that is held."""
+    """A lock that this process holds."""
 
     def __init__(self, locks: Locks, name: str, state: LockState) -> None:
         self._locks = locks
@@ -125,10 +131,10 @@ class Lock:
         return self._state.token
 
     def require(self) -> None:
-        """Make sure that nobody has taken the lock over, as far as is known.
+        """Make sure that no other builder has taken the lock over, as far as this process knows.
 
         Raises:
-            Overtaken: somebody has.
+            Overtaken: another builder has.
         """
         if self._overtaken:
             raise Overtaken(
@@ -136,20 +142,11 @@ class Lock:
                 f"{ABANDONED_SECONDS:.0f} s: index again when it is done"
             )
 
-    def confirm(self, *, brief: bool = False) -> None:
-        """Make sure that nobody has taken the lock over, by asking the server.
-
-        Raises:
-            Overtaken: somebody has.
-            EngineError: the server does not answer.
-        """
-        self._change(brief=brief)
-
     def require_ours(self) -> None:
-        """The same for tidying up: briefly, and by looking only where nothing can be written, as on a full disk.
+        """Raise as `confirm` does, for clean-up: with short requests, and by a read where the disk is full.
 
         Raises:
-            Overtaken: somebody has.
+            Overtaken: another builder holds the lock.
             EngineError: the server does not answer.
         """
         try:
@@ -157,11 +154,11 @@ class Lock:
         except EngineRefused as error:
             if not is_blocked(error):
                 raise
-            # Nor can anybody else write that it is theirs.
+            # No other builder can write either.
             self._locks.require_holder(self._name, self.token)
 
     def release(self) -> None:
-        """Let others build; a lock that can't be given back is taken over in time."""
+        """Let others build; a lock that can't be released is taken over in time."""
         self._stop.set()
         self._thread.join(LOOK_SECONDS)  # a beat that is still on its way finds the lock changed
         _held_tokens.discard(self.token)
@@ -172,9 +169,15 @@ class Lock:
     def _beat(self) -> None:
         while not self._stop.wait(BEAT_SECONDS):
             with suppress(EngineError):  # the next beat may come through
-                self._change(brief=True)
+                self.confirm(brief=True)
 
-    def _change(self, *, brief: bool = False) -> None:
+    def confirm(self, *, brief: bool = False) -> None:
+        """Write the lock to make sure that no other builder has taken it over.
+
+        Raises:
+            Overtaken: another builder has.
+            EngineError: the server does not answer.
+        """
         with self._changing:
             self.require()
             try:
@@ -187,11 +190,11 @@ class Lock:
 
 
 class _Conflict(Exception):
-    """The lock is not what it was thought to be."""
+    """The lock has another state than expected."""
 
 
 class Locks:
-    """The locks of everybody who uses the same server and prefix."""
+    """The locks of all users of the same server and prefix."""
 
     def __init__(self, connection: Connection, prefix: str) -> None:
         self._connection = connection
@@ -200,10 +203,11 @@ class Locks:
 
     @contextmanager
     def hold(self, name: str, *, wait: float | None = None) -> Iterator[Lock]:
-        """Hold the lock of a name for the length of a `with` block.
+        """Hold the lock of a name during a `with` block.
 
-        Another holder that is at work is waited for, `wait` seconds at most, `WAIT_SECONDS` by default; whether one on
-        another machine is at work takes some seconds to see in any case.
+        A live holder is waited for, `wait` seconds at most, `WAIT_SECONDS` by default; it takes some seconds to see
+        whether
+        one on another machine is alive.
 
         Raises:
             EngineRefused: the other one is still at work, or this user has not the rights.
@@ -224,50 +228,44 @@ class Locks:
     def remove(self) -> None:
         """Delete the index of locks unless one is held.
 
-        A process that takes a lock at the same moment loses it, and makes it again with the next beat.
+        A process that takes a lock at the same moment loses it, and makes it again with the next heartbeat.
         """
-        client, alias = self._connection.client.options(ignore_status=404), self._alias
-        self._connection.call(f"refresh {alias}", lambda: client.indices.refresh(index=alias))
-        found = self._connection.call(
-            f"look up {alias}", lambda: client.search(index=alias, size=LOCKS_AT_MOST)
+        alias, index = self._alias, self._index
+        self._connection.look_up(f"refresh {alias}", lambda client: client.indices.refresh(index=alias))
+        answer = self._connection.look_up(
+            f"look up {alias}", lambda client: client.search(index=alias, size=LOCKS_AT_MOST)
         )
-        if found.meta.status == 404:
-            return
-        hits = found["hits"]["hits"]
-        if len(hits) < LOCKS_AT_MOST and not any(hit["_source"].get("holder") for hit in hits):
-            index = self._index
-            self._connection.call(f"delete {index}", lambda: client.indices.delete(index=index))
+        hits = answer["hits"]["hits"] if answer else []
+        if answer and len(hits) < LOCKS_AT_MOST and not any(hit["_source"].get("holder") for hit in hits):
+            self._connection.look_up(f"delete {index}", lambda client: client.indices.delete(index=index))
 
     def write(self, name: str, state: LockState, *, holder: Builder | None, brief: bool) -> LockState:
-        """Change a lock that is `state`, or make it when it is not there; returns what it is then.
+        """Change a lock from `state`, or create it, and return its new state.
 
         Raises:
-            _Conflict: it is something else by now.
+            _Conflict: it has another state.
             EngineError: the server does not answer.
         """
         connection = self._connection.tidying() if brief else self._connection
-        document = {
-            "token": state.token,
-            "holder": asdict(holder) if holder else None,
-            "since": state.since,
-        }
-
-        def put() -> Mapping[str, Any]:
-            condition: dict[str, Any] = {"op_type": "create"}
-            if state.seq_no >= 0:
-                condition = {"if_seq_no": state.seq_no, "if_primary_term": state.primary_term}
-            answer: Mapping[str, Any] = connection.client.index(
-                index=self._alias,
-                id=name,
-                document=document,
-                require_alias=True,
-                timeout=SERVER_WAITS,
-                **condition,
-            ).body
-            return answer
-
+        condition: dict[str, Any] = {"op_type": "create"}
+        if state.seq_no >= 0:
+            condition = {"if_seq_no": state.seq_no, "if_primary_term": state.primary_term}
         try:
-            written = connection.call(f"lock {name}", put)
+            written = connection.call(
+                f"lock {name}",
+                lambda client: client.index(
+                    index=self._alias,
+                    id=name,
+                    document={
+                        "token": state.token,
+                        "holder": asdict(holder) if holder else None,
+                        "since": state.since,
+                    },
+                    require_alias=True,
+                    timeout=SERVER_WAITS,
+                    **condition,
+                ),
+            )
         except EngineRefused as error:
             if not isinstance(error.__cause__, ConflictError | NotFoundError):
                 raise
@@ -287,13 +285,9 @@ class Locks:
         return replace(state, seq_no=written["_seq_no"], primary_term=written["_primary_term"], holder=holder)
 
     def is_held(self, name: str, token: str) -> bool:
-        """Whether a token is the one that the lock of a name is held with, by a process that is not known to be dead.
-
-        Raises:
-            EngineError: the server does not answer.
-        """
+        """Return whether a lock is held with this token, by a process that is not known to be dead."""
         now = self._read(name)
-        return now is not None and now.holder is not None and now.token == token and not _is_dead(now)
+        return now is not None and now.token == token and not now.is_free
 
     def require_holder(self, name: str, token: str) -> None:
         """Make sure that the lock of a name is held with this token.
@@ -307,90 +301,59 @@ class Locks:
             raise Overtaken(f"another builder took over {name}: index again when it is done")
 
     def _acquire(self, name: str, token: str, wait: float) -> LockState:
-        """Take the lock when it is free, its holder is dead, or its beat has stopped."""
-        seen: tuple[int, int] | None = None
+        """Take the lock when it is free, its holder is dead, or its heartbeat has stopped."""
+        last: tuple[int, int] | None = None
         changed = began = time.monotonic()
         beats = 0
-        told = ""
+        reported_token = ""
         while True:
-            now = self._read_or_make(name)
-            place = (now.seq_no, now.primary_term) if now else None
-            if place != seen:
-                beats += seen is not None
-                seen, changed = place, time.monotonic()
-            if now is None or now.holder is None or _is_dead(now):
-                abandoned = True
-            else:
-                abandoned = time.monotonic() - changed > ABANDONED_SECONDS
-            if abandoned:
-                wanted = LockState(
-                    now.seq_no if now else -1,
-                    now.primary_term if now else 0,
-                    token,
-                    Builder.this_process(),
-                    datetime.now(UTC).isoformat(timespec="seconds"),
-                )
+            now = self._read(name)
+            if now is None:
+                self._make()
+            version = (now.seq_no, now.primary_term) if now else None
+            if version != last:
+                beats += last is not None
+                last, changed = version, time.monotonic()
+            if now is None or now.is_free or time.monotonic() - changed > ABANDONED_SECONDS:
+                seq_no, primary_term = version or (-1, 0)
+                holder, since = Builder.this_process(), datetime.now(UTC).isoformat(timespec="seconds")
                 try:
-                    return self.write(name, wanted, holder=wanted.holder, brief=False)
+                    state = LockState(seq_no, primary_term, token, holder, since)
+                    return self.write(name, state, holder=holder, brief=False)
                 except _Conflict:
-                    continue  # somebody else was faster
-            assert now is not None and now.holder is not None
+                    continue  # another process was faster
+            assert now.holder is not None
             at_work = f"{now.holder} is building {name} since {now.since}"
             if (beats or now.holder.is_here()) and time.monotonic() - began > wait:
                 raise EngineRefused(f"{at_work}: wait until it is done")
-            if told != now.token:
-                told = now.token
+            if reported_token != now.token:
+                reported_token = now.token
                 self._connection.notify(f"{at_work}: waiting until it is done, or does not answer any more")
             time.sleep(LOOK_SECONDS)
 
     def _read(self, name: str) -> LockState | None:
-        client = self._connection.client.options(ignore_status=404)
-        answer = self._connection.call(
-            f"look up the lock of {name}", lambda: client.get(index=self._alias, id=name, realtime=True)
+        answer = self._connection.look_up(
+            f"look up the lock of {name}",
+            lambda client: client.get(index=self._alias, id=name, realtime=True),
         )
-        if answer.meta.status == 404:
+        if answer is None:
             return None
         try:
-            return LockState.from_answer(answer.body)
+            return LockState.from_answer(answer)
         except (KeyError, TypeError) as error:
             raise EngineRefused(
                 f"{self._connection.url} has a lock of {name} in {self._alias} that searchapp did not write: "
                 "remove the document, or choose another prefix with SEARCHAPP_INDEX_PREFIX"
             ) from error
 
-    def _read_or_make(self, name: str) -> LockState | None:
-        found = self._read(name)
-        if found is None:
-            self._make()
-        return found
-
     def _make(self) -> None:
-        """Make the index of locks unless it is there."""
-        try:
-            self._connection.call(
-                f"create the index {self._index}",
-                lambda: self._connection.client.indices.create(
-                    index=self._index,
-                    settings=self._connection.server.allowed(
-                        {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
-                    ),
-                    mappings={
-                        "dynamic": "false",  # nobody searches it
-                        "_meta": {"searchapp": {"holds": "locks", "format": FORMAT}},
-                    },
-                    aliases={self._alias: {}},
-                ),
-            )
-        except EngineRefused as error:
-            if not is_there_already(error):
-                raise
-
-
-def _is_dead(state: LockState) -> bool:
-    """Whether the holder is known not to be at work: its process is gone, or has lost sight of the lock."""
-    assert state.holder is not None
-    if not state.holder.is_here():
-        return False
-    if state.holder.is_this_process():
-        return state.token not in _held_tokens
-    return not state.holder.is_alive()
+        self._connection.create_index(
+            f"create the index {self._index}",
+            self._index,
+            settings=self._connection.server.allowed({"number_of_shards": 1, "auto_expand_replicas": "0-1"}),
+            mappings={
+                "dynamic": "false",  # no search reads it
+                "_meta": {"searchapp": {"holds": "locks", "format": FORMAT}},
+            },
+            aliases={self._alias: {}},
+        )

@@ -1,6 +1,6 @@
-"""The rights that searchapp needs on a server: the least role for each use, and which right an answer misses.
+"""The rights that searchapp needs on a server: the least role for each use, and the right whose lack an answer reports.
 
-Each role is enough for its use, and no privilege of it is too much; the judgments of a team are in a role of their own.
+Each role is enough for its use, and no privilege of it is too much; the judgments of a team have a role of their own.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-EVERYTHING = ""
-BUT_JUDGMENTS = "but judgments"
-JUDGMENTS = "judgments"
+EVERYTHING = "{prefix}-*"
+BUT_JUDGMENTS = "/{prefix}-~(judgments.*)/"
+JUDGMENTS = "{prefix}-judgments*"
+"""Index names of a role: with `*`, or as a regular expression of Lucene's."""
 
 _READ = ("read", "view_index_metadata", "monitor")
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A use of the server: who has it, what for, and the privileges on the cluster and on groups of indexes."""
+    """The privileges that one use of the server needs, on the cluster and on groups of indexes."""
 
     name: str
     use: str
@@ -27,12 +28,12 @@ class Role:
     indices: Mapping[str, tuple[str, ...]]
 
     def body(self, prefix: str) -> dict[str, Any]:
-        """What `PUT _security/role/NAME` takes, and an API key as a role descriptor."""
+        """Return what `PUT _security/role/NAME` takes, and an API key as a role descriptor."""
         return {
             "cluster": list(self.cluster),
             "indices": [
-                {"names": [pattern(group, prefix)], "privileges": list(privileges)}
-                for group, privileges in self.indices.items()
+                {"names": [names.format(prefix=prefix)], "privileges": list(privileges)}
+                for names, privileges in self.indices.items()
             ],
         }
 
@@ -60,42 +61,29 @@ ROLES = (
     ),
 )
 
-
-def pattern(group: str, prefix: str) -> str:
-    """The names of a group of indexes, as a role has them: with `*`, or as a regular expression of Lucene's."""
-    if group == EVERYTHING:
-        return f"{prefix}-*"
-    if group == JUDGMENTS:
-        return f"{prefix}-judgments*"
-    return f"/{prefix}-~(judgments.*)/"
-
-
-def bodies(prefix: str) -> dict[str, dict[str, Any]]:
-    """Every role by the name that it is made under."""
-    return {f"{prefix}-{role.name}": role.body(prefix) for role in ROLES}
-
-
-def lacks(detail: str) -> str | None:
-    """What right an answer says is missing, as the middle of a sentence; None where it says something else.
-
-    >>> lacks("action [indices:admin/create] is unauthorized for user [ann] on indices [a], this action is granted by "
-    ...       "the index privileges [create_index,manage,all]")
-    'the index privilege `manage` on a is missing'
-    """
-    found = _UNAUTHORIZED.search(detail)
-    if found is None:
-        return None
-    privileges = [one.strip() for one in found["privileges"].split(",")]
-    named = [one for one in privileges if one in _USED] or [one for one in privileges if one != "all"]
-    on = f" on {', '.join(found['names'].split(','))}" if found["names"] else ""
-    either = " or ".join(f"`{one}`" for one in named)
-    return f"the {found['kind']} privilege {either}{on} is missing"
-
-
 _UNAUTHORIZED = re.compile(
     r"^action \[[^\]]*\] is unauthorized for .*?(?: on (?:restricted )?indices \[(?P<names>[^\]]*)\])?"
     r", this action is granted by the (?P<kind>index|cluster) privileges \[(?P<privileges>[^\]]*)\]$",
     re.DOTALL,
 )
 
-_USED = {one for role in ROLES for some in (role.cluster, *role.indices.values()) for one in some}
+_USED = {
+    privilege for role in ROLES for group in (role.cluster, *role.indices.values()) for privilege in group
+}
+
+
+def missing_right(detail: str) -> str | None:
+    """Return the right whose lack an answer reports, as the middle of a sentence; None if it reports no lack.
+
+    >>> missing_right("action [indices:admin/create] is unauthorized for user [ann] on indices [a], this action is "
+    ...               "granted by the index privileges [create_index,manage,all]")
+    'the index privilege `manage` on a is missing'
+    """
+    match = _UNAUTHORIZED.search(detail)
+    if match is None:
+        return None
+    privileges = [privilege.strip() for privilege in match["privileges"].split(",")]
+    named = [name for name in privileges if name in _USED] or [name for name in privileges if name != "all"]
+    on = f" on {', '.join(match['names'].split(','))}" if match["names"] else ""
+    either = " or ".join(f"`{name}`" for name in named)
+    return f"the {match['kind']} privilege {either}{on} is missing"

@@ -1,17 +1,17 @@
 """A handle on one version of an index: search, highlight, explain, analyze.
 
-Several shards must rank with the statistics of the whole index, as one shard does. `dfs_query_then_fetch` collects
-the statistics of all shards before any of them ranks, but each shard simplifies the query first, and counts nothing
-for what it drops:
+Several shards must rank with the statistics of the whole index, as one shard does. `dfs_query_then_fetch` collects the
+statistics of all shards before any of them ranks, but each shard simplifies the query first, and counts nothing for the
+clauses that it drops:
 
-- A clause on numbers, or on whether a field is there, that must match, filters or must not match, and that no document
-  of a shard matches, or every one, lets the shard drop the query around it. `whole` makes it "this or a document that
-  is not there, but not another one that is not there": a shard does not know that before it looks.
-- A phrase none of whose words is on a shard asks for nothing there, not even how many documents have the field. `whole`
-  puts beside it a clause that scores the same words and never matches either.
+- A required, filtering or excluding clause on numbers, or on whether a field exists, that matches no document of a
+  shard, or every one, lets the shard drop the query around it. `shard_safe` makes it "this or a missing document, but
+  not another missing document": a shard must look to know the result.
+- A phrase none of whose words is on a shard requests nothing there, not even how many documents have the field.
+  `shard_safe` adds a clause that scores the same words and never matches either.
 
-What never matches changes no score: the hits are those of the query itself. Equal clauses get equal additions, wherever
-they stand, because Lucene adds up a clause of `should` in another place if it is one of `filter` too.
+Clauses that never match change no score: the hits are those of the query itself. Equal clauses get equal additions,
+wherever they stand, because Lucene adds up a clause of `should` in another place if it is one of `filter` too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
+
+from elasticsearch import Elasticsearch
 
 from searchapp.engines.base import BEST_FIRST, NO_TERMS, Index, SearchHit, Terms, search_one_by_one
 from searchapp.engines.elasticsearch.analysis import analysis_steps
@@ -59,25 +61,25 @@ ANSWER_FIELDS = [
     "responses.hits.hits._score",
     "responses.hits.hits.sort",
 ]
-"""What is read of the answers to a batch of searches."""
+"""The fields that are read of the answers to a batch of searches."""
 
 _LEAVES_AS_IT_IS = frozenset({"type", "index", "store", "similarity", "norms", "copy_to", "fields", "meta"})
 
 
 def sorts_by_id(properties: Mapping[str, Any]) -> bool:
-    """Whether hits are sorted by ids as they are, by the `properties` of a mapping.
+    """Return whether hits are sorted by unmodified ids, by the `properties` of a mapping.
 
-    The field `id` may fold its values or leave long ones out; options that are not known here may do so too.
+    The field `id` may fold its values or leave long ones out; unknown options may do so too.
     """
     field = properties.get("id", {})
     return bool(field.get("type") == "keyword" and field.keys() <= _LEAVES_AS_IT_IS)
 
 
 def ids_and_scores(body: Body) -> Body:
-    """The body of a search of whose hits nothing but ids and scores is wanted; the index must sort by id.
+    """Return the body of a search that needs ids and scores only; the index must sort by id.
 
-    The ids come with the values that the hits are sorted by. The stored ones lie in compressed blocks of documents, of
-    which Elasticsearch decompresses one for each hit: half of what a ranking by one field to depth 500 takes.
+    The ids come with the sort values of the hits. The stored ones lie in compressed blocks of documents, of which
+    Elasticsearch decompresses one for each hit: half the time of a ranking by one field to depth 500.
     """
     if body.get("sort") != BEST_FIRST:
         return body
@@ -85,35 +87,30 @@ def ids_and_scores(body: Body) -> Body:
 
 
 def hits_of(response: Mapping[str, Any], place: int) -> Hits:
-    """The hits of the query at `place`.
+    """Return the hits of the query at `place`.
 
     Raises:
         EngineRefused: equal scores can't be sorted by id.
     """
     hits = response.get("hits", {}).get("hits", ())  # filtered away when there are none
-    return Hits([_id(hit) for hit in hits], [_score(hit, place) for hit in hits])
-
-
-def _id(hit: Mapping[str, Any]) -> str:
-    id_ = hit["_id"] if "_id" in hit else hit["sort"][-1]
-    if not isinstance(id_, str):
+    ids = [hit["_id"] if "_id" in hit else hit["sort"][-1] for hit in hits]
+    if not all(isinstance(id_, str) for id_ in ids):
         raise EngineRefused(
             "a document's id is left out of what hits are sorted by: index again by a mapping without the setting "
             "`index.mapping.ignore_above`"
         )
-    return id_
+    return Hits(ids, [_score(hit, place) for hit in hits])
 
 
 def _score(hit: Mapping[str, Any], place: int) -> float:
-    """The score of a hit of the query at `place`; one that is infinite or no number comes as text or null."""
     score = hit.get("_score")
     if not isinstance(score, int | float):
         raise QueryRefused(BEYOND_FLOAT32, place)
     return float32(score)
 
 
-def found_of(hit: Mapping[str, Any]) -> SearchHit:
-    """One hit of a search that asked for more than ids and scores."""
+def search_hit(hit: Mapping[str, Any]) -> SearchHit:
+    """Return one hit of a search that needs more than ids and scores."""
     explanation = hit.get("_explanation")
     return SearchHit(
         hit=Hit(hit["_id"], _score(hit, 0)),
@@ -139,11 +136,11 @@ NUMBERS = frozenset(
         "ip",
     }
 )
-"""The types of fields whose values a shard knows the least and the greatest of."""
+"""The types of fields whose least and greatest value a shard knows."""
 
 
 def number_fields(properties: Mapping[str, Any], prefix: str = "") -> frozenset[str]:
-    """The full names of the fields on numbers in the `properties` of a mapping."""
+    """Return the full names of the numeric fields in the `properties` of a mapping."""
     found: set[str] = set()
     for name, described in properties.items():
         if described.get("type") in NUMBERS:
@@ -153,22 +150,22 @@ def number_fields(properties: Mapping[str, Any], prefix: str = "") -> frozenset[
     return frozenset(found)
 
 
-def whole(body: Body, numbers: frozenset[str]) -> Body:
-    """The body for an index of several shards; `numbers` are its fields on numbers.
+def shard_safe(body: Body, numbers: frozenset[str]) -> Body:
+    """Return the body for an index of several shards; `numbers` are its numeric fields.
 
-    What it marks in texts is what the query itself matches.
+    The highlights are those of the query itself.
     """
     query = body.get("query")
-    kept = _Kept(numbers).query(query)
-    if kept == query:
+    safe = _ShardSafeQuery(numbers).query(query)
+    if safe == query:
         return body
     highlight = body.get("highlight")
     marks = {"highlight": {"highlight_query": query, **highlight}} if isinstance(highlight, Mapping) else {}
-    return {**body, "query": kept, **marks}
+    return {**body, "query": safe, **marks}
 
 
-class _Kept:
-    """Goes through a query, and leaves what it does not know as it is: the server refuses what makes no sense."""
+class _ShardSafeQuery:
+    """Adapts a query, and leaves unknown parts as they are: the server rejects invalid ones."""
 
     def __init__(self, numbers: frozenset[str]) -> None:
         self._numbers = numbers
@@ -202,7 +199,7 @@ class _Kept:
         return query
 
     def _never(self, query: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """A clause that matches no document, another one where it is excluded, or a shard would drop the query."""
+        """Return a clause that matches no document; where it excludes, another one, or a shard would drop the query."""
         number = self._absent.setdefault(json.dumps(query, sort_keys=True), len(self._absent))
         return {"term": {"id": {"value": f"\u0000 no document {number} {where}"}}}
 
@@ -214,11 +211,11 @@ _INSIDE: Mapping[str, tuple[str, ...]] = {
     "function_score": ("query",),
     "boosting": ("positive",),
 }
-"""The names under which a query has others whose scores or documents count."""
+"""The keys under which a query has others whose scores or documents count."""
 
 
 def _words(content: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The query that scores the words of a phrase; None where the phrase is not understood."""
+    """Return the query that scores the words of a phrase; None for an unknown form of phrase."""
     if len(content) != 1:
         return None
     ((field, asked),) = content.items()
@@ -229,10 +226,10 @@ def _words(content: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _fields(kind: str, content: Mapping[str, Any]) -> Iterable[str]:
-    """The fields that a query without others inside is about."""
     if kind == "multi_match":
         fields = content.get("fields", ())
-        return {str(one).partition("^")[0] for one in ([fields] if isinstance(fields, str) else fields)}
+        names = [fields] if isinstance(fields, str) else fields
+        return {str(name).partition("^")[0] for name in names}
     return set(content) if kind in ("term", "terms", "match") else ()
 
 
@@ -240,13 +237,13 @@ BATCH_BODIES = 64
 BATCH_BYTES = 1024 * 1024
 BATCH_HITS = 100_000
 TERMS_AT_ONCE = 1000
-"""Terms that one request counts documents for."""
+"""Terms whose documents one request counts."""
 KNOWN_TERMS = 200_000
 """Terms whose frequencies are kept, in some 40 MB."""
 VALUES_OF_A_SHARD = 10_000
 """The values that a shard counts: the counts are exact where a field has no more, whatever the number of shards."""
 DEFAULT_HITS = 10
-"""What Elasticsearch gives for a body without `size`."""
+"""The number of hits for a body without `size`."""
 
 # Each shard counts its own terms; only with this search type do all shards rank with the statistics of the whole
 # index, so that 3 shards give the scores of 1 shard to the last bit. Where there is but one, Elasticsearch searches as
@@ -257,7 +254,7 @@ T = TypeVar("T")
 
 
 Frequencies = dict[tuple[str, str], int]
-"""In how many documents a term of a field stands."""
+"""Document frequencies by field and term."""
 
 
 class _Ask(NamedTuple):
@@ -271,9 +268,11 @@ class ElasticsearchIndex:
     """An `Index` on a server.
 
     Args:
-        numbers: the fields on numbers of its mapping
-        sorts_by_id: whether what `BEST_FIRST` sorts by is each document's id as it is, see `sorts_by_id`
-        known: what handles on the same version have learned of its terms
+        connection: the server
+        info: the version
+        numbers: the numeric fields of its mapping
+        known: the frequencies that handles on the same version have learned
+        sorts_by_id: whether `BEST_FIRST` sorts by unmodified ids, see `sorts_by_id`
     """
 
     is_at_hand = False
@@ -288,7 +287,6 @@ class ElasticsearchIndex:
         sorts_by_id: bool = False,
     ) -> None:
         self._connection = connection
-        self._client = connection.client
         self._info = info
         self._numbers = numbers
         self._sorts_by_id = sorts_by_id
@@ -323,56 +321,50 @@ class ElasticsearchIndex:
             return [hits_of(response, place) for place, response in enumerate(self._multi_search(asks))]
         except EngineBusy:
             raise
-        except (
-            EngineRefused
-        ):  # by one of them, which then says so itself; or the server takes no such requests
-            alone = search_one_by_one(asked)
+        except EngineRefused:  # of one body, which then fails by itself; or the server takes no such requests
+            answers = search_one_by_one(asked)
             self._is_asked_alone = True
-            return alone
+            return answers
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:
-        return [
-            found_of(hit)
-            for hit in self._learning(self._asked(body), _pairs(terms)[:TERMS_AT_ONCE])["hits"]["hits"]
-        ]
+        hits = self._search_and_count(self._asked(body), _pairs(terms)[:TERMS_AT_ONCE])[0]["hits"]
+        return [search_hit(hit) for hit in hits["hits"]]
 
     def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
         asked = {**self._asked(body), "track_total_hits": True}
-        hits = self._learning(asked, _pairs(terms)[:TERMS_AT_ONCE])["hits"]
-        return [found_of(hit) for hit in hits["hits"]], hits["total"]["value"]
+        hits = self._search_and_count(asked, _pairs(terms)[:TERMS_AT_ONCE])[0]["hits"]
+        return [search_hit(hit) for hit in hits["hits"]], hits["total"]["value"]
 
     def unknown(self, terms: Terms) -> Terms:
-        left = {
-            field: [term for term in some if (field, term) not in self._known]
-            for field, some in terms.items()
-        }
-        return {field: some for field, some in left.items() if some}
+        unknown: dict[str, list[str]] = {}
+        for field, term in _pairs(terms):
+            if (field, term) not in self._known:
+                unknown.setdefault(field, []).append(term)
+        return unknown
 
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
-        # What is known may be forgotten while this goes on, by other threads too.
-        found = {pair: self._known[pair] for pair in _pairs(terms) if pair in self._known}
-        left = [pair for pair in _pairs(terms) if pair not in found]
-        for start in range(0, len(left), TERMS_AT_ONCE):
-            some = left[start : start + TERMS_AT_ONCE]
-            found |= self._counted(self._learning({"size": 0, "track_total_hits": False}, some), some)
-        return {field: {term: found[field, term] for term in some} for field, some in terms.items()}
+        # Another thread may clear the known frequencies meanwhile.
+        counts = {pair: self._known[pair] for pair in _pairs(terms) if pair in self._known}
+        unknown = [pair for pair in _pairs(terms) if pair not in counts]
+        for start in range(0, len(unknown), TERMS_AT_ONCE):
+            batch = unknown[start : start + TERMS_AT_ONCE]
+            counts |= self._search_and_count({"size": 0, "track_total_hits": False}, batch)[1]
+        return {field: {term: counts[field, term] for term in of_field} for field, of_field in terms.items()}
 
-    def _learning(self, body: Body, terms: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
-        """The answer to a body, with the frequencies of some terms, which are kept."""
+    def _search_and_count(
+        self, body: Body, terms: Sequence[tuple[str, str]]
+    ) -> tuple[Mapping[str, Any], Frequencies]:
         if not terms:
-            return self._search(body)
+            return self._search(body), {}
         filters = [{"term": {field: {"value": term}}} for field, term in terms]
         counting = {"every": {"global": {}, "aggs": {"terms": {"filters": {"filters": filters}}}}}
         answer = self._search({**body, "aggs": counting})
+        buckets = answer["aggregations"]["every"]["terms"]["buckets"]
+        counts = {term: bucket["doc_count"] for term, bucket in zip(terms, buckets, strict=True)}
         if len(self._known) + len(terms) > KNOWN_TERMS:
             self._known.clear()
-        self._known.update(self._counted(answer, terms))
-        return answer
-
-    @staticmethod
-    def _counted(answer: Mapping[str, Any], terms: Sequence[tuple[str, str]]) -> Frequencies:
-        buckets = answer["aggregations"]["every"]["terms"]["buckets"]
-        return {term: bucket["doc_count"] for term, bucket in zip(terms, buckets, strict=True)}
+        self._known.update(counts)
+        return answer, counts
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
         wanted = {
@@ -388,33 +380,33 @@ class ElasticsearchIndex:
         return Counts(answer["hits"]["total"]["value"], values)
 
     def _asked(self, body: Body) -> Body:
-        """The body as it is sent: several segments and several shards rank as one."""
+        """Return the body to send, with which several segments and several shards rank as one."""
         sent = normal_body(body)
-        return sent if self._info.shards == 1 else whole(sent, self._numbers)
+        return sent if self._info.shards == 1 else shard_safe(sent, self._numbers)
 
     def _ranked(self, body: Body) -> Body:
-        """The body as it is sent where nothing but ids and scores of its hits is wanted."""
+        """Return the body to send for ids and scores only."""
         asked = self._asked(body)
         return ids_and_scores(asked) if self._sorts_by_id else asked
 
     def _search(self, body: Body) -> Mapping[str, Any]:
-        def whole(index: str) -> Mapping[str, Any]:
-            answer: Mapping[str, Any] = self._client.search(
-                index=index, search_type=SEARCH_TYPE, body=dict(body)
+        def search(client: Elasticsearch) -> Mapping[str, Any]:
+            answer: Mapping[str, Any] = client.search(
+                index=self._info.version, search_type=SEARCH_TYPE, body=dict(body)
             ).body
-            if problem := self._partial(answer, index):
+            if problem := self._partial(answer, self._info.version):
                 raise NotYet(problem)
             return answer
 
-        return self._on_this_version("search", whole)
+        return self._on_this_version("search", search)
 
     def analyze(
         self, text: str, *, field: str | None = None, analyzer: str | None = None
     ) -> list[AnalysisStep]:
         detail = self._on_this_version(
             "analyze",
-            lambda index: self._client.indices.analyze(
-                index=index, text=text, field=field, analyzer=analyzer, explain=True
+            lambda client: client.indices.analyze(
+                index=self._info.version, text=text, field=field, analyzer=analyzer, explain=True
             ),
         )["detail"]
         return analysis_steps(detail)
@@ -425,13 +417,14 @@ class ElasticsearchIndex:
         )
 
     def close(self) -> None:
-        """Nothing is open: the connection is the engine's."""
+        """Do nothing: the engine owns the connection."""
 
     def _responses(self, bodies: Sequence[Body]) -> list[Mapping[str, Any]]:
-        """The responses to a batch.
+        """Return the responses to a batch.
 
-        A server reads all searches of a batch before it makes the first one, and refuses the whole batch for one that
-        it can't read, without saying which: halves of the batch, and halves of those, find it.
+        A server reads all searches of a batch before it runs the first one, and refuses the whole batch for an
+        unreadable one
+        without naming it: halves of the batch, and halves of those, find it.
 
         Raises:
             QueryRefused: with the place in the batch.
@@ -452,21 +445,18 @@ class ElasticsearchIndex:
             raise QueryRefused.of(error, half + error.place) from error
 
     def _multi_search(self, asks: Sequence[_Ask]) -> list[Mapping[str, Any]]:
-        """The responses; searches that were put off, or answered by some shards only, are sent again."""
+        """Return the responses; searches that were put off, or answered by some shards only, are sent again."""
         responses: dict[int, Mapping[str, Any]] = {}
-        is_one_index = all(ask.version == self._info.version for ask in asks)
+        own = self._info.version
+        index = own if all(ask.version == own for ask in asks) else None
 
-        def send_the_rest(index: str) -> None:
+        def send_rest(client: Elasticsearch) -> None:
             rest = [place for place in range(len(asks)) if place not in responses]
-            heads = [{} if is_one_index else {"index": asks[place].version} for place in rest]
-            lines = [
-                line for place, head in zip(rest, heads, strict=True) for line in (head, asks[place].body)
-            ]
-            answer = self._client.msearch(
-                index=index if is_one_index else None,
-                searches=lines,
-                search_type=SEARCH_TYPE,
-                filter_path=ANSWER_FIELDS,
+            lines: list[Body] = []
+            for place in rest:
+                lines += [{} if index else {"index": asks[place].version}, asks[place].body]
+            answer = client.msearch(
+                index=index, searches=lines, search_type=SEARCH_TYPE, filter_path=ANSWER_FIELDS
             )
             problem: EngineError | None = None
             for place, response in zip(rest, answer["responses"], strict=True):
@@ -477,28 +467,29 @@ class ElasticsearchIndex:
             if problem is not None:
                 raise NotYet(problem)
 
-        self._on_this_version("search", send_the_rest)
+        self._on_this_version("search", send_rest)
         return [responses[place] for place in range(len(asks))]
 
-    def _on_this_version(self, what: str, request: Callable[[str], T]) -> T:
-        """Send a request to this handle's version of the index."""
+    def _on_this_version(self, what: str, request: Callable[[Elasticsearch], T]) -> T:
+        """Send a request for this handle's version of the index.
+
+        Raises:
+            Replaced: the version is gone; the server's own error for that varies.
+        """
         index = self._info.version
         try:
-            return self._connection.call(f"{what} in {index}", lambda: request(index))
+            return self._connection.call(f"{what} in {index}", request)
         except EngineRefused as error:
-            if not isinstance(error, EngineBusy) and not is_of_client(error):
-                self._require_version(error)
+            if isinstance(error, EngineBusy) or is_of_client(error):
+                raise
+            if not self._connection.call(
+                f"look for {index}", lambda client: client.indices.exists(index=index)
+            ):
+                raise Replaced(index) from error
             raise
 
-    def _require_version(self, error: EngineRefused | None = None) -> None:
-        """Raise `Replaced` if this version is gone: what a server says of a version that goes just now varies."""
-        index = self._info.version
-        exists = self._connection.call(f"look for {index}", lambda: self._client.indices.exists(index=index))
-        if not exists:
-            raise Replaced(index) from error
-
     def _answered(self, response: Mapping[str, Any], place: int) -> Mapping[str, Any]:
-        """The response to a search of a batch, unless the server refused that search."""
+        """Return the response to a search of a batch, or raise that the server refused that search."""
         if "error" not in response:
             return response
         if is_forbidden(response["error"]):
@@ -512,7 +503,7 @@ class ElasticsearchIndex:
         )
 
     def _put_off(self, response: Mapping[str, Any], version: str) -> EngineError | None:
-        """Why the response to a search of a batch is none to use, if another attempt may bring one."""
+        """Return why another attempt is needed for a search of a batch, if it is."""
         error = response.get("error")
         if error is None:
             return self._partial(response, version)
@@ -527,7 +518,7 @@ class ElasticsearchIndex:
         )
 
     def _partial(self, response: Mapping[str, Any], version: str) -> EngineError | None:
-        """Why a response is not that of the whole index, if it is not: it would rank silently wrong."""
+        """Return why a response misses a part of the index, if it does: it would rank wrong without notice."""
         shards = response["_shards"]
         if not response["timed_out"] and not shards["failed"] and shards["successful"] == shards["total"]:
             return None
@@ -540,11 +531,11 @@ class ElasticsearchIndex:
 
 
 def _pairs(terms: Terms) -> list[tuple[str, str]]:
-    return [(field, term) for field, some in terms.items() for term in some]
+    return [(field, term) for field, of_field in terms.items() for term in of_field]
 
 
 def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
-    """Bodies in groups of at most `BATCH_BODIES` and, a single larger one apart, `BATCH_BYTES` and `BATCH_HITS`."""
+    """Yield groups of at most `BATCH_BODIES`, `BATCH_BYTES` and `BATCH_HITS`; a larger body has its own."""
     batch: list[Body] = []
     size = hits = 0
     for body in bodies:

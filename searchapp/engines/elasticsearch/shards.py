@@ -1,13 +1,12 @@
-"""The shards of an index: how many it gets, what their copies hold, and what the server says of nodes and shards.
+"""The shards of an index: their number, the content of their copies, and the survey of nodes and shards.
 
-A document that is written twice leaves a deleted copy behind, and BM25 counts deleted copies, in the number of
-documents and in the frequencies, until they are merged away; each copy of a shard merges when it likes. An index serves
+A document that is written twice leaves a deleted copy behind. BM25 counts deleted copies, in the number of documents
+and in the frequencies, until they are merged away, and each copy of a shard merges at its own time. An index serves
 only while no copy of a shard has any.
 
-Elastic's advice ("Size your shards") is shards of 10 to 50 GB with at most 200 million documents, and no more of them
-than that takes. searchapp's documents are sentences: some 700 bytes of index each, so that 20 million of them make a
-shard of about 14 GB. More shards than nodes make a single search no faster, but one on every node lets all of them
-work, as soon as each has enough to do.
+Elastic advises ("Size your shards") shards of 10 to 50 GB with at most 200 million documents. searchapp's documents are
+sentences of some 700 bytes of index, so that 20 million of them make a shard of about 14 GB. More shards than nodes
+make a single search no faster, but one on every node uses all of them once each has enough to do.
 """
 
 from __future__ import annotations
@@ -19,6 +18,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from elastic_transport import ObjectApiResponse
+from elasticsearch import Elasticsearch
+
 from searchapp.engines.base import ShardedIndex, Survey
 from searchapp.engines.elasticsearch.connection import FIRST_WAIT_SECONDS, Connection, NotYet, is_of_client
 from searchapp.errors import EngineError, EngineRefused, EngineUnreachable
@@ -27,13 +29,12 @@ from searchapp.model import IndexInfo
 T = TypeVar("T")
 
 LOST_SECONDS = 30.0
-"""How long a shard that is being filled may have no node before it is given up: a node that only starts again is back
-within that time."""
+"""How long a shard under construction may have no node before it is given up: a node that restarts is back by then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One copy of a shard that is at work: how many documents it holds, and how many deleted ones."""
+    """One copy of a shard at work, with its numbers of documents and of deleted ones."""
 
     shard: int
     primary: bool
@@ -43,92 +44,87 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """The copies of an index's shards that are at work, of `wanted` copies for each of `shards` shards.
+    """The copies at work of an index's `shards`, each of which should have `wanted` copies.
 
-    Where nobody may look at them, on a serverless project, nothing is missing and nothing deleted.
+    On a serverless project, where they are not visible, none is missing and none has deleted documents.
     """
 
-    found: tuple[Copy, ...]
+    copies: tuple[Copy, ...]
     shards: int
     wanted: int
     visible: bool = True
 
     @property
     def deleted(self) -> int:
-        """The number of deleted documents, where the copies of a shard differ of the one with most."""
-        most = [
-            max((one.deleted for one in self.found if one.shard == shard), default=0)
-            for shard in range(self.shards)
-        ]
-        return sum(most)
+        """The number of deleted documents; of a shard whose copies differ, the greatest."""
+        most: Counter[int] = Counter()
+        for copy in self.copies:
+            most[copy.shard] = max(most[copy.shard], copy.deleted)
+        return most.total()
 
     @property
-    def deleted_copies(self) -> str:
-        """Their number for a sentence."""
+    def deleted_text(self) -> str:
         return f"{self.deleted:,} deleted {'copy' if self.deleted == 1 else 'copies'} of documents"
 
     @property
     def without_primary(self) -> list[int]:
-        """The shards that nobody can write to or count on at the moment."""
-        if not self.visible:
-            return []
-        there = {copy.shard for copy in self.found if copy.primary}
-        return [shard for shard in range(self.shards) if shard not in there]
+        """The shards without a primary at work: they take no writes and no counts."""
+        return self._below(1, Counter(copy.shard for copy in self.copies if copy.primary))
 
     @property
     def incomplete(self) -> list[int]:
         """The shards that lack a copy."""
-        if not self.visible:
-            return []
-        counts = [sum(copy.shard == shard for copy in self.found) for shard in range(self.shards)]
-        return [shard for shard, count in enumerate(counts) if count < self.wanted]
+        return self._below(self.wanted, Counter(copy.shard for copy in self.copies))
+
+    def _below(self, wanted: int, counts: Counter[int]) -> list[int]:
+        return [shard for shard in range(self.shards) if self.visible and counts[shard] < wanted]
 
 
 def copies(connection: Connection, index: str, shards: int) -> Copies:
-    """The copies of an index of this many shards, as they are now; none when there is no such index.
+    """Return the copies of an index with this many shards; none when there is no such index.
 
     Raises:
         EngineError: the server does not answer, or refuses.
     """
     if connection.server.is_serverless:
         return Copies((), shards, 0, visible=False)
-    client = connection.client.options(ignore_status=404)
 
-    def ask() -> Copies:
+    def request_stats(client: Elasticsearch) -> ObjectApiResponse[Any]:
         answer = client.indices.stats(index=index, metric="docs", level="shards")
-        if answer.meta.status == 404:
-            return Copies((), shards, 1)
-        if answer["_shards"]["failed"]:
+        if answer.meta.status != 404 and answer["_shards"]["failed"]:
             raise NotYet(
                 EngineUnreachable(
                     f"{connection.url} can't say what each copy of {index} holds: look at the cluster's health "
                     "and try again"
                 )
             )
-        described = answer.get("indices", {}).get(index, {}).get("shards", {})
-        found = tuple(
-            Copy(int(shard), copy["routing"]["primary"], copy["docs"]["count"], copy["docs"]["deleted"])
-            for shard, of_shard in described.items()
-            for copy in of_shard
-        )
-        return Copies(found, shards, answer["_shards"]["total"] // shards)
+        return answer
 
-    return connection.call(f"look for deleted documents in {index}", ask)
+    answer = connection.look_up(f"look for deleted documents in {index}", request_stats)
+    if answer is None:
+        return Copies((), shards, 1)
+    found = tuple(
+        Copy(int(shard), copy["routing"]["primary"], copy["docs"]["count"], copy["docs"]["deleted"])
+        for shard, of_shard in answer.get("indices", {}).get(index, {}).get("shards", {}).items()
+        for copy in of_shard
+    )
+    return Copies(found, shards, answer["_shards"]["total"] // shards)
 
 
-def held_documents(connection: Connection, index: str) -> int:
-    """How many documents an index holds.
+def count_documents(connection: Connection, index: str, call: Callable[..., Any] | None = None) -> int:
+    """Return the number of documents of an index, which `call` asks for in place of the connection."""
+    what = f"count the documents of {index}"
 
-    Raises:
-        NotYet: not every shard answers.
-    """
-    answer = connection.client.count(index=index)
-    require_all_shards(connection, f"count the documents of {index}", answer.body)
-    return int(answer["count"])
+    def count(client: Elasticsearch) -> int:
+        answer = client.count(index=index)
+        require_all_shards(connection, what, answer.body)
+        return int(answer["count"])
+
+    return int((call or connection.call)(what, count))
 
 
 def require_all_shards(connection: Connection, what: str, answer: dict[str, dict[str, int]]) -> None:
-    """Refuse, for now, an answer that some shards have no part in.
+    """Reject, for now, an answer to which some shards did not contribute.
 
     Raises:
         NotYet: a shard is missing.
@@ -143,15 +139,15 @@ def require_all_shards(connection: Connection, what: str, answer: dict[str, dict
 
 
 class UnusableVersion(EngineUnreachable):
-    """What a version under construction holds can't be used: it must be built again from the start."""
+    """The content of a version under construction can't be used: it must be built again from the start."""
 
 
 class LostShard(UnusableVersion):
-    """A shard that was being filled is on a node that is gone: what it held is out of reach."""
+    """A shard under construction is on a node that is gone."""
 
 
 class ShardMonitor:
-    """Looks after the primary shards of an index that is being built."""
+    """Checks the primary shards of an index that is being built."""
 
     def __init__(self, connection: Connection, index: str, shards: int) -> None:
         self._connection = connection
@@ -159,30 +155,30 @@ class ShardMonitor:
         self._shards = shards
         self._lost_since: float | None = None
 
-    def call(self, what: str, request: Callable[[], T]) -> T:
-        """As `Connection.call`, but given up as soon as it is known that a shard is lost.
+    def call(self, what: str, request: Callable[[Elasticsearch], T]) -> T:
+        """Send a request as `Connection.call`, but give up as soon as a shard is lost.
 
         Raises:
-            LostShard: one is.
+            LostShard: a shard is lost.
             EngineError: as `Connection.call`.
         """
-        failed = False
+        is_repeated = False
 
-        def watched() -> T:
-            nonlocal failed
-            if failed:
+        def send(client: Elasticsearch) -> T:
+            nonlocal is_repeated
+            if is_repeated:
                 self.require()
-            failed = True
-            return request()
+            is_repeated = True
+            return request(client)
 
-        return self._connection.call(what, watched)
+        return self._connection.call(what, send)
 
     def require(self) -> None:
         """Make sure that no shard has been without node for long.
 
         Raises:
             LostShard: one has.
-            NotYet: one is, since a moment ago.
+            NotYet: one is without node since a moment ago.
         """
         try:
             missing = copies(self._connection.tidying(), self._index, self._shards).without_primary
@@ -192,8 +188,9 @@ class ShardMonitor:
             self._lost_since = None
             return
         self._lost_since = self._lost_since or time.monotonic()
+        has = "has" if len(missing) == 1 else "have"
         lost = LostShard(
-            f"{named(missing)} of {self._index} {_has(missing)} been without node for {LOST_SECONDS:.0f} s: "
+            f"{shards_text(missing)} of {self._index} {has} been without node for {LOST_SECONDS:.0f} s: "
             "look at the cluster's health and index again"
         )
         if time.monotonic() - self._lost_since > LOST_SECONDS:
@@ -204,7 +201,7 @@ class ShardMonitor:
 def await_copies(
     connection: Connection, index: str, shards: int, seconds: float, missing: Callable[[Copies], list[int]]
 ) -> list[int]:
-    """Wait until no shard is `missing` something, at most this long; returns the shards that still are."""
+    """Wait until `missing` names no shard, at most this long; return the shards that it still names."""
     deadline = time.monotonic() + seconds
     while waiting := missing(copies(connection, index, shards)):
         if time.monotonic() > deadline:
@@ -213,33 +210,28 @@ def await_copies(
     return waiting
 
 
-def named(shards: list[int]) -> str:
-    """Shards for a sentence: "shard 2", "shards 0 and 2"."""
-    if len(shards) == 1:
-        return f"shard {shards[0]}"
-    return f"shards {', '.join(map(str, shards[:-1]))} and {shards[-1]}"
-
-
-def _has(shards: list[int]) -> str:
-    return "has" if len(shards) == 1 else "have"
+def shards_text(shards: list[int]) -> str:
+    """Return the shards for a sentence: "shard 2", "shards 0 and 2"."""
+    *others, last = shards
+    return f"shards {', '.join(map(str, others))} and {last}" if others else f"shard {last}"
 
 
 LARGEST = 20_000_000
-"""The documents that one shard gets at most."""
+"""The greatest number of documents of a shard."""
 
 WORTHWHILE = 250_000
-"""The documents that a shard of its own on a further node takes at least."""
+"""The fewest documents for which a shard of its own on a further node pays."""
 
 MOST = 64
 
 COPIES_SECONDS = 60.0
-"""How long is waited for replicas; those that come later come while the index serves."""
+"""How long the build waits for replicas; later ones come while the index serves."""
 
 
 def shards_for(connection: Connection, documents: int) -> int:
-    """The shards of an index of this many documents: one on each node that holds data, but none too small or too large.
+    """Return the number of shards for this many documents: one on each data node, but none too small or too large.
 
-    A user who may not ask for the cluster's nodes gets what fits a single one.
+    A user who may not ask for the cluster's nodes gets the number for a single node.
 
     Raises:
         EngineError: the server does not answer.
@@ -252,10 +244,9 @@ def shards_for(connection: Connection, documents: int) -> int:
 
 
 def _data_nodes(connection: Connection) -> int:
-    client = connection.client
     try:
         answer = connection.call(
-            "count the nodes", lambda: client.cluster.health(filter_path="number_of_data_nodes")
+            "count the nodes", lambda client: client.cluster.health(filter_path="number_of_data_nodes")
         )
     except EngineRefused as error:
         if not is_of_client(error):
@@ -269,7 +260,7 @@ def _data_nodes(connection: Connection) -> int:
 
 
 def replicas_settings(replicas: int | None) -> dict[str, Any]:
-    """The settings of an index that has this many replicas; with None, one as soon as there is a second node."""
+    """Return the settings for this many replicas; with None, one as soon as there is a second node."""
     if replicas is None:
         return {"auto_expand_replicas": "0-1"}
     return {"auto_expand_replicas": False, "number_of_replicas": replicas}
@@ -282,19 +273,18 @@ def replicate(connection: Connection, info: IndexInfo, replicas: int) -> None:
         EngineError: the server does not answer, or refuses.
     """
     settings = {"index": connection.server.allowed(replicas_settings(replicas))}
-    client = connection.client
     connection.call(
         f"change the replicas of {info.version}",
-        lambda: client.indices.put_settings(index=info.version, settings=settings),
+        lambda client: client.indices.put_settings(index=info.version, settings=settings),
     )
     await_replicas(connection, info.version, info.shards)
 
 
 def await_replicas(connection: Connection, index: str, shards: int) -> None:
-    """Wait until every shard has all of its copies, for some time; that some are missing is no error."""
+    """Wait some time until every shard has all of its copies; missing ones are no error."""
     if waiting := await_copies(connection, index, shards, COPIES_SECONDS, lambda now: now.incomplete):
         connection.notify(
-            f"{named(waiting)} of {index} found no node for a replica within {COPIES_SECONDS:.0f} s: "
+            f"{shards_text(waiting)} of {index} found no node for a replica within {COPIES_SECONDS:.0f} s: "
             "it serves, but not when a node is lost"
         )
 
@@ -302,12 +292,14 @@ def await_replicas(connection: Connection, index: str, shards: int) -> None:
 SLOW_MILLISECONDS = 50.0
 SLOW_TIMES = 3.0
 FEWEST_SEARCHES = 20
-"""A copy of a shard is slow if it has answered this many searches, and took this long for one on average, and this many
-times as long as the copies of its index do at the median."""
+"""A copy of a shard is slow if it has answered this many searches, and its mean time is this long, and this many times
+the
+median of the copies of its index.
+"""
 
 
 def survey(connection: Connection, prefix: str) -> Survey:
-    """The nodes, as far as the one who asks may know of them, and every index whose name begins with a prefix.
+    """Return the nodes, as far as the user may see them, and every index whose name begins with a prefix.
 
     Raises:
         EngineError: the server does not answer.
@@ -320,45 +312,55 @@ def survey(connection: Connection, prefix: str) -> Survey:
 
 
 def _cluster(connection: Connection) -> tuple[Mapping[str, int] | None, str]:
-    """How many nodes there are of each version, and how the cluster is; nothing for who may not ask."""
-    client = connection.client
+    """Return the number of nodes of each version, and the health; nothing for a user who may not ask."""
     try:
-        only = "nodes.*.version"
-        nodes = connection.call(
-            "ask for the nodes", lambda: client.nodes.info(node_id="_all", metric="_none", filter_path=only)
+        versions = Counter(node_versions(connection, "ask for the nodes"))
+        health = connection.call(
+            "ask for the health", lambda client: client.cluster.health(filter_path="status")
         )
-        health = connection.call("ask for the health", lambda: client.cluster.health(filter_path="status"))
     except EngineRefused:
         return None, ""
-    versions = Counter(node["version"] for node in nodes.body.get("nodes", {}).values())
     return dict(sorted(versions.items())), str(health.body.get("status", ""))
 
 
+def node_versions(connection: Connection, what: str) -> list[str]:
+    """Return the version of each node of the cluster.
+
+    Raises:
+        EngineError: the server does not answer, or refuses.
+    """
+    answer = connection.call(
+        what,
+        lambda client: client.nodes.info(node_id="_all", metric="_none", filter_path="nodes.*.version"),
+    )
+    return [node["version"] for node in answer.body.get("nodes", {}).values()]
+
+
 def _indexes(connection: Connection, pattern: str) -> Mapping[str, ShardedIndex]:
-    client = connection.client.options(ignore_status=404)
     try:
-        chosen = connection.call(
+        settings = connection.look_up(
             f"ask for the settings of {pattern}",
-            lambda: client.indices.get_settings(index=pattern, name="index.number_of_*", flat_settings=True),
+            lambda client: client.indices.get_settings(
+                index=pattern, name="index.number_of_*", flat_settings=True
+            ),
         )
-        held = connection.call(
+        stats = connection.look_up(
             f"ask for the shards of {pattern}",
-            lambda: client.indices.stats(index=pattern, metric=["docs", "store", "search"], level="shards"),
+            lambda client: client.indices.stats(
+                index=pattern, metric=["docs", "store", "search"], level="shards"
+            ),
         )
-    except EngineError as error:
-        if not isinstance(error, EngineRefused):
-            raise
+    except EngineRefused:
         return {}
-    found = held.body.get("indices", {})
+    indices = (stats or {}).get("indices", {})
     return {
-        name: _index(described["settings"], found.get(name, {}))
-        for name, described in chosen.body.items()
-        if isinstance(described, Mapping) and "settings" in described
+        name: _index(described["settings"], indices.get(name, {}))
+        for name, described in (settings or {}).items()
     }
 
 
 def _index(settings: Mapping[str, Any], described: Mapping[str, Any]) -> ShardedIndex:
-    copies = [(shard, copy) for shard, all_of_it in described.get("shards", {}).items() for copy in all_of_it]
+    copies = [(shard, copy) for shard, of_shard in described.get("shards", {}).items() for copy in of_shard]
     total = described.get("total", {})
     searches = total.get("search", {})
     return ShardedIndex(
@@ -373,7 +375,6 @@ def _index(settings: Mapping[str, Any], described: Mapping[str, Any]) -> Sharded
 
 
 def _slow(copies: list[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """The copies that are slow, each as a clause."""
     means = [(shard, copy, _mean(copy.get("search", {}))) for shard, copy in copies]
     known = [mean for _, _, mean in means if mean is not None]
     if len(known) < 2:
@@ -388,6 +389,6 @@ def _slow(copies: list[tuple[str, Mapping[str, Any]]]) -> list[str]:
 
 
 def _mean(searches: Mapping[str, Any]) -> float | None:
-    """How long a search took on average, in milliseconds; None if there were too few to say."""
+    """Return the mean time of a search in milliseconds; None if there were too few."""
     number = int(searches.get("query_total", 0))
     return searches["query_time_in_millis"] / number if number >= FEWEST_SEARCHES else None

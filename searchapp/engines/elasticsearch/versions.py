@@ -1,17 +1,16 @@
 """The versions of an index: which of them serves, which are stored, and how an index is repaired.
 
-`searchapp-nlps` is an alias; behind it lies one version, `searchapp-nlps-000007-5f0c9a3e`. The last part of the name
-is random, so that no two versions ever have the same name. A version under construction has a building alias instead,
-whose name ends with the token of its builder's lock. The builder addresses the version through that alias alone. A
-builder that resumes a version replaces the alias by its own in one conditional request.
+`searchapp-nlps` is an alias of one version, `searchapp-nlps-000007-5f0c9a3e`. The random last part keeps names of
+versions unique for ever. A version under construction has a building alias instead, whose name ends with the token of
+its builder's lock. The builder addresses the version through that alias alone. A builder that resumes a version
+replaces the alias by its own in one conditional request.
 
-A request can reach the server long after its sender has died. What such a request addresses no longer exists: the
-version was deleted, or another builder took its building alias away. The swap, one atomic request, has conditions
-that the cluster checks: the new version still has the building alias of the sender, the replaced version still has
-the serving alias, and no other version is the write index of the serving alias. Of several builders who swap at once
-one succeeds.
+A request can reach the server long after its sender has died. Its target no longer exists then: the version was
+deleted, or another builder took its building alias away. The swap, one atomic request, has conditions that the cluster
+checks: the new version still has the building alias of the sender, the replaced version still has the serving alias,
+and no other version is the write index of the serving alias. One of several concurrent swaps succeeds.
 
-Each version says in its mapping's `_meta.searchapp` what it was built from: that is how searchapp recognizes its own.
+Each version records its source in its mapping's `_meta.searchapp`, by which searchapp recognizes its own indexes.
 """
 
 from __future__ import annotations
@@ -28,28 +27,36 @@ from searchapp.engines.base import IndexSpec, Repair, StoredVersion, VersionStat
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.locks import Locks
 from searchapp.engines.elasticsearch.searching import number_fields, sorts_by_id
-from searchapp.engines.elasticsearch.shards import copies, held_documents
+from searchapp.engines.elasticsearch.shards import copies, count_documents
 from searchapp.errors import EngineError, EngineRefused
 from searchapp.files import digest_json
 from searchapp.model import IndexInfo
 from searchapp.text import counted
 
+_RECORDED = ("documents", "digest", "mapping_digest", "documents_digest", "shards", "created", "owner")
+"""The fields of `IndexInfo` that a version records in its mapping."""
+
 VERSION_SUFFIX = re.compile(r"-(\d{6,})-[0-9a-f]{8}$")
-"""How the name of a version continues after the alias: its number, and a random part."""
+"""The rest of a version's name after the alias: its number, and a random part."""
 
 
 def building_alias(index: str, token: str) -> str:
-    """The alias that the builder with a lock's token addresses a version by, until the version serves."""
+    """Return the alias by which the builder with a lock's token addresses a version until it serves."""
     return f"{index}-building-{token}"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexVersion:
-    """One index that searchapp has made: it serves, is being built, or is left over.
+    """One version of an index that searchapp has made.
 
-    `building` is its building alias, empty when it has none. `is_closed` is whether it takes no more writes,
-    `refreshes` whether new segments become searchable. `numbers` are the numeric fields of its mapping, `sorts_by_id`
-    is whether its hits are sorted by unmodified ids.
+    Args:
+        info: its source
+        serves: whether it has the serving alias
+        building: its building alias, or empty
+        is_closed: whether it is closed to writes
+        refreshes: whether new segments become searchable
+        numbers: the numeric fields of its mapping
+        sorts_by_id: whether its hits are sorted by unmodified ids
     """
 
     info: IndexInfo
@@ -67,7 +74,7 @@ class IndexVersion:
 
 
 class Split(EngineRefused):
-    """An alias is on several versions at once."""
+    """An alias leads to several versions at once."""
 
     def __init__(self, url: str, alias: str, versions: list[str], name: str) -> None:
         super().__init__(
@@ -81,16 +88,15 @@ class IndexVersions:
 
     def __init__(self, connection: Connection, name: str, alias: str) -> None:
         self._connection = connection
-        self._client = connection.client
         self.name = name
         self.alias = alias
 
     def serving(self) -> IndexVersion | None:
-        """The version behind the alias, None when there is no alias.
+        """Return the version behind the alias, None when there is no alias.
 
         Raises:
             Split: there are several.
-            EngineRefused: the alias, or an index of its name, is somebody else's.
+            EngineRefused: searchapp did not make the alias, or an index of its name.
         """
         versions = self.behind()
         if len(versions) > 1:
@@ -99,10 +105,10 @@ class IndexVersions:
         return versions[0] if versions else None
 
     def behind(self) -> list[IndexVersion]:
-        """The versions that have the alias, oldest first: one at most, unless something is wrong.
+        """Return the versions that have the alias, oldest first: one at most, unless something is wrong.
 
         Raises:
-            EngineRefused: the alias, or an index of its name, is somebody else's.
+            EngineRefused: searchapp did not make the alias, or an index of its name.
         """
         indexes = self._get(self.alias)
         versions = [version for index in sorted(indexes) if (version := self.version(index, indexes[index]))]
@@ -117,26 +123,23 @@ class IndexVersions:
         return versions
 
     def all(self) -> list[IndexVersion]:
-        """Every version that searchapp has made, serving or not, oldest first."""
+        """Return every version that searchapp has made, serving or not, oldest first."""
         indexes = self._get(f"{self.alias}-*")
         found = (self.version(index, described) for index, described in sorted(indexes.items()))
         return [version for version in found if version is not None]
 
     def new_name(self) -> str:
-        """A name for a version that no index has, had, or will be given again."""
+        """Return a name for a version that no index has, had, or will get again."""
         numbers = [int(match[1]) for index in self._get(f"{self.alias}-*") if (match := self._suffix(index))]
         return f"{self.alias}-{max(numbers, default=0) + 1:06d}-{secrets.token_hex(4)}"
 
     def take_over(self, version: IndexVersion, token: str) -> bool:
-        """Replace the building alias of a version by that of the lock with a token; False when it is no longer there.
+        """Replace the building alias of a version by that of a lock's token; return False when it is no longer there.
 
-        From then on no request of the builder before reaches the version.
+        From then on no request of the previous builder reaches the version.
         """
         index, own = version.info.version, building_alias(version.info.version, token)
-        actions: list[dict[str, Any]] = [
-            {"remove": {"index": index, "alias": version.building, "must_exist": True}},
-            {"add": {"index": index, "alias": own}},
-        ]
+        actions = [_remove(index, version.building), {"add": {"index": index, "alias": own}}]
         try:
             self._update(f"go on with {index}", actions)
         except EngineRefused:
@@ -147,19 +150,20 @@ class IndexVersions:
     def swap(self, index: str, token: str, replaced: str | None) -> None:
         """Let a version that was built under a lock serve, in place of another one or of none, in one request.
 
-        The request may be repeated after a lost answer. The repetition is refused, and the version that serves decides:
-        only the owner of the token can have made this one serve.
+        The request may be repeated after a lost answer. The repetition is refused, and the serving version decides:
+        only the
+        owner of the token can have made this one serve.
 
         Raises:
             EngineError: nothing was changed; another version may serve by now.
         """
         actions: list[dict[str, Any]] = [
-            # That no two versions can be write indexes of one alias is what keeps a first build from joining another.
+            # An alias has one write index: so a first build can't join another one.
             {"add": {"index": index, "alias": self.alias, "is_write_index": True}},
-            {"remove": {"index": index, "alias": building_alias(index, token), "must_exist": True}},
+            _remove(index, building_alias(index, token)),
         ]
         if replaced is not None:
-            actions.append({"remove": {"index": replaced, "alias": self.alias, "must_exist": True}})
+            actions.append(_remove(replaced, self.alias))
         try:
             self._update(f"let {index} serve as {self.alias}", actions)
         except EngineError:
@@ -168,7 +172,7 @@ class IndexVersions:
                 raise
 
     def keep_only(self, kept: str, others: list[str]) -> None:
-        """Let one of the versions behind the alias go on serving, and the others no more, in one request.
+        """Let one of the versions behind the alias serve alone, in one request.
 
         Raises:
             EngineError: nothing was changed.
@@ -176,23 +180,27 @@ class IndexVersions:
         self._update(
             f"let {kept} alone serve as {self.alias}",
             [
-                *({"remove": {"index": one, "alias": self.alias, "must_exist": True}} for one in others),
+                *(_remove(other, self.alias) for other in others),
                 {"add": {"index": kept, "alias": self.alias, "is_write_index": True}},
             ],
         )
 
     def remove_leftovers(self, but: str | None = None) -> list[str]:
         """Delete the versions that do not serve, except one, and return their names; the lock must be held."""
-        leftovers = [one.info.version for one in self.all() if not one.serves and one.info.version != but]
+        leftovers = [
+            version.info.version
+            for version in self.all()
+            if not version.serves and version.info.version != but
+        ]
         return [index for index in leftovers if self.remove_unserved(index)]
 
     def remove_unserved(self, index: str, token: str | None = None) -> bool:
         """Delete a version unless it serves; its builder can then no longer let it serve.
 
-        With the token of a lock it is deleted only as long as no other builder has taken it over.
-
-        Its building alias goes first: without it the swap is refused, so that a version that serves by now is seen,
-        and one that does not never will.
+        With the token of a lock it is deleted only as long as no other builder has taken it over. Its building alias
+        goes
+        first: without it the swap is refused, so that this sees a version that serves by now, and one that does not
+        never will.
         """
         for _ in range(2):
             described = self._get(index).get(index)
@@ -203,20 +211,20 @@ class IndexVersions:
                 return True
             if token is not None and building != building_alias(index, token):
                 return False
-            aside = [{"remove": {"index": index, "alias": building, "must_exist": True}}]
-            with suppress(EngineRefused):  # someone else has changed it, which the next look shows
-                self._update(f"put {index} aside", aside)
+            with suppress(EngineRefused):  # another process has changed it, which the next look shows
+                self._update(f"put {index} aside", [_remove(index, building)])
         raise EngineRefused(
             f"{self._connection.url} could not put {index} aside, which was not completed: remove it yourself"
         )
 
     def delete(self, index: str) -> None:
         """Delete a version; one that is already gone is no error."""
-        client = self._client.options(ignore_status=404)
-        self._connection.call(f"delete the index {index}", lambda: client.indices.delete(index=index))
+        self._connection.look_up(
+            f"delete the index {index}", lambda client: client.indices.delete(index=index)
+        )
 
     def meta(self, spec: IndexSpec) -> dict[str, Any]:
-        """What goes into `_meta.searchapp` of a new version."""
+        """Return the `_meta.searchapp` of a new version."""
         return {
             "alias": self.alias,
             "name": self.name,
@@ -230,7 +238,7 @@ class IndexVersions:
         }
 
     def _update(self, what: str, actions: list[dict[str, Any]]) -> None:
-        self._connection.call(what, lambda: self._client.indices.update_aliases(actions=actions))
+        self._connection.call(what, lambda client: client.indices.update_aliases(actions=actions))
 
     def _get(self, pattern: str) -> Mapping[str, Any]:
         return look_up(self._connection, pattern)
@@ -240,24 +248,14 @@ class IndexVersions:
         return match if match and index[: match.start()] == self.alias else None
 
     def version(self, index: str, described: Mapping[str, Any]) -> IndexVersion | None:
-        """The record of an index, None when searchapp has not made it for this alias."""
+        """Return the record of an index, None when searchapp has not made it for this alias."""
         meta = meta_of(described)
         if self._suffix(index) is None or meta.get("alias") != self.alias:
             return None
         try:
-            info = IndexInfo(
-                name=self.name,
-                version=index,
-                documents=meta["documents"],
-                digest=meta["digest"],
-                mapping_digest=meta["mapping_digest"],
-                documents_digest=meta["documents_digest"],
-                shards=meta["shards"],
-                created=meta["created"],
-                owner=meta["owner"],
-            )
+            info = IndexInfo(name=self.name, version=index, **{name: meta[name] for name in _RECORDED})
         except (KeyError, TypeError):
-            return None  # somebody has edited it: then it is not ours any more
+            return None  # a user has edited it: then it is not ours any more
         settings = described["settings"]["index"]
         properties = described["mappings"].get("properties", {})
         return IndexVersion(
@@ -272,17 +270,17 @@ class IndexVersions:
 
 
 def flaw(connection: Connection, version: IndexVersion) -> str:
-    """Why a version must not serve, as the beginning of a sentence; empty when nothing is wrong with it."""
+    """Return why a version must not serve, as the beginning of a sentence; empty when it is sound."""
     index, documents = version.info.version, version.info.documents
     now = copies(connection, index, version.info.shards)
     if now.deleted:
-        return f"{index} holds {now.deleted_copies}, which count in its scores"
-    # The statistics count nested documents as well: only the other count is of those that were sent.
-    indexed = sum(copy.documents for copy in now.found if copy.primary)
+        return f"{index} holds {now.deleted_text}, which count in its scores"
+    # The statistics count nested documents as well: only `count_documents` is about those that were sent.
+    indexed = sum(copy.documents for copy in now.copies if copy.primary)
     if indexed != documents and not now.without_primary:
-        held = connection.call(f"count the documents of {index}", lambda: held_documents(connection, index))
-        if held != documents:
-            return f"{index} holds {counted(held, 'document')} instead of {documents:,}"
+        count = count_documents(connection, index)
+        if count != documents:
+            return f"{index} holds {counted(count, 'document')} instead of {documents:,}"
     if not version.is_closed:
         return f"{index} is open to writes (`index.blocks.write` is not true), so that its content is not certain"
     if not version.refreshes:
@@ -291,39 +289,41 @@ def flaw(connection: Connection, version: IndexVersion) -> str:
 
 
 def require_sound(connection: Connection, version: IndexVersion) -> None:
-    """Make sure that nothing is wrong with what a version holds.
+    """Make sure that a version has no flaw.
 
     Raises:
-        EngineRefused: something is.
+        EngineRefused: it has one.
     """
     if problem := flaw(connection, version):
         raise EngineRefused(f"{problem}: build it again with `searchapp index {version.info.name} --rebuild`")
 
 
 def look_up(connection: Connection, pattern: str) -> Mapping[str, Any]:
-    """Aliases, mappings and settings of the indexes that a pattern fits."""
-    client = connection.client.options(ignore_status=404)
-    answer = connection.call(
+    """Return aliases, mappings and settings of the indexes that match a pattern."""
+    answer = connection.look_up(
         f"look up {pattern}",
-        lambda: client.indices.get(index=pattern, features=["aliases", "mappings", "settings"]),
+        lambda client: client.indices.get(index=pattern, features=["aliases", "mappings", "settings"]),
     )
-    return {} if answer.meta.status == 404 else answer.body
+    return answer or {}
 
 
 def meta_of(described: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What searchapp has written into the mapping of an index when it made it; nothing in that of others."""
+    """Return the record that searchapp has written into the mapping of an index; empty for other indexes."""
     meta = described["mappings"].get("_meta", {}).get("searchapp", {})
     return meta if isinstance(meta, Mapping) else {}
 
 
+def _remove(index: str, alias: str) -> dict[str, Any]:
+    return {"remove": {"index": index, "alias": alias, "must_exist": True}}
+
+
 def _building(index: str, described: Mapping[str, Any]) -> str:
-    """The building alias of an index, empty when it has none."""
     prefix = building_alias(index, "")
     return next((alias for alias in described["aliases"] if alias.startswith(prefix)), "")
 
 
 def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[StoredVersion]:
-    """Every version of every index whose name begins with a prefix, as far as searchapp has made it.
+    """Return every version that searchapp has made of indexes whose names begin with a prefix.
 
     Raises:
         EngineError: the server does not answer, or refuses.
@@ -339,7 +339,9 @@ def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[Stored
         name = meta_of(described).get("name")
         if version is None or name not in (None, versions.name):
             continue  # it is another's, or of an index with another prefix
-        state = _state(version, alias, locks)
+        state = VersionState.serves if version.serves else VersionState.leftover
+        if not version.serves and version.building and locks.is_held(alias, version.lock):
+            state = VersionState.building
         size = sizes.get(index)
         found.append(
             StoredVersion(versions.name, index, state, version.info, size, says_name=name is not None)
@@ -347,26 +349,18 @@ def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[Stored
     return found
 
 
-def _state(version: IndexVersion, alias: str, locks: Locks) -> VersionState:
-    if version.serves:
-        return VersionState.serves
-    if version.building and locks.is_held(alias, version.lock):
-        return VersionState.building
-    return VersionState.leftover
-
-
 def _sizes(connection: Connection, pattern: str) -> dict[str, int]:
-    """The bytes that indexes take on disk; nothing for a user who may not ask for that, and on a serverless project."""
+    """Return the bytes of indexes on disk; none for a user without that right, and on a serverless project."""
     if connection.server.is_serverless:
         return {}
-    client = connection.client.options(ignore_status=404)
     try:
-        answer = connection.call(
-            f"ask for the sizes of {pattern}", lambda: client.indices.stats(index=pattern, metric="store")
+        answer = connection.look_up(
+            f"ask for the sizes of {pattern}",
+            lambda client: client.indices.stats(index=pattern, metric="store"),
         )
         return {
             index: int(described["total"]["store"]["size_in_bytes"])
-            for index, described in answer.body.get("indices", {}).items()
+            for index, described in (answer or {}).get("indices", {}).items()
         }
     except (EngineError, KeyError, TypeError, ValueError):
         return {}
@@ -375,11 +369,12 @@ def _sizes(connection: Connection, pattern: str) -> dict[str, int]:
 def repair(connection: Connection, locks: Locks, versions: IndexVersions) -> Repair:
     """Let one version of an index serve alone, and delete what builders have left.
 
-    Of several versions that serve at once the newest one stays that holds what it was built from. What an index
-    holds is not repaired, but what is wrong with it is said. An index that another process is building is waited for.
+    Of several versions that serve at once the newest sound one stays. The content of an index is not repaired, but a
+    flaw
+    is reported. An index that another process is building is waited for.
 
     Raises:
-        EngineRefused: the alias is somebody else's, or the other process takes too long.
+        EngineRefused: searchapp did not make the alias, or the other process takes too long.
         EngineUnreachable: the server does not answer.
     """
     versions.behind()  # refuses a name that is not ours before anything is made
@@ -395,7 +390,7 @@ def repair(connection: Connection, locks: Locks, versions: IndexVersions) -> Rep
 
 
 def _best(connection: Connection, behind: list[IndexVersion]) -> tuple[IndexVersion | None, str]:
-    """The newest of several versions that is whole and has no flaw, else the newest, and its flaw."""
+    """Return the newest complete version without a flaw, else the newest, and its flaw."""
     newest, problem = None, ""
     for version in reversed(behind):
         found = flaw(connection, version)

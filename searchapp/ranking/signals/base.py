@@ -22,7 +22,7 @@ from searchapp.errors import DataError, QueryRefused
 from searchapp.model import Document, Example, Explanation, Hits, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking import paging
-from searchapp.ranking.learning import kind_of
+from searchapp.ranking.learning import FeatureContribution, Linear
 from searchapp.ranking.templates import (
     WEIGHT,
     WINDOW,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.model import Body
     from searchapp.progress import Advance
-    from searchapp.ranking.learning import Linear, StoredModel
+    from searchapp.ranking.learning import StoredModel
     from searchapp.ranking.signals.terms import TermSpace
 
 
@@ -349,14 +349,14 @@ def retrieve_in_one_request(retrievers: Sequence[Retriever], asked: SignalReques
         EngineError: the engine failed on the way.
     """
     (topic,) = asked.topics
-    bodies = [(one.searched, one.body(topic, asked)) for one in retrievers]
+    bodies = [(retriever.searched, retriever.body(topic, asked)) for retriever in retrievers]
     if any(_is_deep(body) for _, body in bodies):
-        return [answer for one in retrievers for answer in one.answers(asked, no_progress)]
+        return [answer for retriever in retrievers for answer in retriever.answers(asked, no_progress)]
     try:
-        found = bodies[0][0].search_beside(bodies)
+        results = bodies[0][0].search_beside(bodies)
     except QueryRefused as error:
         raise QueryRefused.of(error, 0, f"topic {topic.id}: ") from error
-    return [one.answer(topic, hits, asked) for one, hits in zip(retrievers, found, strict=True)]
+    return [retriever.answer(topic, hits, asked) for retriever, hits in zip(retrievers, results, strict=True)]
 
 
 def one_document(document_id: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -378,7 +378,7 @@ def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:
     import numpy as np  # which is slow to import, and a server's rankings may need none of it
 
     documents = list(scores)
-    with np.errstate(over="ignore"):  # what is beyond them is infinite, and refused when it is written
+    with np.errstate(over="ignore"):  # greater numbers become infinite, and are refused when they are written
         descending = -np.fromiter(scores.values(), np.float64, len(documents)).astype(np.float32)
     order = descending.argsort(kind="stable")
     descending = descending[order]
@@ -387,11 +387,11 @@ def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:
     for group in np.split(equal, np.flatnonzero(np.diff(equal) != 1) + 1) if len(equal) else ():
         first, end = int(group[0]), int(group[-1]) + 2
         best[first:end] = sorted(best[first:end], key=str.encode)
-    found = (-descending).tolist()
+    ordered = (-descending).tolist()
     if without in scores:
         place = best.index(without)
-        del best[place], found[place]
-    return Hits(best[:depth], found[:depth])
+        del best[place], ordered[place]
+    return Hits(best[:depth], ordered[:depth])
 
 
 def number_in(document: Document, field: str) -> float:
@@ -433,6 +433,9 @@ SEED = 2021
 
 SHOWN = 8
 """How many features an explanation names: those that weigh most."""
+
+AT_ONCE = 256
+"""How many topics a linear model ranks together."""
 
 RECORDED = ("key", "solved", "withheld", "labels", "features", "candidates", "trees", "versions")
 """What a run records of the header of a model; of lists how long they are."""
@@ -486,42 +489,35 @@ class Trained(Signal):
             DataError: the solved topics do not suffice.
         """
 
-    @abstractmethod
-    def scorer(self, stored: StoredModel) -> TrainedScorer:
-        """What ranks by a model.
-
-        Raises:
-            DataError: it is not what it should be.
-        """
-
-    def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Read the model or, where there is none yet, train it."""
-        return self.scorer(inputs.model(self))
-
 
 class TrainedScorer(SignalScorer):
-    """Ranks by a model, and no topic that the model was trained on: it would know the answers by heart."""
+    """Ranks by a linear model of topics, `AT_ONCE` topics at a time."""
 
     def __init__(self, stored: StoredModel) -> None:
         self._stored = stored
+        self._linear = Linear.read(stored.header, stored.arrays)
 
     def model(self) -> dict[str, Any]:
         return model_record(self._stored)
 
-    def require_unseen(self, asked: SignalRequest) -> None:
-        """Make sure that no topic is ranked by its own answers.
-
-        Raises:
-            DataError: one of those that are asked is among the solved topics of the model.
-        """
+    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         require_unseen(self._stored, asked.topics)
+        for start in range(0, len(asked.topics), AT_ONCE):
+            topics = asked.topics[start : start + AT_ONCE]
+            for scores in self.scored(self._linear.margins([topic.text for topic in topics])):
+                yield scores
+                advance(1)
+
+    @abstractmethod
+    def scored(self, margins: Any) -> Iterator[Scores]:
+        """Yield the scores of each topic from the margins (topics, labels)."""
 
 
 def model_record(stored: StoredModel) -> dict[str, Any]:
     """What a run records of a model."""
-    found = {key: stored.header[key] for key in RECORDED if key in stored.header}
-    counted = {key: len(value) if isinstance(value, list) else value for key, value in found.items()}
-    return {"digest": stored.digest, **counted}
+    record = {key: stored.header[key] for key in RECORDED if key in stored.header}
+    counts = {key: len(value) if isinstance(value, list) else value for key, value in record.items()}
+    return {"digest": stored.digest, **counts}
 
 
 def require_unseen(stored: StoredModel, topics: Sequence[Topic]) -> None:
@@ -552,18 +548,11 @@ def require_labels(examples: Sequence[Example], labels: Sequence[str], what: str
         )
 
 
-def by_features(linear: Linear, text: str, label: int, scale: float = 1.0) -> tuple[Explanation, ...]:
-    """What a margin came of, the `SHOWN` features that weigh most, the others together, and the intercept."""
-    parts = linear.parts(text, label)
-    details = [Explanation(scale * part.value, _named(part.feature)) for part in parts[:SHOWN]]
+def feature_details(
+    parts: Sequence[FeatureContribution], intercept: float, what: str = "words"
+) -> tuple[Explanation, ...]:
+    """Explain a margin by the `SHOWN` features with the greatest weight, the sum of the others, and the intercept."""
+    details = [Explanation(part.value, part.feature) for part in parts[:SHOWN]]
     if rest := parts[SHOWN:]:
-        details.append(
-            Explanation(scale * sum(part.value for part in rest), counted(len(rest), "further feature"))
-        )
-    details.append(Explanation(scale * float(linear.intercepts[label]), "intercept, whatever the words"))
-    return tuple(details)
-
-
-def _named(feature: str) -> str:
-    kind = kind_of(feature)
-    return f"{kind} “{feature[len(kind) + 2 :]}”"
+        details.append(Explanation(sum(part.value for part in rest), counted(len(rest), "further feature")))
+    return (*details, Explanation(intercept, f"intercept, whatever the {what}"))

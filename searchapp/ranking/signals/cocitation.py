@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from searchapp.model import Explanation, Hits
+from searchapp.model import Explanation, Hits, Topic
+from searchapp.progress import Advance
 from searchapp.ranking.signals.base import (
     Answer,
     Inputs,
@@ -32,10 +33,6 @@ from searchapp.ranking.signals.base import (
     shares_of,
 )
 from searchapp.ranking.templates import number, whole
-
-if TYPE_CHECKING:
-    from searchapp.model import Topic
-    from searchapp.progress import Advance
 
 Gold = Mapping[str, Mapping[str, float]]
 """The graded answers of each solved topic."""

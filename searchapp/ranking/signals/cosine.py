@@ -21,9 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from searchapp.model import Explanation, Hits
+import numpy as np
+
+from searchapp.model import Explanation, Hits, Topic
 from searchapp.ranking.signals.base import (
     Answer,
     Inputs,
@@ -33,12 +35,8 @@ from searchapp.ranking.signals.base import (
     SignalScorer,
     TopicScorer,
 )
+from searchapp.ranking.signals.terms import Floats, TermSpace
 from searchapp.ranking.templates import boosts, number, text, window
-
-if TYPE_CHECKING:
-    from searchapp.model import Topic
-    from searchapp.ranking.signals.terms import Floats, TermSpace
-
 
 SMOOTHED = 5
 """How many documents of average use each kind is thought to have besides its own."""
@@ -85,8 +83,6 @@ class _Matching(TopicScorer):
 
     def scores(self, topic: Topic, asked: SignalRequest) -> Answer:
         """The first documents, those without a common term last."""
-        import numpy as np
-
         scores = self._scores(topic).astype(np.float32)
         if self._topics_are_documents and topic.id in self._space.places:
             scores[self._space.places[topic.id]] = -np.inf
@@ -119,8 +115,6 @@ class Kinds:
     """How often documents of a kind are answers; `field` says of what kind a document is, nothing if it lacks it."""
 
     def __init__(self, space: TermSpace, field: str, lean: float) -> None:
-        import numpy as np
-
         self._space = space
         self._field = field
         self._lean = lean
@@ -136,8 +130,6 @@ class Kinds:
 
     def factors(self, topic: Topic) -> Floats:
         """(documents,): what the score of each is multiplied by."""
-        import numpy as np
-
         answers = self._all - self._of_solved.get(topic.id, 0.0)
         mean = answers.sum() / max(len(self._kinds), 1)
         if mean <= 0:
@@ -152,8 +144,6 @@ class Kinds:
 
     def _answers(self, solved: str) -> Floats:
         """(kinds,): the cubes of the grades that a solved topic has of documents of each kind."""
-        import numpy as np
-
         found = np.zeros(len(self._counts))
         for document, grade in sorted(self._space.gold[solved].items()):
             if document in self._space.places and grade > 0:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from searchapp.engines.base import Index
+from searchapp.model import Body, Explanation, Hits, Topic
 from searchapp.ranking.signals.base import (
     Inputs,
     Retriever,
@@ -14,10 +16,6 @@ from searchapp.ranking.signals.base import (
     one_document,
 )
 from searchapp.ranking.templates import TopicQuery, template, window
-
-if TYPE_CHECKING:
-    from searchapp.engines.base import Index
-    from searchapp.model import Body, Explanation, Hits, Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,16 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from searchapp.model import Explanation, Hits, Topic
+from searchapp.progress import Advance
 from searchapp.ranking.signals.base import LEADERS, Answer, Inputs, Need, Signal, SignalRequest, SignalScorer
+from searchapp.ranking.signals.terms import Floats, TermSpace
 from searchapp.ranking.templates import RecipeTable, boosts, choice, number, whole
 from searchapp.text import counted
-
-if TYPE_CHECKING:
-    from searchapp.progress import Advance
-    from searchapp.ranking.signals.terms import Floats, TermSpace
 
 GREEDY, RM3 = "greedy", "rm3"
 
@@ -118,8 +118,6 @@ class _Growing(SignalScorer):
         own = self._space.asked(topic, self._signal.boosts)
         if self._signal.by == RM3:
             return self._by_model(own, leaders)
-        import numpy as np
-
         grown = np.zeros(len(own))
         for rank, id_ in enumerate(self._used(leaders), start=1):
             row = self._space.unit[self._space.places[id_]]
@@ -129,8 +127,6 @@ class _Growing(SignalScorer):
 
     def _by_model(self, own: Floats, leaders: Hits) -> Floats:
         """The relevance model, mixed with the topic, each term by its idf as in the topic's vector."""
-        import numpy as np
-
         scores = dict(leaders)
         total = sum(max(scores[id_], 0.0) for id_ in self._used(leaders))
         model = np.zeros(len(own))

@@ -15,10 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from searchapp.engines.base import Index
 from searchapp.errors import QueryRefused
 from searchapp.model import Document, Explanation, Hits, Topic
+from searchapp.progress import Advance
 from searchapp.ranking.signals.base import (
     Answer,
     GradedDocuments,
@@ -32,10 +34,6 @@ from searchapp.ranking.signals.base import (
 )
 from searchapp.ranking.templates import number, text, whole
 from searchapp.text import counted
-
-if TYPE_CHECKING:
-    from searchapp.engines.base import Index
-    from searchapp.progress import Advance
 
 
 def _by_position(read: Mapping[str, Any]) -> bool:

@@ -12,16 +12,16 @@ does not know the signs, and is rounded to `DECIMALS`: more are not equal on all
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+import numpy as np
+
+from searchapp.model import Hits, Topic
 from searchapp.ranking.learning import require_learn
 from searchapp.ranking.signals.base import SEED, Inputs, SignalScorer, ranked
 from searchapp.ranking.signals.power import ExplanatoryPower, SimilarTopics
+from searchapp.ranking.signals.terms import Floats, TermSpace
 from searchapp.ranking.templates import whole
-
-if TYPE_CHECKING:
-    from searchapp.model import Hits, Topic
-    from searchapp.ranking.signals.terms import Floats, TermSpace
 
 DECIMALS = 5
 
@@ -37,10 +37,10 @@ class Latent(ExplanatoryPower):
     def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read all documents and solved topics, and make the space."""
         require_learn()
-        return _Voting(self, inputs.terms().require_solved(self.name))
+        return _LatentTopics(self, inputs.terms().require_solved(self.name))
 
 
-class _Voting(SimilarTopics):
+class _LatentTopics(SimilarTopics):
     def __init__(self, signal: Latent, space: TermSpace) -> None:
         from scipy.sparse import vstack
         from sklearn.decomposition import TruncatedSVD
@@ -60,7 +60,5 @@ class _Voting(SimilarTopics):
 
 def _unit(rows: Floats) -> Floats:
     """Rows of length 1; of what is nothing but noise, 0."""
-    import numpy as np
-
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.where(lengths > 10.0**-DECIMALS, rows / np.where(lengths > 0, lengths, 1.0), 0.0)

@@ -35,22 +35,25 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from searchapp.errors import DataError
 from searchapp.files import digest_json
 from searchapp.model import Document, Example, Explanation, Topic
+from searchapp.progress import Advance
 from searchapp.ranking import learning
-from searchapp.ranking.learning import Arrays, FeatureContribution, broken, numbers, texts
+from searchapp.ranking.learning import Arrays, FeatureContribution, StoredModel, broken, numbers, texts
 from searchapp.ranking.signals.base import (
-    SHOWN,
     Answer,
     Inputs,
     Need,
     SignalRequest,
     SignalScorer,
     Trained,
-    TrainedScorer,
+    feature_details,
     model_record,
     number_in,
     require_unseen,
@@ -59,17 +62,7 @@ from searchapp.ranking.signals.multilabel import logistic
 from searchapp.ranking.templates import number, text, whole
 from searchapp.text import counted
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from searchapp.progress import Advance
-    from searchapp.ranking.learning import StoredModel
-
-
-if TYPE_CHECKING:
-    LineArray = NDArray[np.float64]
-
+LineArray = NDArray[np.float64]
 MEASURES: Mapping[str, str] = {
     "length": "ln(1 + words)",
     "digits": "ln(1 + numbers)",
@@ -212,7 +205,6 @@ class LineModel:
         Each line counts as much as `counts` says. Words are those of at least `fewest` lines; a measure's deviation
         from its mean weighs `measures` beside the words, whose vectors have length 1; `cost` is the solver's C.
         """
-        import numpy as np
         from scipy.sparse import csr_array, hstack
         from sklearn.linear_model import LogisticRegression
 
@@ -253,8 +245,6 @@ class LineModel:
 
     def margins(self, lines: Sequence[LineFeatures]) -> LineArray:
         """How far each line is on the side of the relevant ones, the logarithm of the corrected odds: (lines,)."""
-        import numpy as np
-
         weights, of_measures = self.weights.tolist(), self._of_measures
         found = []
         for line in lines:
@@ -301,8 +291,6 @@ class LineModel:
 
     def arrays(self) -> dict[str, Any]:
         """Its arrays, for a file."""
-        import numpy as np
-
         return {
             "idf": self.idf,
             "weights": self.weights,
@@ -342,9 +330,7 @@ def _weighed(line: LineFeatures, places: Mapping[str, int], idf: Sequence[float]
     return [(place, value / length) for place, value in weighed]
 
 
-if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 LABEL = "relevant"
 """What the only label of a model is called."""
 
@@ -423,9 +409,6 @@ class Lines(Trained):
             seed=self.seed,
         )
         return {"labels": [LABEL], **model.header()}, model.arrays()
-
-    def scorer(self, stored: StoredModel) -> TrainedScorer:  # noqa: ARG002  # see `prepare`
-        raise AssertionError("there is a model for each topic that is left out")
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
         """Read the documents; models are read, or trained, for the topics that are asked for."""
@@ -513,28 +496,20 @@ class _Reading(SignalScorer):
         model = self._model_for(topic)
         margins = model.margins(seen)
         smoothed = float(self._with_those_around(margins)[place])
-        parts = model.parts(seen[place])
-        details = [Explanation(part.value, part.feature) for part in parts[:SHOWN]]
-        if rest := parts[SHOWN:]:
-            details.append(
-                Explanation(sum(part.value for part in rest), counted(len(rest), "further feature"))
-            )
-        details.append(Explanation(model.intercept, "intercept, whatever the line"))
+        details = feature_details(model.parts(seen[place]), model.intercept, "line")
         around = smoothed - float(margins[place])
         said = f"{self._signal.around:g} times the margins of the lines before and after"
         return Explanation(
             float(logistic(smoothed)),
             f"probability by a linear model of lines, the logistic function of {smoothed:.4f}, the sum of",
             (
-                Explanation(float(margins[place]), "its margin, the sum of", tuple(details)),
+                Explanation(float(margins[place]), "its margin, the sum of", details),
                 Explanation(around, said),
             ),
         )
 
     def _with_those_around(self, margins: Floats) -> Floats:
         """The margin of each line, and a part of those of the lines before and after it."""
-        import numpy as np
-
         if not len(margins):
             return margins
         padded = np.pad(margins, 1, mode="edge")

@@ -22,34 +22,28 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Explanation
 from searchapp.ranking import learning
-from searchapp.ranking.learning import KINDS, Linear, Vocabulary, broken, numbers, sparse, texts
+from searchapp.ranking.learning import KINDS, StoredModel, Vocabulary, broken, numbers, sparse, texts
 from searchapp.ranking.signals.base import (
-    Answer,
+    Inputs,
+    Scores,
     SignalRequest,
+    SignalScorer,
     Trained,
     TrainedScorer,
-    by_features,
+    feature_details,
     require_labels,
 )
 from searchapp.ranking.templates import number, text, whole
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from searchapp.progress import Advance
-    from searchapp.ranking.learning import StoredModel
-
-    Floats = NDArray[np.float64]
-
-AT_ONCE = 256
-"""How many topics are ranked together."""
-
+Floats = NDArray[np.float64]
 LEAST = 1e-5
 """The least score that a document gets: most gain next to nothing for most topics."""
 
@@ -133,8 +127,8 @@ class MultiClass(Trained):
                 summed[document] += gain / ideal
         return {document: total / len(golds) for document, total in summed.items()}
 
-    def scorer(self, stored: StoredModel) -> TrainedScorer:
-        return _Expecting(self, stored)
+    def prepare(self, inputs: Inputs) -> SignalScorer:
+        return _ExpectedGains(self, inputs.model(self))
 
 
 def _best(gold: Mapping[str, float]) -> list[str]:
@@ -186,8 +180,6 @@ def _ideal(grades: Iterable[float], cutoff: int | None) -> float:
 
 
 def _gain_arrays(gained: Sequence[Mapping[str, float]], documents: Sequence[str]) -> dict[str, Any]:
-    import numpy as np
-
     places = {document: place for place, document in enumerate(documents)}
     rows = [sorted((places[document], gain) for document, gain in of_class.items()) for of_class in gained]
     return {
@@ -198,17 +190,14 @@ def _gain_arrays(gained: Sequence[Mapping[str, float]], documents: Sequence[str]
 
 
 def _whole(name: str, values: Sequence[int]) -> dict[str, Any]:
-    import numpy as np
-
     return {name: np.array(values, dtype=np.int32)}
 
 
-class _Expecting(TrainedScorer):
+class _ExpectedGains(TrainedScorer):
     def __init__(self, signal: MultiClass, stored: StoredModel) -> None:
         super().__init__(stored)
         self._signal = signal
         header, arrays = stored.header, stored.arrays
-        self._linear = Linear.read(header, arrays)
         self._documents, self._values = texts(header, "documents"), texts(header, "values")
         classes = len(self._linear.labels) - len(self._values)
         if classes < 1 or not self._values:
@@ -227,8 +216,6 @@ class _Expecting(TrainedScorer):
 
     def _scores(self, margins: Floats) -> Floats:
         """The score of each document: (topics, documents)."""
-        import numpy as np
-
         values, classes = self._probabilities(margins)
         scores = np.zeros((len(margins), len(self._documents)))
         for value, (of_classes, gains) in enumerate(zip(classes, self._gains, strict=True)):
@@ -238,15 +225,11 @@ class _Expecting(TrainedScorer):
             scores += expected
         return scores
 
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        self.require_unseen(asked)
-        for at in range(0, len(asked.topics), AT_ONCE):
-            topics = asked.topics[at : at + AT_ONCE]
-            for scores in self._scores(self._linear.margins([topic.text for topic in topics])):
-                (places,) = (scores >= LEAST).nonzero()
-                found = zip(places.tolist(), scores[places].tolist(), strict=True)
-                yield {self._documents[place]: score for place, score in found}
-                advance(1)
+    def scored(self, margins: Floats) -> Iterator[Scores]:
+        for scores in self._scores(margins):
+            (places,) = (scores >= LEAST).nonzero()
+            at_least = zip(places.tolist(), scores[places].tolist(), strict=True)
+            yield {self._documents[place]: score for place, score in at_least}
 
     def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
@@ -283,14 +266,12 @@ class _Expecting(TrainedScorer):
         return Explanation(score, f"{how}, by a linear model", tuple(parts))
 
     def _of_label(self, text: str, label: int, value: float, said: str, margins: Floats) -> Explanation:
-        """What a label gives, and what its margin came of."""
-        features = by_features(self._linear, text, label)
-        return Explanation(value, f"{said}; its margin {margins[0, label]:.4f} is the sum of", features)
+        parts, intercept = self._linear.parts(text, label), float(self._linear.intercepts[label])
+        said = f"{said}; its margin {margins[0, label]:.4f} is the sum of"
+        return Explanation(value, said, feature_details(parts, intercept))
 
 
 def softmax(values: Floats) -> Floats:
     """The share of e^value in the sum over each row, without overflow."""
-    import numpy as np
-
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float64)

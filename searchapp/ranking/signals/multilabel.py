@@ -10,27 +10,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from searchapp.model import Document, Example, Explanation
 from searchapp.ranking import learning
-from searchapp.ranking.learning import KINDS, Linear, Vocabulary
+from searchapp.ranking.learning import KINDS, StoredModel, Vocabulary
 from searchapp.ranking.signals.base import (
-    Answer,
+    Inputs,
+    Scores,
     SignalRequest,
+    SignalScorer,
     Trained,
     TrainedScorer,
-    by_features,
+    feature_details,
     require_labels,
 )
 from searchapp.ranking.templates import number
-
-if TYPE_CHECKING:
-    from searchapp.progress import Advance
-    from searchapp.ranking.learning import StoredModel
-
-AT_ONCE = 256
-"""How many topics are ranked together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +51,7 @@ class MultiLabel(Trained):
             for document, grade in example.gold.items():
                 if grade > 0:
                     rows[document].append(row)
-        labels = sorted(document for document, found in rows.items() if len(found) >= self.fewest)
+        labels = sorted(document for document, topics in rows.items() if len(topics) >= self.fewest)
         require_labels(examples, labels, "a document in its gold")
         texts = [example.topic.text for example in examples]
         vocabulary, vectors = Vocabulary.of(texts, self.without)
@@ -62,24 +59,18 @@ class MultiLabel(Trained):
         linear = learning.fitted(vocabulary, vectors, labels, work, self.seed, workers)
         return linear.header(), linear.arrays()
 
-    def scorer(self, stored: StoredModel) -> TrainedScorer:
-        return _Labelling(self, stored)
+    def prepare(self, inputs: Inputs) -> SignalScorer:
+        return _LabelProbabilities(self, inputs.model(self))
 
 
-class _Labelling(TrainedScorer):
+class _LabelProbabilities(TrainedScorer):
     def __init__(self, signal: MultiLabel, stored: StoredModel) -> None:
         super().__init__(stored)
         self._steepness = signal.steepness
-        self._linear = Linear.read(stored.header, stored.arrays)
 
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        self.require_unseen(asked)
-        for at in range(0, len(asked.topics), AT_ONCE):
-            topics = asked.topics[at : at + AT_ONCE]
-            margins = self._linear.margins([topic.text for topic in topics])
-            for scores in logistic(self._steepness * margins):
-                yield dict(zip(self._linear.labels, scores.tolist(), strict=True))
-                advance(1)
+    def scored(self, margins: Any) -> Iterator[Scores]:
+        for scores in logistic(self._steepness * margins):
+            yield dict(zip(self._linear.labels, scores.tolist(), strict=True))
 
     def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
@@ -90,11 +81,10 @@ class _Labelling(TrainedScorer):
         value = float(logistic(self._steepness * margin))
         said = f"probability by a linear model, the logistic function of {self._steepness:g} * its margin"
         said += f"; its margin {margin:.4f} is the sum of"
-        return Explanation(value, said, by_features(self._linear, topic.text, label))
+        intercept = float(self._linear.intercepts[label])
+        return Explanation(value, said, feature_details(self._linear.parts(topic.text, label), intercept))
 
 
 def logistic(values: Any) -> Any:
     """1 / (1 + e^-x) for each value, without overflow."""
-    import numpy as np
-
     return 0.5 * (1.0 + np.tanh(0.5 * np.asarray(values)))

@@ -1,12 +1,18 @@
-"""The signal `neighbours`: a query template over solved topics, whose gold answers vote."""
+"""The signal `neighbours`: answers of the solved topics that are nearest to a topic vote.
+
+A template retrieves the nearest `k` solved topics. The first one, with the score s1, votes with the weight 1, one with
+the score s with (s / s1) ** `power`, and each of its answers gets its grade times that weight.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from searchapp.model import Explanation, Hits
+from searchapp.engines.base import Index
+from searchapp.model import Body, Explanation, Hits, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (
     Answer,
@@ -22,73 +28,23 @@ from searchapp.ranking.signals.base import (
 )
 from searchapp.text import counted
 
-if TYPE_CHECKING:
-    from searchapp.engines.base import Index
-    from searchapp.model import Body, Topic
+Gold = Mapping[str, Mapping[str, float]]
+"""The graded answers of each solved topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours(Voting):
-    """`query` finds the nearest `k` solved topics, whose answers vote, see `votes`."""
+    """`query` finds the nearest `k` solved topics, whose answers vote."""
 
     kind: ClassVar[str] = "neighbours"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples})
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Index the solved topics, where that has not been done."""
-        return _Voting(self, inputs.examples())
+        return _RetrievedVotes(self, inputs.examples())
 
 
-@dataclass(frozen=True, slots=True)
-class _Voting(Retriever):
-    signal: Neighbours
-    solved: SolvedTopics
-
-    @property
-    def searched(self) -> Index:
-        return self.solved.index
-
-    def body(self, topic: Topic, asked: SignalRequest) -> Body:  # noqa: ARG002  # the nearest vote for any depth
-        return self.solved.nearest(self.signal.query.body(topic, self.signal.k))
-
-    def asks_as(self, other: Retriever) -> bool:
-        if not isinstance(other, _Voting) or other.solved is not self.solved:
-            return False
-        mine, theirs = self.signal, other.signal
-        return (mine.query.digest, mine.query.parameters, mine.k) == (
-            theirs.query.digest,
-            theirs.query.parameters,
-            theirs.k,
-        )
-
-    def answer(self, topic: Topic, hits: Hits, asked: SignalRequest) -> Answer:
-        return votes(hits, self.solved.gold, self.signal.power, without=topic.id, scale=asked.scale)
-
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
-        (nearest,) = self.retrieved(asked, no_progress)
-        gold = self.solved.gold
-        power = self.signal.power
-        total = votes(nearest, gold, power, without=topic.id, scale=asked.scale).get(document_id)
-        if total is None:
-            return None
-        voting = weighing(nearest, power, without=topic.id)
-        given = votes_for(document_id, voting, gold)
-        scale = (
-            "as a share of the greatest" if asked.scale is Scale.shares else "times the score of the nearest"
-        )
-        said = f"votes of {len(given)} of the {counted(len(voting), 'nearest solved topic')}, {scale}"
-        return Explanation(total, said, explained(given, voting[0][1], power))
-
-    def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:
-        (topic,) = asked.topics
-        (nearest,) = self.retrieved(asked, no_progress)
-        voting = weighing(nearest, self.signal.power, without=topic.id)
-        return sorted(votes_for(document_id, voting, self.solved.gold), key=lambda one: -one.value)
-
-
-def weighing(nearest: Hits, power: float, without: str | None = None) -> list[tuple[str, float, float]]:
-    """The solved topics that vote, each with its score s and its weight (s / s1) ** power; s1 is that of the first.
+def topic_weights(nearest: Hits, power: float, without: str | None = None) -> list[tuple[str, float, float]]:
+    """Return the solved topics that vote, each with its score s and its weight (s / s1) ** power.
 
     The solved topic `without` has no vote: a topic must not be ranked by its own answers.
     """
@@ -97,51 +53,103 @@ def weighing(nearest: Hits, power: float, without: str | None = None) -> list[tu
     if not nearest or nearest.scores[0] <= 0:
         return []
     best = nearest.scores[0]
-    return [(example, score, (score / best) ** power) for example, score in nearest]
+    return [(solved, score, (score / best) ** power) for solved, score in nearest]
 
 
-def votes_for(
-    document_id: str, voting: Sequence[tuple[str, float, float]], gold: Mapping[str, Mapping[str, float]]
-) -> list[Vote]:
-    """Return the votes for a document, in the order of those that vote, see `weighing`."""
-    return [
-        Vote(solved, document_id, grade, score, grade * weight)
-        for solved, score, weight in voting
-        if (grade := gold.get(solved, {}).get(document_id, 0.0))
-    ]
-
-
-def explained(given: Sequence[Vote], best: float, power: float) -> tuple[Explanation, ...]:
-    """Return what each vote came of; `best` is the score of the nearest solved topic."""
-    return tuple(
-        Explanation(
-            one.value,
-            f"solved topic {one.topic_id}: its grade {one.grade:g} * ({one.score:g} / {best:g})^{power:g}",
-        )
-        for one in given
-    )
-
-
-def votes(
-    nearest: Hits,
-    gold: Mapping[str, Mapping[str, float]],
-    power: float,
-    without: str | None = None,
-    *,
-    scale: Scale = Scale.shares,
+def vote_scores(
+    nearest: Hits, gold: Gold, power: float, without: str | None = None, *, scale: Scale = Scale.shares
 ) -> dict[str, float]:
-    """What the answers of solved topics come to; empty without a vote.
+    """Return the sum of votes for each answer of solved topics, which are given best first; empty without a vote.
 
-    `nearest` are solved topics, best first, `gold` has the graded answers of each. A solved topic's answer gets its
-    grade times the topic's weight, see `weighing`. As shares these are shares of the greatest; as scores they are
-    counted in scores, of which the first solved topic has s1.
+    As shares these are shares of the greatest; as scores they are multiples of the first solved topic's score.
     """
-    summed: dict[str, float] = {}
-    weights = weighing(nearest, power, without)
-    for example, _, weight in weights:
-        for document, grade in gold.get(example, {}).items():
-            summed[document] = summed.get(document, 0.0) + grade * weight
+    totals: dict[str, float] = {}
+    weights = topic_weights(nearest, power, without)
+    for solved, _, weight in weights:
+        for document, grade in gold.get(solved, {}).items():
+            totals[document] = totals.get(document, 0.0) + grade * weight
     if scale is Scale.scores:
-        return {document: weights[0][1] * vote for document, vote in summed.items()}
-    greatest = max(summed.values(), default=0.0)
-    return {document: vote / greatest for document, vote in summed.items()} if greatest > 0 else {}
+        return {document: weights[0][1] * total for document, total in totals.items()}
+    greatest = max(totals.values(), default=0.0)
+    return {document: total / greatest for document, total in totals.items()} if greatest > 0 else {}
+
+
+class NeighbourScorer(SignalScorer):
+    """A signal for which the nearest solved topics vote.
+
+    Args:
+        gold: the graded answers of solved topics
+        power: how steeply votes fall with the score
+    """
+
+    similarity: ClassVar[str] = "score"
+    votes_text: ClassVar[tuple[str, str]] = "votes of", "nearest solved topic"
+
+    def __init__(self, gold: Gold, power: float) -> None:
+        self._gold = gold
+        self._power = power
+
+    @abstractmethod
+    def nearest_to(self, asked: SignalRequest) -> Hits:
+        """Return the nearest solved topics of the only topic, with their scores."""
+
+    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = asked.topics
+        nearest = self.nearest_to(asked)
+        totals = vote_scores(nearest, self._gold, self._power, without=topic.id, scale=asked.scale)
+        if document_id not in totals:
+            return None
+        weights = topic_weights(nearest, self._power, without=topic.id)
+        given = self._votes_for(document_id, weights)
+        is_share = asked.scale is Scale.shares
+        scale = "as a share of the greatest" if is_share else f"times the {self.similarity} of the nearest"
+        verb, noun = self.votes_text
+        said = f"{verb} {len(given)} of the {counted(len(weights), noun)}, {scale}"
+        best, power = weights[0][1], self._power
+        details = [
+            Explanation(
+                vote.value,
+                f"solved topic {vote.topic_id}: its grade {vote.grade:g} * ({vote.score:g} / {best:g})^{power:g}",
+            )
+            for vote in given
+        ]
+        return Explanation(totals[document_id], said, tuple(details))
+
+    def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:
+        (topic,) = asked.topics
+        weights = topic_weights(self.nearest_to(asked), self._power, without=topic.id)
+        return sorted(self._votes_for(document_id, weights), key=lambda vote: -vote.value)
+
+    def _votes_for(self, document_id: str, weights: Sequence[tuple[str, float, float]]) -> list[Vote]:
+        return [
+            Vote(solved, document_id, grade, score, grade * weight)
+            for solved, score, weight in weights
+            if (grade := self._gold.get(solved, {}).get(document_id, 0.0))
+        ]
+
+
+class _RetrievedVotes(NeighbourScorer, Retriever):
+    def __init__(self, signal: Neighbours, solved: SolvedTopics) -> None:
+        super().__init__(solved.gold, signal.power)
+        self._signal = signal
+        self._solved = solved
+
+    @property
+    def searched(self) -> Index:
+        return self._solved.index
+
+    def body(self, topic: Topic, asked: SignalRequest) -> Body:  # noqa: ARG002  # the nearest vote for any depth
+        return self._solved.nearest(self._signal.query.body(topic, self._signal.k))
+
+    def asks_as(self, other: Retriever) -> bool:
+        if not isinstance(other, _RetrievedVotes) or other._solved is not self._solved:
+            return False
+        own, others = self._signal, other._signal
+        return own.k == others.k and own.query.is_same(others.query)
+
+    def answer(self, topic: Topic, hits: Hits, asked: SignalRequest) -> Answer:
+        return vote_scores(hits, self._gold, self._power, without=topic.id, scale=asked.scale)
+
+    def nearest_to(self, asked: SignalRequest) -> Hits:
+        (nearest,) = self.retrieved(asked, no_progress)
+        return nearest

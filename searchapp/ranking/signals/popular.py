@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from searchapp.model import Explanation
+from searchapp.model import Explanation, Topic
 from searchapp.ranking.signals.base import (
     Inputs,
     Need,
@@ -21,9 +21,6 @@ from searchapp.ranking.signals.base import (
     TopicScorer,
     shares_of,
 )
-
-if TYPE_CHECKING:
-    from searchapp.model import Topic
 
 
 @dataclass(frozen=True, slots=True)

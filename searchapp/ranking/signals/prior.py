@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from searchapp.engines.base import Index
 from searchapp.errors import DataError
 from searchapp.model import Explanation, Topic
 from searchapp.progress import no_progress
@@ -24,9 +25,6 @@ from searchapp.ranking.signals.base import (
     shares_of,
 )
 from searchapp.ranking.templates import TopicQuery, template
-
-if TYPE_CHECKING:
-    from searchapp.engines.base import Index
 
 NO_TOPIC = Topic("", "")
 _TOPIC = "topic."

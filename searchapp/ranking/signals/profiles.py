@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from searchapp.model import Explanation
+import numpy as np
+
+from searchapp.model import Explanation, Topic
 from searchapp.ranking.signals.base import (
     Answer,
     Inputs,
@@ -25,12 +27,9 @@ from searchapp.ranking.signals.base import (
     SignalScorer,
     TopicScorer,
 )
+from searchapp.ranking.signals.terms import Floats, TermSpace
 from searchapp.ranking.templates import boosts, number
 from searchapp.text import counted
-
-if TYPE_CHECKING:
-    from searchapp.model import Topic
-    from searchapp.ranking.signals.terms import Floats, TermSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +50,6 @@ class Profiles(Signal):
 
 class _Profiled(TopicScorer):
     def __init__(self, signal: Profiles, space: TermSpace, *, topics_are_documents: bool) -> None:
-        import numpy as np
         from scipy.sparse import csr_matrix, diags
 
         self._signal = signal
@@ -86,8 +84,6 @@ class _Profiled(TopicScorer):
 
     def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         """What each term gives, and how many solved topics the profile is made of."""
-        import numpy as np
-
         (topic,) = asked.topics
         place = self._space.places.get(document_id)
         if place is None:

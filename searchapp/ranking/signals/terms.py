@@ -14,20 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from searchapp.errors import DataError
 from searchapp.lucene.analysis.registry import DEFAULT, AnalysisRegistry
 from searchapp.lucene.errors import BadSettings, NotSupported
 from searchapp.model import Document, Example, Explanation, Topic
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    """Weights of terms (terms,), or scores of texts (texts,): float64, without unit."""
-
+Floats = NDArray[np.float64]
+"""Weights of terms (terms,), or scores of texts (texts,): float64, without unit."""
 Terms = Callable[[str], Iterable[str]]
 """The terms of a text, with their repetitions."""
 
@@ -61,8 +59,6 @@ class TermSpace:
     """
 
     def __init__(self, documents: Sequence[Document], solved: Sequence[Example], terms: Terms) -> None:
-        import numpy as np
-
         self._terms = terms
         self._made_of = documents, solved
         self._numbers: dict[str, int] = {}
@@ -113,7 +109,6 @@ class TermSpace:
         return sorted({numbers.setdefault(term, len(numbers)) for term in self._terms(text)})
 
     def _matrix(self, rows: Sequence[Sequence[int]]) -> Any:
-        import numpy as np
         from scipy.sparse import csr_matrix
 
         starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
@@ -137,8 +132,6 @@ class TermSpace:
 
         All 0 where it has no term of any text.
         """
-        import numpy as np
-
         weights = np.zeros(len(self.names))
         unseen: dict[str, float] = {}
         for text, weight in ((topic.text, 1.0), *((topic.fields.get(name), boosts[name]) for name in boosts)):
@@ -161,8 +154,6 @@ class TermSpace:
 
     def positive(self, ids: Sequence[str], scores: Floats) -> dict[str, float]:
         """The scores above 0 by the ids that they are of, in the order of these."""
-        import numpy as np
-
         (places,) = np.nonzero(scores > 0)
         return {ids[place]: float(scores[place]) for place in places.tolist()}
 

@@ -12,7 +12,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from searchapp.model import Document, Explanation, Hits, Topic
 from searchapp.ranking.signals.base import (
@@ -26,13 +29,8 @@ from searchapp.ranking.signals.base import (
 )
 from searchapp.ranking.templates import window
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Weights = NDArray[np.float64]
-    """Weights of documents, or their cosines: float64, without unit."""
-
+Weights = NDArray[np.float64]
+"""Weights of documents, or their cosines: float64, without unit."""
 _WORD = re.compile(r"\b\w\w+\b")
 
 
@@ -61,8 +59,6 @@ class Vectors(TopicScorer):
     def __init__(
         self, documents: Iterable[Document], *, topics_are_documents: bool = False, window: int = 0
     ) -> None:
-        import numpy as np
-
         self._window = window
         self._topics_are_documents = topics_are_documents
         self._ids: list[str] = []
@@ -93,8 +89,6 @@ class Vectors(TopicScorer):
 
     def scores(self, topic: Topic, asked: SignalRequest) -> Answer:
         """The nearest documents, those without a common word last."""
-        import numpy as np
-
         depth = max(self._window, asked.depth)
         cosines = self._cosines(topic.text).astype(np.float32)
         best = self._order[np.argsort(-cosines[self._order], kind="stable")][: depth + 1]
@@ -107,8 +101,6 @@ class Vectors(TopicScorer):
 
     def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
         """The product of each common word's weights in both vectors, of length 1."""
-        import numpy as np
-
         (topic,) = asked.topics
         if document_id not in self._ids:
             return None
@@ -133,8 +125,6 @@ class Vectors(TopicScorer):
 
     def _cosines(self, text: str) -> Weights:
         """The cosine of a text's vector with each document's, from 0 to 1: (documents,), by the documents' numbers."""
-        import numpy as np
-
         dots = np.zeros(len(self._ids))
         square = 0.0
         for word, weight in self._weights(text).items():

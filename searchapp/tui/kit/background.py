@@ -244,13 +244,13 @@ class SearchQueue(BackgroundQueue[Searcher]):
     def close(self) -> None:
         with self._changed:
             for lane in self._lanes:
-                lane.patience.leave()
+                lane.patience.cancel()
             super().close()
 
     def _cancel(self, kind: int) -> None:
         for lane in self._lanes:
             if lane.job is not None and lane.job.kind == kind:
-                lane.patience.leave()
+                lane.patience.cancel()
 
     @property
     def _can_overtake(self) -> bool:
@@ -329,6 +329,6 @@ class SearchQueue(BackgroundQueue[Searcher]):
 
     def _deliver(self, lane: _Lane[Searcher], callback: Callable[[], object]) -> None:
         with self._changed:
-            is_wanted = not lane.patience.has_left and lane.generation == self._generation
+            is_wanted = not lane.patience.is_cancelled and lane.generation == self._generation
         if is_wanted:
             super()._deliver(lane, callback)

@@ -10,37 +10,37 @@ from searchapp.model import Hit, Hits, Topic
 from searchapp.progress import Advance
 from searchapp.ranking.recipes import load
 from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest, SolvedTopics
-from searchapp.ranking.signals.neighbours import votes
+from searchapp.ranking.signals.neighbours import vote_scores
 
 GOLD = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"b": 1.0}, "q3": {"c": 2.0}}
 
 
 def test_answers_of_solved_topics_vote_by_how_near_the_topics_are() -> None:
     nearest = Hits.of(Hit("q1", 4.0), Hit("q2", 2.0), Hit("q3", 1.0))
-    given = votes(nearest, GOLD, power=2.0)
+    given = vote_scores(nearest, GOLD, power=2.0)
     # a: 1, b: 1 + 1/4, c: 2/16; as shares of the greatest, b
     assert given == pytest.approx({"a": 1 / 1.25, "b": 1.0, "c": 0.125 / 1.25})
 
 
 def test_power_0_gives_each_solved_topic_the_same_vote() -> None:
     nearest = Hits.of(Hit("q1", 4.0), Hit("q2", 0.5))
-    assert votes(nearest, GOLD, power=0.0) == {"a": 0.5, "b": 1.0}
+    assert vote_scores(nearest, GOLD, power=0.0) == {"a": 0.5, "b": 1.0}
 
 
 def test_votes_can_be_counted_in_scores_so_that_near_topics_weigh_more() -> None:
     nearest = Hits.of(Hit("q1", 4.0), Hit("q2", 2.0), Hit("q3", 1.0))
-    given = votes(nearest, GOLD, power=2.0, scale=Scale.scores)
+    given = vote_scores(nearest, GOLD, power=2.0, scale=Scale.scores)
     assert given == {"a": 4.0, "b": 4.0 + 1.0, "c": 0.5}
 
 
 @pytest.mark.parametrize("nearest", [Hits(), Hits.of(Hit("q1", 0.0)), Hits.of(Hit("unknown", 1.0))])
 def test_there_may_be_no_votes(nearest: Hits) -> None:
-    assert votes(nearest, GOLD, power=1.0) == {}
+    assert vote_scores(nearest, GOLD, power=1.0) == {}
 
 
 def test_a_topic_does_not_vote_for_its_own_answers() -> None:
     nearest = Hits.of(Hit("q1", 4.0), Hit("q2", 2.0), Hit("q3", 1.0))
-    assert votes(nearest, GOLD, power=1.0, without="q1") == votes(nearest[1:], GOLD, power=1.0)
+    assert vote_scores(nearest, GOLD, power=1.0, without="q1") == vote_scores(nearest[1:], GOLD, power=1.0)
 
 
 class Index:

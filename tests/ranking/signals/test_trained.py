@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Topic
 from searchapp.ranking.learning import StoredModel
-from searchapp.ranking.signals.base import Scale, SignalRequest, Trained
+from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest, SignalScorer, Trained
 from searchapp.ranking.signals.multiclass import MultiClass, softmax
 from searchapp.ranking.signals.multilabel import MultiLabel, logistic
 
@@ -49,12 +50,17 @@ def stored(signal: Trained, examples: Sequence[Example] = EXAMPLES, workers: int
     return StoredModel.of({"topics": [one.topic.id for one in examples], **header}, arrays)
 
 
+def prepared(signal: Trained, examples: Sequence[Example] = EXAMPLES) -> SignalScorer:
+    no_index: Any = None
+    return signal.prepare(Inputs(no_index, model=lambda _signal: stored(signal, examples)))
+
+
 def asked(text: str, id_: str = "") -> SignalRequest:
     return SignalRequest([Topic(id_, text)], 10, Scale.shares)
 
 
 def scores(signal: Trained, text: str, examples: Sequence[Example] = EXAMPLES) -> dict[str, float]:
-    (answer,) = signal.scorer(stored(signal, examples)).answers(asked(text), lambda _done: None)
+    (answer,) = prepared(signal, examples).answers(asked(text), lambda _done: None)
     return dict(answer)
 
 
@@ -109,14 +115,14 @@ def test_training_is_the_same_every_time_and_in_any_number_of_processes(signal: 
 
 @pytest.mark.parametrize("signal", [MULTICLASS, MULTILABEL], ids=["multiclass", "multilabel"])
 def test_a_solved_topic_is_not_ranked_by_its_own_answer(signal: Trained) -> None:
-    scorer = signal.scorer(stored(signal))
+    scorer = prepared(signal)
     with pytest.raises(DataError, match="trained on the topic w0"):
         list(scorer.answers(asked("Where is Ara?", "w0"), lambda _done: None))
 
 
 @pytest.mark.parametrize("signal", [MULTICLASS, MULTILABEL], ids=["multiclass", "multilabel"])
 def test_an_explanation_has_the_score_and_the_features(signal: Trained) -> None:
-    scorer = signal.scorer(stored(signal))
+    scorer = prepared(signal)
     explanation = scorer.explain(asked("Where is Gor?"), "city")
     assert explanation is not None and explanation.value == scores(signal, "Where is Gor?")["city"]
     assert "begins “where is”" in str(explanation)
