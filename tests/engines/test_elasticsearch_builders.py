@@ -330,15 +330,15 @@ def test_a_builder_that_stands_still_is_overtaken_and_spoils_nothing(
 STOP_BEFORE_THE_SWAP = textwrap.dedent(
     """
     import os, signal
-    from searchapp.engines.elasticsearch.versions import Versions
-    swap = Versions.swap
+    from searchapp.engines.elasticsearch.versions import IndexVersions
+    swap = IndexVersions.swap
 
     def stopped(*arguments):
         print("complete", flush=True)
         os.kill(os.getpid(), signal.SIGSTOP)
         swap(*arguments)
 
-    Versions.swap = stopped
+    IndexVersions.swap = stopped
     """
 )
 

@@ -350,12 +350,12 @@ from searchapp.errors import SearchappError
 from searchapp.fetching.download import Downloader
 from searchapp.fetching.fetch import fetch, make_plan
 from searchapp.fetching.sources import parse
-from searchapp.progress import Silent
+from searchapp.progress import SilentProgress
 
 source, folder = parse("sample", json.loads(sys.argv[1])), Path(sys.argv[2])
 try:
     with closing(Downloader()) as downloader:
-        fetch(make_plan(source, folder), downloader, {}, Silent())
+        fetch(make_plan(source, folder), downloader, {}, SilentProgress())
 except SearchappError as error:
     assert "is fetching into" in str(error), error
     sys.exit(error.exit_code)
