@@ -86,7 +86,7 @@ def _askers(screen: KeyScreen) -> Sequence[Asks]:
     if isinstance(screen, SearchScreen):
         return screen.quick, screen.slow, screen.solved
     if isinstance(screen, TopicsScreen | CompareScreen):
-        return *screen.sides, screen.figuring
+        return *screen.sides, screen.figure_queue
     if isinstance(screen, HomeScreen):
         return screen.watching, screen.opener
     return ()

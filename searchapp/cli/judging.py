@@ -279,9 +279,9 @@ def _show_topics(
 ) -> None:
     """Open the screen."""
     from searchapp.app.sessions import grading_session
-    from searchapp.tui.gold.actions import KEY_ACTIONS, SECTION
+    from searchapp.tui.gold.screen import KEY_ACTIONS
     from searchapp.tui.kit import keys
-    from searchapp.tui.topics.screen import TopicsApp, topics_screen
+    from searchapp.tui.topics.screen import SECTION, TopicsApp, topics_screen
 
     annotator, log_file = who
     topic, order, failing = start

@@ -90,7 +90,8 @@ class Driven:
         """Leave a question."""
         self.terminal.press("escape")
         questions = ("Choose", "WordsDialog", "Help", "JudgmentList", "Filtering", "Explained", "ReportDialog",
-                     "Compared", "Analyzed", "SolvedPage", "Folding", "SavedSearches", "Jumping", "ExplainedTwice")  # fmt: skip
+                     "Compared", "Analyzed", "SolvedPage", "Folding", "SavedSearches", "Jumping",
+                     "ExplainedTwice")  # fmt: skip
         for shown in (*(SCREENS[screen] for screen in questions), PICKING, SEARCH_HELP):
             self.terminal.wait_for(rf"(?s)\A(?!.*(?:{shown}))")
 

@@ -1,8 +1,9 @@
-"""The screen that compares two runs: differences by topic, rankings of a topic side by side, and how it is opened."""
+"""The screen that compares two runs: differences by topic, and the rankings of a topic side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,25 +11,25 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from searchapp.app.compare import compared_pairs
-from searchapp.app.comparison import Comparison, Pair, TopicDifference
+from searchapp.app.comparison import Comparison, TopicDifference
 from searchapp.app.inspection.explanation import Explained
 from searchapp.app.inspection.topic_comparison import Comparing, Sorting
 from searchapp.app.inspection.topics import TopicRanking
 from searchapp.config.settings import SPACINGS, Settings
 from searchapp.files import distinct_names
 from searchapp.judging.session import Session
+from searchapp.progress import TextProgress, WorkStopped
 from searchapp.tui.compare.differences import (
     ComparedRows,
     DifferenceRows,
     FigureLines,
-    Figuring,
     figure_line,
     shown_difference,
 )
-from searchapp.tui.gold import actions
-from searchapp.tui.gold.actions import GRADING
-from searchapp.tui.gold.lists import LONGEST_ID, Kind, MissedRows, shown_figure
-from searchapp.tui.gold.screen import GoldScreen, Side
+from searchapp.tui.gold.lists import LONGEST_ID, MissedRows, shown_figure
+from searchapp.tui.gold.screen import KEY_ACTIONS as TOPIC_ACTIONS
+from searchapp.tui.gold.screen import GoldScreen, QuestionKind, RunSide
+from searchapp.tui.kit.background import BackgroundQueue
 from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
 from searchapp.tui.kit.explanation import DIALOG_ID_CELLS, explained, sentence, shares
@@ -43,24 +44,21 @@ from searchapp.tui.kit.keys import (
 )
 from searchapp.tui.kit.screen import KeyApp
 from searchapp.tui.kit.status import error_text
-from searchapp.tui.kit.widgets import KeyLine, shortened
+from searchapp.tui.kit.widgets import shortened
 
 _RANKING = (
     "The documents of the topic in the order of this run. An arrow says by how many ranks a document stands higher (↑) "
     "or lower (↓) in the second run than in the first; = says that its rank is the same, + that only this run has it."
 )
 _MISSED = "Relevant documents that are not in this ranking, each with its rank further down or the reason."
-_ACTIONS = ("next_gold", "next_moved", "next_missed", "other", "why", "judge", "next_topic", "jump")
+_RANKING_ACTIONS = ("next_gold", "next_moved", "next_missed", "other", "why", "judge", "next_topic", "jump")
+_MISSED_ACTIONS = ("next_missed", "other", "why", "jump")
 
 PANES = {
-    "first": PaneHelp("The ranking of the first run", _RANKING, (), _ACTIONS),
-    "first-missed": PaneHelp(
-        "The missed gold of the first run", _MISSED, (), ("next_missed", "other", "why", "jump")
-    ),
-    "second": PaneHelp("The ranking of the second run", _RANKING, (), _ACTIONS),
-    "second-missed": PaneHelp(
-        "The missed gold of the second run", _MISSED, (), ("next_missed", "other", "why", "jump")
-    ),
+    "first": PaneHelp("The ranking of the first run", _RANKING, (), _RANKING_ACTIONS),
+    "first-missed": PaneHelp("The missed gold of the first run", _MISSED, (), _MISSED_ACTIONS),
+    "second": PaneHelp("The ranking of the second run", _RANKING, (), _RANKING_ACTIONS),
+    "second-missed": PaneHelp("The missed gold of the second run", _MISSED, (), _MISSED_ACTIONS),
     "topics": PaneHelp(
         "The differences by topic",
         "Each topic with the second run's figure less the first's, as a bar to the right where the second is better.",
@@ -72,12 +70,23 @@ PANES = {
     "filter": TOPICS_FILTER,
 }
 
-
 SECTION = "compare"
 
 _RUNS, _GOLD = "Runs", "Gold"
 
-_OWN = (
+_CHANGES = {
+    "order": {"about": "Greatest gains first, greatest losses, greatest differences, as in the run"},
+    "worst_topic": {
+        "name": "first_topic",
+        "about": "To the first topic in this order",
+        "word": "first topic",
+    },
+    "why": {"about": "Why the document is at its rank in each run, or is missed"},
+    "next_pane": {"about": "Next pane: topics, both rankings and their missed gold, topic, document"},
+}
+"""The differences from the actions of the screen of topics."""
+
+KEY_ACTIONS = (
     KeyAction("runs", _RUNS, "Choose which two of the runs are compared", ("r",), "runs"),
     KeyAction("measure", _RUNS, "The next measure", ("M",), "measure"),
     KeyAction(
@@ -95,71 +104,16 @@ _OWN = (
         "next moved",
     ),
     KeyAction("previous_moved", _GOLD, "Moved document that counts more", ("V",)),
-)
-
-_OTHERWISE = {
-    "order": KeyAction(
-        "order",
-        "Topics",
-        "Greatest gains first, greatest losses, greatest differences, as in the run",
-        ("o",),
-        "order",
+    *(
+        replace(action, **_CHANGES.get(action.name, {}))  # type: ignore[arg-type]  # no change of the keys
+        for action in TOPIC_ACTIONS
+        if action.name != "failures"
     ),
-    "worst_topic": KeyAction(
-        "first_topic", "Topics", "To the first topic in this order", ("W",), "first topic"
-    ),
-    "why": KeyAction(
-        "why", "Gold", "Why the document is at its rank in each run, or is missed", ("w", "f6"), "why"
-    ),
-    "next_pane": KeyAction(
-        "next_pane",
-        "Move",
-        "Next pane: topics, both rankings and their missed gold, topic, document",
-        ("tab",),
-    ),
-}
-"""What is done otherwise than on the screen of topics."""
-
-KEY_ACTIONS = (
-    *_OWN,
-    *(_OTHERWISE.get(one.name, one) for one in actions.KEY_ACTIONS if one.name != "failures"),
 )
 
 IN_LAST_LINE = ("next_moved", "other", "next_gold", "why", "judge", "next_topic", "next_missed", "topics", "order",
                 "measure", "runs", "filter", "first_topic", "maths", "zoom", "document", "copy_id", "copy_command",
                 "pager", "theme", "quit", "help")  # fmt: skip
-"""What the last line says."""
-
-
-Found = tuple[str, Explained | Exception]
-"""The name of a run, and what became of a document there, or why nobody can say."""
-
-
-class ExplainedTwice(TextDialog):
-    """Says why a document is where it is in two runs of a task, `of_what`."""
-
-    def __init__(self, document: str, found: Sequence[Found], of_what: str) -> None:
-        super().__init__(f"{shortened(document, DIALOG_ID_CELLS)} in both runs")
-        self._found = found
-        self._of_what = of_what
-
-    def text(self) -> Content:
-        lines: list[Content] = []
-        for name, found in self._found:
-            lines += [Content("")] if lines else []
-            lines.append(Content.styled(name, "bold $accent"))
-            lines += self._about(found)
-        return Content("\n").join(lines)
-
-    def _about(self, found: Explained | Exception) -> list[Content]:
-        if isinstance(found, Exception):
-            return [Content.styled(error_text(found), "$error")]
-        why = found.why
-        lines = [Content.styled(sentence(why.document_id, found.said(self._of_what)), "bold")]
-        if why.explanation is not None:
-            lines += [*shares(why, self.room), explained(why.explanation, self.room)]
-        return lines
-
 
 SORTED = {
     Sorting.gains: "greatest gains first",
@@ -168,28 +122,58 @@ SORTED = {
     Sorting.file: "as in the first run",
 }
 
+RUNS = ("first", "second")
+"""The ids of the two rankings."""
 
 COLUMNS = {
     "topics": "left",
-    "first": "first-run",
-    "first-missed": "first-run",
-    "second": "second-run",
-    "second-missed": "second-run",
+    **{f"{run}{list_}": f"{run}-run" for run in RUNS for list_ in ("", "-missed")},
     "topic": "right",
     "document": "right",
 }
 
-RUNS = ("first", "second")
-"""The ids of the two rankings; those of their missed gold have more behind them."""
+LISTS = ("second", "second-missed", "first", "first-missed", "topics")
 
 NAME_CELLS = 24
-"""Of the name of a run: a longer one is cut, so that the other one and what was just done stay in sight."""
+"""The cells after which the name of a run is cut, so that the other one and the status stay visible."""
 
-LISTS = ("second", "second-missed", "first", "first-missed", "topics")
+_COMPARE, _DIFFERENCES, _JUDGED = range(3)
+"""The kinds of questions about the runs, the most urgent first."""
+
+
+class ExplainedTwice(TextDialog):
+    """Shows why a document is where it is in two runs.
+
+    Args:
+        document: the id
+        results: the name of each run with the explanation there, or the error without one
+        task: the name of the task
+    """
+
+    def __init__(
+        self, document: str, results: Sequence[tuple[str, Explained | Exception]], task: str
+    ) -> None:
+        super().__init__(f"{shortened(document, DIALOG_ID_CELLS)} in both runs")
+        self._results = results
+        self._task_name = task
+
+    def text(self) -> Content:
+        lines: list[Content] = []
+        for name, result in self._results:
+            lines += [Content("")] if lines else []
+            lines.append(Content.styled(name, "bold $accent"))
+            if isinstance(result, Exception):
+                lines.append(Content.styled(error_text(result), "$error"))
+                continue
+            why = result.why
+            lines.append(Content.styled(sentence(why.document_id, result.said(self._task_name)), "bold"))
+            if why.explanation is not None:
+                lines += [*shares(why, self.room), explained(why.explanation, self.room)]
+        return Content("\n").join(lines)
 
 
 class CompareScreen(GoldScreen):
-    """Somebody compares two runs."""
+    """Two runs side by side."""
 
     CSS_PATH = Path(__file__).with_name("compare.tcss")
     AUTO_FOCUS = "#second"
@@ -204,28 +188,28 @@ class CompareScreen(GoldScreen):
         super().__init__(keys, "", COLUMNS, LISTS, topics, session, command(comparing), start)
         self.comparing = comparing
         self.order = Sorting.gains
-        self.found: Comparison | None = None
+        self.comparison: Comparison | None = None
+        """The figures, once they are computed."""
         self._pairs = compared_pairs(comparing.request)
         self._run_names = distinct_names(comparing.request.runs)
         self._pair = self._pairs[0]
         self._measure_number = 0
-        self._at = 1
-        self._choosing: Picking | None = None
+        self._side_number = 1
+        """The number of the side with the cursor."""
+        self._picking: Picking | None = None
         text = self.documents.beginning
-        self._rankings = [ComparedRows(text, is_second=bool(at), id=name) for at, name in enumerate(RUNS)]
-        self._missed = [MissedRows(text, id=f"{rows.id}-missed") for rows in self._rankings]
-        self.sides = self._made_sides()
+        self._rankings = [ComparedRows(text, is_second=name == "second", id=name) for name in RUNS]
+        self._missed = [MissedRows(text, id=f"{name}-missed") for name in RUNS]
+        self.sides = self._make_sides()
         self.topic_rows = DifferenceRows(topics.pages)
         self.figure_lines = FigureLines()
-        self.figuring = Figuring(comparing, self.later, self._so_far, self._came, self._failed)
+        self.figure_queue = BackgroundQueue("compare", lambda: comparing, self.later)
 
     def compose(self) -> ComposeResult:
         yield self.head
         yield self.figure_lines
         with Horizontal(id="body"):
-            with Vertical(id="left"):
-                yield self.filter_line
-                yield self.topic_rows
+            yield from self.compose_topics()
             with Vertical(id="main"):
                 with Horizontal(id="runs"):
                     for ranking, missed in zip(self._rankings, self._missed, strict=True):
@@ -233,19 +217,14 @@ class CompareScreen(GoldScreen):
                             yield ranking
                             yield missed
                 yield self.reading
-        yield KeyLine(self._grade_entries(self.judging.labels, *GRADING), 2, id="grades")
-        yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
+        yield from self.compose_keys(*IN_LAST_LINE)
 
     def begin(self) -> None:
         self.head.retitle(self._heading)
         super().begin()
 
     def begun(self) -> None:
-        self.figuring.begin()
-
-    def on_unmount(self) -> None:
-        super().on_unmount()
-        self.figuring.close()
+        self._compute_figures()
 
     # The two runs
 
@@ -256,30 +235,25 @@ class CompareScreen(GoldScreen):
 
     @property
     def names(self) -> tuple[str, str]:
-        """What distinguishes the two runs that are compared, each on one line."""
+        """The distinct parts of the names of the two compared runs, each on one line."""
         first, second = self._pair
         return shortened(self._run_names[first], NAME_CELLS), shortened(self._run_names[second], NAME_CELLS)
 
-    def _made_sides(self) -> list[Side]:
+    def _make_sides(self) -> list[RunSide]:
         return [
-            Side(self.comparing.topics[number], ranking, missed, self.later)
+            RunSide(self.comparing.topics[number], ranking, missed, self.later)
             for number, ranking, missed in zip(self._pair, self._rankings, self._missed, strict=True)
         ]
 
     @property
-    def side(self) -> Side:
-        return self.sides[self._at]
+    def side(self) -> RunSide:
+        return self.sides[self._side_number]
 
-    @property
-    def beside(self) -> Side:
-        """The run that the cursor is not in."""
-        return self.sides[1 - self._at]
-
-    def go_into(self, side: Side, in_missed: bool) -> None:
+    def go_into(self, side: RunSide, in_missed: bool) -> None:
         super().go_into(side, in_missed)
-        self._at = self.sides.index(side)
+        self._side_number = self.sides.index(side)
 
-    def ranking_title(self, side: Side) -> str:
+    def ranking_title(self, side: RunSide) -> str:
         return self.names[self.sides.index(side)]
 
     def _choose_runs(self) -> None:
@@ -293,40 +267,38 @@ class CompareScreen(GoldScreen):
                 with self.app.batch_update():
                     self._compare(self._pairs[place])
 
-        here = self._pairs.index(self._pair)
-        self._choosing = Picking("Which runs?", self._choices(), here)
-        self.app.push_screen(self._choosing, chosen)
+        self._picking = Picking("Which runs?", self._choices(), self._pairs.index(self._pair))
+        self.app.push_screen(self._picking, chosen)
 
     def _choices(self) -> list[Choice]:
-        """The pairs of runs, each with its figures once they are known."""
-        choices, found = [], self.found
+        """Return the pairs of runs, each with its figures once they are known."""
+        choices, comparison = [], self.comparison
         for place, (first, second) in enumerate(self._pairs):
             words = ""
-            if found is not None:
-                measured = found.measures[self._measure_number]
+            if comparison is not None:
+                measured = comparison.measures[self._measure_number]
                 words = figure_line(measured, measured.pairs[place], self.size.width).plain
             choices.append(Choice(f"{self._run_names[first]} → {self._run_names[second]}", words))
         return choices
 
     def _compare(self, pair: tuple[int, int]) -> None:
-        """Compare two others of the runs."""
+        """Compare two other runs."""
         if pair == self._pair:
             return
         self._pair = pair
         for side in self.sides:
             side.close()
-        self.sides = self._made_sides()
+        self.sides = self._make_sides()
         self.head.retitle(self._heading)
-        self.open_topic(self.sought)
+        self.open_topic(self.target_topic)
         self._show_figures()
-        if self.judging.is_on:
-            self._judge_again()
+        self._follow_judgments()
 
     # Documents in both runs
 
     def _next_moved(self, step: int) -> None:
-        """To the document whose move between the runs counts most, from there to the next one, or to that before it."""
-        ranking = self._rankings[self._at]
+        """Go to the document with the most important move, then to the next one, or with step -1 back."""
+        ranking = self._rankings[self._side_number]
         place = ranking.next_moved(step)
         self.focus_rows(ranking)
         if place is None:
@@ -335,13 +307,14 @@ class CompareScreen(GoldScreen):
             ranking.move(place)
             self.show_document()
 
-    def _across(self) -> None:
-        """To the document of the cursor in the other run: in its ranking or its missed gold."""
-        document, beside = self.document_id, self.beside
+    def _go_across(self) -> None:
+        """Go to the same document in the other run: in its ranking or its missed gold."""
+        document, name = self.document_id, self.names[1 - self._side_number]
+        beside = self.sides[1 - self._side_number]
         if document is None:
             self.focus_rows(beside.ranking)
         elif not self.go_to(document, [beside]):
-            name, key = self.names[1 - self._at], self.keys.shown("why")
+            key = self.keys.shown("why")
             self.focus_rows(beside.ranking)
             self.head.tell(
                 f"{shortened(document, LONGEST_ID)} is not in {name}: {key} there says why of any id"
@@ -349,24 +322,20 @@ class CompareScreen(GoldScreen):
 
     def explain(self, document: str) -> None:
         topic, names = self.topic_id, self.names
-        found: dict[int, Explained | Exception] = {}
+        results: dict[int, Explained | Exception] = {}
 
-        def came(number: int, explained: Explained | Exception) -> None:
-            found[number] = explained
-            if len(found) == len(names):
+        def show(number: int, result: Explained | Exception) -> None:
+            results[number] = result
+            if len(results) == len(names):
                 self.head.came()
-                both = [(names[one], found[one]) for one in sorted(found)]
+                both = [(name, results[place]) for place, name in enumerate(names)]
                 dialog = ExplainedTwice(document, both, self.topics.task.name)
                 self.when_in_front(lambda: self.app.push_screen(dialog))
 
         self.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
         for number, side in enumerate(self.sides):
-            side.slow.ask(
-                Kind.why,
-                lambda topics: topics.why(topic, document),
-                partial(came, number),
-                partial(came, number),
-            )
+            receive = partial(show, number)
+            side.slow.ask(QuestionKind.why, lambda topics: topics.why(topic, document), receive, receive)
 
     # The list of topics
 
@@ -374,21 +343,18 @@ class CompareScreen(GoldScreen):
         return self.comparing.in_order(self.order, self.topic_rows.differences)
 
     def list_title(self) -> str:
-        measured = self.measured
-        return f"{measured} by topic · {SORTED[self.order]}" if measured else "Topics"
+        measure = self.measure
+        return f"{measure} by topic · {SORTED[self.order]}" if measure else "Topics"
 
     def figures_of(self, topic: str) -> str:
-        found = self.topic_rows.differences.get(topic)
-        if found is None:
+        own = self.topic_rows.differences.get(topic)
+        if own is None:
             return ""
-        said = [
-            f"{len(moves):,} {word}"
-            for word, moves in (("gained", found.gained), ("lost", found.lost), ("moved", found.moved))
-            if moves
-        ]
-        values = f"{shown_figure(found.first)} → {shown_figure(found.second)}"
-        behind = f" · {', '.join(said)}" if said else ""
-        return f" · {values} {shown_difference(found.difference).strip()}{behind}"
+        moves = {"gained": own.gained, "lost": own.lost, "moved": own.moved}
+        counts = ", ".join(f"{len(documents):,} {word}" for word, documents in moves.items() if documents)
+        values = f"{shown_figure(own.first)} → {shown_figure(own.second)}"
+        behind = f" · {counts}" if counts else ""
+        return f" · {values} {shown_difference(own.difference).strip()}{behind}"
 
     def next_order(self) -> None:
         if self._has_differences():
@@ -398,6 +364,7 @@ class CompareScreen(GoldScreen):
             self.head.tell(f"topics: {SORTED[self.order]}")
 
     def _has_differences(self) -> bool:
+        """Return whether the differences are known, or report that they are not."""
         if not self.topic_rows.differences:
             self.head.tell("there are no differences to order the topics by yet", "$warning")
             return False
@@ -406,145 +373,157 @@ class CompareScreen(GoldScreen):
     # Figures
 
     @property
-    def measured(self) -> str:
-        """The measure that topics are looked at by; nothing as long as it is not known."""
-        return "" if self.found is None else self.found.measures[self._measure_number].name
+    def measure(self) -> str:
+        """The name of the chosen measure; nothing until the figures are known."""
+        return "" if self.comparison is None else self.comparison.measures[self._measure_number].name
 
-    def _so_far(self, words: str) -> None:
-        if self.found is None:
+    def _compute_figures(self) -> None:
+        """Compare the runs, also again after judgments."""
+
+        def work(comparing: Comparing) -> Comparison:
+            return comparing.compare(TextProgress(report))
+
+        def report(words: str) -> None:
+            if self.figure_queue.is_closed:
+                raise WorkStopped
+            self.later(partial(self._show_progress, words))
+
+        self.figure_queue.ask(_COMPARE, work, self._show_comparison, self._show_failure)
+
+    def _show_progress(self, words: str) -> None:
+        if self.comparison is None:
             self.figure_lines.tell(words)
             self.tell_progress(f" · {words}")
 
-    def _came(self, found: Comparison) -> None:
-        is_first, self.found = self.found is None, found
-        for warning in found.warnings if is_first else ():
+    def _show_failure(self, error: Exception) -> None:
+        self.figure_lines.tell(error_text(error), "$error")
+        self.entitle_topics()
+        self.entitle_topic()
+
+    def _show_comparison(self, comparison: Comparison) -> None:
+        is_first, self.comparison = self.comparison is None, comparison
+        for warning in comparison.warnings if is_first else ():
             self.head.tell(warning, "$warning", add=True)
         self._show_figures(is_first=is_first)
-        if self._choosing is not None and self._choosing.is_attached:
-            self._choosing.replace(self._choices())
-        if not is_first:  # of a topic that is open more may be relevant now
+        if self._picking is not None and self._picking.is_attached:
+            self._picking.replace(self._choices())
+        if not is_first:  # the open topic may have more gold now
             for side in self.sides:
                 if side.ranked is not None:
                     side.ranking.relevant = side.missed.relevant = side.topics.relevant(side.ranked.topic_id)
                     side.ranking.refresh()
 
-    def _failed(self, error: Exception) -> None:
-        self.figure_lines.tell(error_text(error), "$error")
-        self.entitle_topics()
-        self.entitle_topic()
-
     def _show_figures(self, *, is_first: bool = False) -> None:
-        """Show the figures of the pair in sight, and then its differences by topic."""
-        found = self.found
-        if found is None:
+        """Show the figures of the pair, and then its differences by topic."""
+        comparison, pair, number = self.comparison, self._pair, self._measure_number
+        if comparison is None:
             return
-        measured = found.measures[self._measure_number]
-        self.figure_lines.show(measured, measured.pairs[self._pairs.index(self._pair)])
-        pair = self._pair
+        measured = comparison.measures[number]
+        self.figure_lines.show(measured, measured.pairs[self._pairs.index(pair)])
 
-        def came(topics: Sequence[TopicDifference]) -> None:
-            if pair == self._pair and found is self.found:
-                self._differences_came(topics, is_first=is_first)
+        def show(topics: Sequence[TopicDifference]) -> None:
+            if pair == self._pair and comparison is self.comparison:
+                self._show_differences(topics, is_first=is_first)
 
-        self.figuring.differences(found, pair, self._measure_number, came)
+        work = lambda comparing: comparing.differences(comparison, pair, number)  # noqa: E731
+        self.figure_queue.ask(_DIFFERENCES, work, show, self._show_failure)
 
-    def _differences_came(self, topics: Sequence[TopicDifference], *, is_first: bool) -> None:
-        self.topic_rows.differences = {one.topic_id: one for one in topics}
-        if is_first and self.is_untouched and not self.judging.is_on:
-            self.go_to_first()
-        elif self.judging.is_on:  # who judges finds the topics where they were
+    def _show_differences(self, topics: Sequence[TopicDifference], *, is_first: bool) -> None:
+        self.topic_rows.set_differences(topics)
+        if self.judging.is_on:  # the annotator finds the topics at their places
             self.topic_rows.refresh()
             self.entitle_topics()
+        elif is_first and self.is_untouched:
+            self.go_to_first()
         else:
             self.list_topics()
         self.entitle_topic()
 
     def _next_measure(self) -> None:
-        """Look at the topics by the next measure."""
-        found = self.found
-        if found is None:
+        comparison = self.comparison
+        if comparison is None:
             self.head.tell("the runs are still being compared", "$warning")
             return
-        self._measure_number = (self._measure_number + 1) % len(found.measures)
-        self.head.tell(f"by {self.measured}, {self._measure_number + 1} of {len(found.measures)} measures")
+        self._measure_number = (self._measure_number + 1) % len(comparison.measures)
+        self.head.tell(
+            f"by {self.measure}, {self._measure_number + 1} of {len(comparison.measures)} measures"
+        )
         self._show_figures()
-        if self.judging.is_on:
-            self._judge_again()
+        self._follow_judgments()
 
-    # Judging, which figures follow
+    # Figures by judgments
 
     def toggle_judging(self) -> None:
         super().toggle_judging()
-        if self.judging.is_on:
-            self._judge_again()
-        else:
+        if not self.judging.is_on:
             self.figure_lines.tell_judged(None)
+        self._follow_judgments()
 
-    def redraw(self, documents: Iterable[str] | None) -> None:
+    def redraw(self, documents: Sequence[str] | None) -> None:
         super().redraw(documents)
-        if self.judging.is_on:
-            self._judge_again()
+        self._follow_judgments()
 
-    def _judge_again(self) -> None:
-        """Let the figures follow what was judged."""
-        if self.comparing.follows:
-            self.figuring.begin()
-        else:
-            self.figuring.judged(self._judged_came, self._not_judged)
-
-    def _not_judged(self, error: Exception) -> None:
-        if self.judging.is_on:
-            self.figure_lines.tell_judged(error_text(error), "$warning")
-
-    def _judged_came(self, found: Comparison | None) -> None:
+    def _follow_judgments(self) -> None:
+        """Compute the figures by judgments again, while the annotator judges."""
         if not self.judging.is_on:
             return
-        if found is None:
+        if self.comparing.follows:
+            self._compute_figures()
+            return
+
+        def show(comparison: Comparison | None) -> None:
+            if self.judging.is_on:
+                self._show_judged(comparison)
+
+        def fail(error: Exception) -> None:
+            if self.judging.is_on:
+                self.figure_lines.tell_judged(error_text(error), "$warning")
+
+        self.figure_queue.ask(_JUDGED, lambda comparing: comparing.compare_judged(), show, fail)
+
+    def _show_judged(self, comparison: Comparison | None) -> None:
+        if comparison is None:
             self.figure_lines.tell_judged("nothing of these topics yet")
             return
-        here = self._pairs.index(self._pair)
-        names = [one.name for one in found.measures]
-        measured = found.measures[names.index(self.measured) if self.measured in names else 0]
-        pair: Pair = measured.pairs[here]
+        names = [measured.name for measured in comparison.measures]
+        measured = comparison.measures[names.index(self.measure) if self.measure in names else 0]
+        pair = measured.pairs[self._pairs.index(self._pair)]
         topics = f"{measured.topics:,} topic{'s' * (measured.topics != 1)}"
         shares = [
-            f"{cut} {' → '.join(f'{found.runs[number].judged[cut]:.0%}' for number in self._pair)}"
-            for cut in list(found.runs[0].judged)[:1]
+            f"{cut} {' → '.join(f'{comparison.runs[number].judged[cut]:.0%}' for number in self._pair)}"
+            for cut in list(comparison.runs[0].judged)[:1]
         ]
         self.figure_lines.show_judged(measured, pair, " · ".join([topics, *shares]))
 
     # A topic
 
-    def _topic_came(self, side: Side, found: TopicRanking) -> None:
-        super()._topic_came(side, found)
+    def show_ranking(self, side: RunSide, ranked: TopicRanking) -> None:
+        super().show_ranking(side, ranked)
         first, second = (one.ranked for one in self.sides)
         if first is None or second is None or first.topic_id != second.topic_id:
             return
-        ranks = [
-            {document: rank for rank, document in enumerate(one.documents, 1)} for one in (first, second)
-        ]
-        for rows, of_other in zip(self._rankings, reversed(ranks), strict=True):
-            rows.others = of_other
+        for rows, other in zip(self._rankings, (second, first), strict=True):
+            rows.set_other_ranks({document: rank for rank, document in enumerate(other.documents, 1)})
         self.show_document()
 
-    def show_side(self, side: Side) -> None:
-        self._rankings[self.sides.index(side)].others = None
+    def show_side(self, side: RunSide) -> None:
+        self._rankings[self.sides.index(side)].set_other_ranks(None)
         super().show_side(side)
 
     def show_document(self) -> None:
         super().show_document()
-        # The other list stands on the same document, if it has it.
-        document, rows = self.document_id, self._rankings[self._at]
-        place = None if document is None or rows.others is None else rows.others.get(document)
+        # The cursor of the other ranking follows to the same document.
+        document, ranks = self.document_id, self._rankings[self._side_number].other_ranks
+        place = None if document is None or ranks is None else ranks.get(document)
         if place is not None:
-            self._rankings[1 - self._at].put(place - 1)
+            self._rankings[1 - self._side_number].put(place - 1)
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {
             **super().actions(),
             "runs": self._choose_runs,
             "measure": self._next_measure,
-            "other": self._across,
+            "other": self._go_across,
             "next_moved": lambda: self._next_moved(1),
             "previous_moved": lambda: self._next_moved(-1),
             "first_topic": lambda: self.go_to_first() if self._has_differences() else None,
@@ -552,7 +531,7 @@ class CompareScreen(GoldScreen):
 
 
 class CompareApp(KeyApp):
-    """Shows the compare screen until it is left."""
+    """Shows the compare screen until the user leaves it."""
 
     def __init__(self, compared: CompareScreen, theme: str, spacing: str = SPACINGS[0]) -> None:
         super().__init__(compared, theme, spacing)
@@ -562,13 +541,17 @@ class CompareApp(KeyApp):
 def compare_screen(
     comparing: Comparing, settings: Settings, session: Callable[[], Session], start: str | None = None
 ) -> CompareScreen:
-    """The screen of runs beside each other.
+    """Return the screen of compared runs.
 
-    `session` opens that of whoever judges there, if somebody does. `start` is the topic to begin with.
+    Args:
+        comparing: the runs
+        settings: the settings
+        session: opens the annotator's session
+        start: the first topic to show
 
     Raises:
         UsageError: there is no topic `start`, or none at all.
-        DataError: the settings file gives the screen's keys what they can't be.
+        DataError: the settings file has wrong keys for the screen.
     """
     for topics in comparing.topics:
         topics.require(start)
@@ -578,7 +561,7 @@ def compare_screen(
 
 
 def command(comparing: Comparing) -> Sequence[str]:
-    """The command that opens the same screen, up to the topic."""
+    """Return the words of the command that opens the same screen, up to the topic."""
     request = comparing.request
     options = {"--baseline": request.baseline, "--data": request.source.data, "--depth": request.depth}
     given = [str(one) for name, value in options.items() if value is not None for one in (name, value)]

@@ -1,10 +1,9 @@
-"""What is listed and read: topics, rankings, missed gold, and the panes with a topic and a document."""
+"""The panes of topics beside their gold: topics, rankings, missed gold, and the text of topic and document."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from enum import IntEnum
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -13,8 +12,7 @@ from textual.containers import Vertical
 from textual.geometry import Size
 
 from searchapp.app.inspection.pages import Page, RunPages
-from searchapp.app.inspection.topics import Missed, what_became
-from searchapp.app.topic_figures import Figures
+from searchapp.app.inspection.topics import Missed, TopicRanking, what_became
 from searchapp.judging.view import Opinion
 from searchapp.model import Topic
 from searchapp.tasks.base import TaskInfo
@@ -26,19 +24,20 @@ from searchapp.tui.kit.status import UNSCORED
 from searchapp.tui.kit.widgets import RowList, RowPart, TextPane, fitted, one_line, shortened
 
 GOLD = "●"
-"""What stands before a relevant document, where grades say no more than that."""
+"""The mark of a relevant document, where the task has no further grades."""
 
-NO_FIGURE = "  – "
 ID_CELLS = 12
+"""The cells after which an id is cut."""
+
 IDS_FROM = 40
-"""Ids are cut to so many cells, and shown in a list that is at least so wide."""
+"""The cells of a list from which on it shows ids."""
 
 WHAT_CELLS = 14
-"""Of what became of a missed document."""
+"""The cells for the rank of a missed document or the reason without one."""
 
 
 class TopicRows(RowList):
-    """The topics, or those that a filter leaves, in an order; a subclass says what stands before the words of each."""
+    """The topics that the filter leaves; a subclass supplies the figures before the text of each."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--lost", "rows--rank"}
 
@@ -48,57 +47,39 @@ class TopicRows(RowList):
         self._notation = Notation(pages.task.info.markup)
         self._words: dict[str, str] = {}
         self.current = ""
+        """The topic that is open."""
         self.topics: Sequence[str] = ()
 
     def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:
-        """The figures of a topic in a list of so many cells; nothing until they are known."""
+        """Return the figures of a topic for a list of so many cells; nothing until they are known."""
         raise NotImplementedError
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
         topic = self.topics[place]
-        words = self._words.get(topic)
-        if words is None:
-            words = self._words[topic] = one_line(self._pages.topic(topic).text, self._notation) or topic
+        if topic not in self._words:
+            self._words[topic] = one_line(self._pages.topic(topic).text, self._notation) or topic
         parts = [("▶" if topic == self.current else " ", "rows--begun"), *self.figures_of(topic, width)]
         left = width - sum(cell_len(text) for text, _look in parts)
-        return [*parts, (fitted(words, left), "rows--text")]
+        return [*parts, (fitted(self._words[topic], left), "rows--text")]
 
     def mark(self, topic: str) -> None:
         """Mark the topic that is open, and put the cursor there if it is in the list."""
-        old, self.current = self.current, topic
-        for one in (old, topic):
+        before, self.current = self.current, topic
+        for one in (before, topic):
             if one in self.topics:
                 self.redraw(self.topics.index(one))
         if topic in self.topics:
             self.put(self.topics.index(topic))
 
     def show_in(self, notation: Notation) -> None:
-        """Show texts in another form."""
+        """Show the texts in another form."""
         self._notation = notation
         self._words.clear()
         self.refresh()
 
 
-class FigureRows(TopicRows):
-    """The topics of a run: the figure of each, and how much of its gold is missed."""
-
-    def __init__(self, pages: RunPages) -> None:
-        super().__init__(pages)
-        self.figures: Figures | None = None
-
-    def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:  # noqa: ARG002
-        found = None if self.figures is None else self.figures.topics.get(topic)
-        if found is None:
-            return ()
-        value = NO_FIGURE if found.value is None else shown_figure(found.value)
-        if not found.relevant:
-            return (f"{value} ", "rows--rank"), (f"{'–':>6} ", "rows--faint")
-        look = "rows--lost" if found.missed else "rows--done"
-        return (f"{value} ", "rows--rank"), (f"{f'{found.missed}/{found.relevant}':>6} ", look)
-
-
 def shown_figure(value: float) -> str:
-    """A figure in four cells.
+    """Return a figure in four cells.
 
     >>> shown_figure(0.1602), shown_figure(1.0)
     ('.160', '1.00')
@@ -107,34 +88,32 @@ def shown_figure(value: float) -> str:
 
 
 class DocumentRows(RowList):
-    """Documents of a topic; a subclass says what stands between the mark of the gold and the text.
+    """Documents of a topic; a subclass supplies the text between the mark of the gold and the beginning.
 
-    `text` gives how a document begins, `judged` what was said of it in a sign, None while nobody judges.
+    Args:
+        text: returns the beginning of a document's text, None while it is unknown
+        id: the id of the widget
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "rows--zero", "rows--some", "rows--most", "rows--aside", "rows--rank", "rows--gold", "rows--lost",
     }  # fmt: skip
 
-    def __init__(
-        self,
-        text: Callable[[str], str | None],
-        judged: Callable[[str], RowPart] | None = None,
-        *,
-        id: str,  # noqa: A002
-    ) -> None:
+    def __init__(self, text: Callable[[str], str | None], *, id: str) -> None:  # noqa: A002
         super().__init__(id=id)
         self._text = text
-        self.judged = judged
+        self.judged: Callable[[str], RowPart] | None = None
+        """Returns the sign of the annotator's opinion on a document; None unless they judge."""
         self.documents: Sequence[str] = ()
         self.relevant: Mapping[str, int] = {}
+        """The grades of the topic's gold."""
         self.is_graded = False
-        """Whether grades say more than that a document is relevant."""
+        """Whether the task has more grades than relevant and not relevant."""
         self._id_cells = 0
 
     @property
     def document(self) -> str | None:
-        """The document that the cursor is on."""
+        """The document under the cursor."""
         return self.documents[self.cursor] if self.documents else None
 
     def offer(self, documents: Sequence[str], cursor: int) -> None:
@@ -144,8 +123,11 @@ class DocumentRows(RowList):
         self._id_cells = min(ID_CELLS, max(ids, default=0))
         self.show(len(documents), cursor)
 
-    def redraw_documents(self, documents: Iterable[str]) -> None:
-        """Draw the lines of some documents again, those that are visible."""
+    def redraw_documents(self, documents: Iterable[str] | None) -> None:
+        """Draw the visible lines of some documents again, or all."""
+        if documents is None:
+            self.refresh()
+            return
         wanted = set(documents)
         for place in self.visible_places:
             if self.documents[place] in wanted:
@@ -155,70 +137,63 @@ class DocumentRows(RowList):
         self, place: int, width: int, where: Sequence[RowPart], look: str = "rows--text"
     ) -> Sequence[RowPart]:
         document = self.documents[place]
+        grade = self.relevant.get(document)
         parts: list[RowPart] = [("▶" if place == self.cursor else " ", "rows--begun")]
         if self.judged is not None:
             sign, sign_look = self.judged(document)
             parts.append((f"{sign} ", sign_look))
-        parts.append((f"{self._gold(document)} ", "rows--gold"))
-        parts += where
+        gold = " " if grade is None else str(grade) if self.is_graded and grade < 10 else GOLD
+        parts += [(f"{gold} ", "rows--gold"), *where]
         left = width - sum(cell_len(text) for text, _look in parts)
         if width >= IDS_FROM:
             parts.append((fitted(document, self._id_cells) + "  ", "rows--faint"))
             left -= self._id_cells + 2
         text = self._text(document)
-        parts.append((fitted("…" if text is None else text or document, left), look))
-        return parts
-
-    def _gold(self, document: str) -> str:
-        grade = self.relevant.get(document)
-        if grade is None:
-            return " "
-        return str(grade) if self.is_graded and grade < 10 else GOLD
+        return [*parts, (fitted("…" if text is None else text or document, left), look)]
 
 
 class RankingRows(DocumentRows):
     """A topic's ranking, or some documents of it, with the gold marked at its ranks."""
 
     scored = 0
-    """How many documents have a score: the first ones."""
+    """The number of documents with a score, which come first."""
 
     _ranks: Sequence[int] = ()
     _longest = 1
 
-    def offer_ranking(self, documents: Sequence[str], ranks: Sequence[int], cursor: int) -> None:
-        """Show those documents of a ranking that are at some ranks, in their order."""
+    def offer_ranking(self, documents: Sequence[str], ranks: Sequence[int]) -> None:
+        """Show the documents at some ranks of a ranking."""
         self._ranks = ranks
         self._longest = len(str(len(documents)))
-        self.offer([documents[rank - 1] for rank in ranks], cursor)
+        self.offer([documents[rank - 1] for rank in ranks], 0)
 
     def rank(self, place: int) -> int:
-        """The rank of the document on a line."""
+        """Return the rank of the document on a line."""
         return self._ranks[place]
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
         unscored = self.rank(place) > self.scored
         where = f"{self.rank(place):>{self._longest}} {UNSCORED if unscored else ''}"
         is_gold = self.documents[place] in self.relevant
-        look = "rows--faint" if unscored and not is_gold else "rows--gold" if is_gold else "rows--text"
-        return self._line(place, width, (*self._beside(place), (where, "rows--rank")), look)
+        look = "rows--gold" if is_gold else "rows--faint" if unscored else "rows--text"
+        return self._line(place, width, (*self._before_rank(place), (where, "rows--rank")), look)
 
-    def _beside(self, place: int) -> Sequence[RowPart]:  # noqa: ARG002  # for subclasses
-        """What stands before a rank."""
+    def _before_rank(self, place: int) -> Sequence[RowPart]:  # noqa: ARG002  # for subclasses
         return ()
 
     def next_gold(self, step: int) -> int | None:
-        """The place of the next relevant document, or of the one before; None if there is none."""
+        """Return the line of the next relevant document, or with step -1 the one before; None if there is none."""
         places = range(self.cursor + step, len(self.documents) if step > 0 else -1, step)
         return next((place for place in places if self.documents[place] in self.relevant), None)
 
 
 class MissedRows(DocumentRows):
-    """The missed gold of a topic, with its rank or the reason why it has none."""
+    """The missed gold of a topic, with its rank or the reason without one."""
 
     missed: Sequence[Missed] = ()
 
     def offer_missed(self, missed: Sequence[Missed], cursor: int) -> None:
-        """Show missed documents; the list is as high as it must be."""
+        """Show missed documents in a list of their number of lines."""
         if len(missed) != len(self.missed):
             self.refresh(layout=True)
         self.missed = missed
@@ -232,32 +207,36 @@ class MissedRows(DocumentRows):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         return len(self.missed) or 1
 
-    def entitle(self, relevant: int, *, is_known: bool) -> None:
-        """Say in the border how much of the gold is missed."""
-        if not is_known:
-            entitle(self, "Missed gold")
-        elif not relevant:
-            entitle(self, "Missed gold · the topic has no gold")
-        elif not self.missed:
-            entitle(self, f"Missed gold · none of {relevant:,}")
+    def entitle(self, ranked: TopicRanking | None) -> None:
+        """Write into the border how much of a topic's gold is missed."""
+        if ranked is None or ranked.no_gold is not None:
+            words = ""
+        elif not ranked.relevant:
+            words = " · the topic has no gold"
         else:
-            entitle(self, f"Missed gold · {len(self.missed):,} of {relevant:,}")
+            words = f" · {f'{len(self.missed):,}' if self.missed else 'none'} of {len(ranked.relevant):,}"
+        entitle(self, f"Missed gold{words}")
 
 
 LONGEST = 100_000
-"""Characters of a text that are laid out: a longer one is cut, and all of it is a key away."""
+"""The characters after which a text is cut; the pager shows all of it."""
 
 LONGEST_ID = 24
-"""In cells: a longer one is cut, so that the figures behind it stay in sight."""
+"""The cells after which an id is cut, so that the figures behind it stay visible."""
 
 
 class Reading(Vertical):
-    """The panes with a topic and one of its documents; `whole` is how the key is called that shows all of a text."""
+    """The panes with a topic and one of its documents.
 
-    def __init__(self, info: TaskInfo, whole: str) -> None:
+    Args:
+        info: the task
+        pager: the label of the key that opens the pager
+    """
+
+    def __init__(self, info: TaskInfo, pager: str) -> None:
         super().__init__(id="right")
         self._labels = info.grades
-        self._whole = whole
+        self._pager = pager
         self._topic = Pane(id="topic")
         self._topic_text = Plain(id="topic-text")
         self._pane = TextPane(id="document")
@@ -271,51 +250,30 @@ class Reading(Vertical):
 
     def show_topic(self, topic: Topic, figures: str) -> None:
         """Show a topic from its beginning, with its figures in the border."""
-        entitle(self._topic, f"Topic {shortened(topic.id, LONGEST_ID)}{figures}")
+        self.entitle_topic(topic.id, figures)
         self._topic_text.update(pages.topic_page(topic, self.notation))
         self._topic.scroll_home(animate=False)
 
     def entitle_topic(self, topic: str, figures: str) -> None:
-        """Write a topic's figures into the border, once they are known."""
+        """Write a topic's figures into the border."""
         entitle(self._topic, f"Topic {shortened(topic, LONGEST_ID)}{figures}")
 
     def show_none(self, why: str, look: str = "$faint", title: str = "") -> None:
-        """Say why there is no document."""
+        """Show why there is no document."""
         self._shown = None
         entitle(self._pane, title or "Document")
         self._pane.show(Content.styled(why, look))
 
-    def show(
-        self,
-        topic: object,
-        page: Page,
-        title: str,
-        others: Sequence[Opinion] = (),
-        words: str = "",
-    ) -> None:
-        """Show a document, from its beginning unless it is in sight already, of the same topic."""
-        key = topic, page.document_id
+    def show(self, key: object, page: Page, title: str, others: Sequence[Opinion], words: str) -> None:
+        """Show a document, from its beginning unless the key says that it is shown already."""
         changed, self._shown = key != self._shown, key
-        entitle(self._pane, title)
-        self._pane.show(self._content(page, others, words), changed=changed)
-
-    def _content(self, page: Page, others: Sequence[Opinion], words: str) -> Content:
         rest = len(page.text) - LONGEST
         if rest > 0:
             spans = tuple((start, min(end, LONGEST)) for start, end in page.matches if start < LONGEST)
             page = replace(page, text=page.text[:LONGEST], matches=spans)
         text = pages.document_page(page, others, words, self._labels, self.notation)
         if rest > 0:
-            note = f"… {counted(rest, 'more character')}: {self._whole} opens all of it"
+            note = f"… {counted(rest, 'more character')}: {self._pager} opens all of it"
             text = Content("\n\n").join([text, Content.styled(note, "$warning")])
-        return text
-
-
-class Kind(IntEnum):
-    """What is asked in the background, the most urgent first."""
-
-    topic = 0
-    document = 1
-    why = 2
-    missed = 3
-    texts = 4
+        entitle(self._pane, title)
+        self._pane.show(text, changed=changed)

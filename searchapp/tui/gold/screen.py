@@ -1,16 +1,19 @@
-"""A screen on which topics are walked beside their gold: of one run, or of two side by side.
+"""Screens on which the user walks topics beside their gold: in one run, or in two side by side.
 
-`Side` is what there is of each run; rankings, documents and the reasons for missed gold are asked for in the
-background, and an answer that comes too late is dropped.
+Rankings, documents and the reasons for missed gold are read in the background; late answers are dropped.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
 from functools import partial
+from typing import Any
 
-from textual import events, on
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.widget import Widget
 
 from searchapp.app.inspection import explanation
@@ -20,184 +23,215 @@ from searchapp.errors import EngineError
 from searchapp.judging.events import Action, grade_label
 from searchapp.judging.session import Outcome, SeenDocument, Session
 from searchapp.text import counted, visible
-from searchapp.tui.gold.lists import (
-    LONGEST_ID,
-    DocumentRows,
-    Kind,
-    MissedRows,
-    RankingRows,
-    Reading,
-    TopicRows,
-)
+from searchapp.tui.gold.lists import LONGEST_ID, DocumentRows, MissedRows, RankingRows, Reading, TopicRows
 from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import Notation, entitle
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.explanation import Explained
 from searchapp.tui.kit.judging import TopicJudging
-from searchapp.tui.kit.keys import KeyMap
+from searchapp.tui.kit.keys import KeyAction, KeyMap, shared
 from searchapp.tui.kit.screen import Banner, KeyScreen, saves, show_in_pager
-from searchapp.tui.kit.status import beginning, error_text, instead_of, no_such_grade
+from searchapp.tui.kit.status import beginning, error_text, instead_of
 from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine, one_line, shortened
 
+_TOPICS, _GOLD, _JUDGE, _MOVE = "Topics", "Gold", "Judge", "Move"
 
-class Side:
-    """A run on a screen; `post` has answers taken in there.
+KEY_ACTIONS = (
+    KeyAction("next_topic", _TOPICS, "Next topic", ("right_square_bracket",), "next topic"),
+    KeyAction("previous_topic", _TOPICS, "Previous topic", ("left_square_bracket",), "previous"),
+    KeyAction(
+        "order",
+        _TOPICS,
+        "Worst topics first, then those with most missed, then as in the run",
+        ("o",),
+        "order",
+    ),
+    KeyAction("worst_topic", _TOPICS, "To the worst topic", ("W",), "worst"),
+    KeyAction(
+        "failures",
+        _TOPICS,
+        "Only topics that fail, with what is not relevant in their rankings, and all again",
+        ("F",),
+        "failures",
+    ),
+    KeyAction("topics", _TOPICS, "To the topics, and back", ("t",), "topics"),
+    KeyAction("open", _TOPICS, "Open the topic of the line, back to its ranking", ("enter",)),
+    KeyAction("filter", _TOPICS, "Filter the topics by words", ("f", "slash"), "filter"),
+    KeyAction("next_gold", _GOLD, "Next relevant document in the ranking", ("g",), "next gold"),
+    KeyAction("previous_gold", _GOLD, "Relevant document before it", ("G",)),
+    KeyAction("next_missed", _GOLD, "Next missed document", ("e",), "next missed"),
+    KeyAction("why", _GOLD, "Why the document is at its rank, or is missed", ("w", "f6"), "why"),
+    KeyAction("document", _GOLD, "Go to a document by its id, or hear why it is not there", ("i",), "id"),
+    KeyAction("judge", _JUDGE, "Judge: grade keys hold, and no longer", ("j", "J"), "judge"),
+    KeyAction("undo", _JUDGE, "Take the last judgment back", ("u", "ctrl+z"), "undo"),
+    KeyAction("redo", _JUDGE, "Redo what was taken back", ("U", "ctrl+y"), "redo"),
+    *shared("skip", "cant_tell", "note", "down", "up", "page_down", "page_up", "first", "last"),
+    KeyAction("next_pane", _MOVE, "Next pane: topics, ranking, missed gold, topic, document", ("tab",)),
+    *shared("previous_pane"),
+    KeyAction("clear", _MOVE, "Drop the filter, back to the ranking", ("escape",)),
+    *shared("jump", "zoom", "reading", "wider", "narrower", "scroll_down", "scroll_up", "maths", "theme"),
+    *shared("copy_id", "copy_text"),
+    KeyAction("copy_command", "All else", "Copy the command that opens what is seen", ("c",), "copy command"),
+    *shared("pager", "copy", "palette", "help", "quit"),
+)
+"""The actions of the screen of topics, most of which the compare screen has too."""
 
-    `quick` is asked what is read, `slow` what the recipe of the run must rank for. `ranked` is its ranking of the topic
-    in sight, `in_missed` says whether the cursor is in the missed gold.
+
+class QuestionKind(IntEnum):
+    """The kinds of questions about a run, the most urgent first."""
+
+    topic = 0
+    document = 1
+    why = 2
+    missed = 3
+    texts = 4
+
+
+class RunSide:
+    """A run on a screen.
+
+    Args:
+        topics: its topics
+        ranking: the list with its ranking of the open topic
+        missed: the list with the missed gold
+        post: hands answers to the thread of the screen
     """
 
     def __init__(self, topics: RunTopics, ranking: RankingRows, missed: MissedRows, post: Post) -> None:
         self.topics = topics
         self.ranking = ranking
         self.missed = missed
+        self.lists: Sequence[DocumentRows] = (ranking, missed)
         self.ranked: TopicRanking | None = None
+        """The shown ranking, once it is read."""
         self.in_missed = False
+        """Whether the cursor is in the missed gold."""
         self.quick = BackgroundQueue("topics", lambda: topics, post)
+        """Reads rankings and documents."""
         self.slow = BackgroundQueue("missed gold", lambda: topics, post)
+        """Ranks by the recipe of the run, for explanations and missed gold."""
 
     @property
     def rows(self) -> DocumentRows:
-        """The list that the cursor is in."""
+        """The list with the cursor."""
         return self.missed if self.in_missed else self.ranking
 
     @property
-    def lists(self) -> Sequence[DocumentRows]:
-        return self.ranking, self.missed
-
-    @property
     def is_idle(self) -> bool:
-        """Whether nothing is being asked."""
         return self.quick.is_idle and self.slow.is_idle
 
     def close(self) -> None:
-        """Take no answers any more."""
         self.quick.close()
         self.slow.close()
 
 
 AT_ONCE = 200
-"""Beginnings that are fetched together."""
+"""The beginnings that are read at once."""
+
+NEAR = 60
+"""The documents of a ranking whose beginnings are read with it."""
 
 PATIENCE_SECONDS = 0.15
-"""After which the document before is no longer shown, if the next one has not come."""
+"""How long the document before stays while the next one is read."""
+
+RETRY_SECONDS = 2.0
+"""How long the screen waits before it asks a failed engine again."""
 
 
-Seen = tuple[str, str, str]
-"""A document by the run that it is seen in, its topic and its id."""
-
-
-class Documents:
-    """Shows the document of the cursor's line, as soon as it is there."""
+class DocumentView:
+    """Shows the document under the cursor, and supplies the lists with the beginnings of documents."""
 
     def __init__(self, screen: GoldScreen) -> None:
         self._screen = screen
-        self._page: tuple[Seen, Page] | None = None
-        self._wanted: Seen | None = None
+        self._shown: object = None
+        self._wanted: object = None
+        """The run, topic and id of the document under the cursor."""
         self._beginnings: dict[str, str] = {}
         self._missing: set[str] = set()
 
     def show(self) -> None:
-        """Show the document that the cursor is on."""
+        """Show the document under the cursor, as soon as it is read."""
         screen, pages = self._screen, self._screen.topics.pages
         topic, document = screen.topic_id, screen.document_id
         if document is None:
-            self._wanted = None
-            screen.reading.show_none("" if screen.ranked is None else "No document here.")
+            self._wanted = self._shown = None
+            screen.reading.show_none("" if screen.side.ranked is None else "No document here.")
             return
         self._wanted = wanted = pages.name, topic, document
-        if self._is_here(wanted):
-            self._show_page()
-        elif pages.has_page(topic, document):
-            self._came(wanted, pages.page(topic, document))
+
+        def await_page() -> None:
+            if wanted == self._wanted != self._shown:
+                screen.reading.show_none("…", title=self._title(document))
+
+        def show_page(page: Page) -> None:
+            if wanted == self._wanted:
+                self._shown = wanted
+                others, words = screen.judging.others(document), screen.judging.words(document)
+                screen.reading.show(wanted, page, self._title(document), others, words)
+            news = screen.topics.pages.news
+            while news:
+                screen.head.tell(news.pop(0), "$warning")
+
+        def fail(error: Exception) -> None:
+            if wanted == self._wanted:
+                screen.reading.show_none(error_text(error), "$error", self._title(document))
+                screen.tell_failure(error, lambda: self.show() if wanted == self._wanted else None)
+
+        if pages.has_page(topic, document):
+            show_page(pages.page(topic, document))
         else:
-            screen.set_timer(PATIENCE_SECONDS, lambda: self._await(wanted))
-            screen.quick.ask(
-                Kind.document,
-                lambda topics: topics.pages.page(topic, document),
-                lambda page: self._came(wanted, page),
-                lambda error: self._failed(error, wanted),
-            )
-
-    def _is_here(self, wanted: Seen) -> bool:
-        return self._page is not None and self._page[0] == wanted
-
-    def _await(self, wanted: Seen) -> None:
-        """Show that a document is still to come."""
-        if wanted == self._wanted and not self._is_here(wanted):
-            self._screen.reading.show_none("…", title=self._title(wanted[-1]))
-
-    def _came(self, seen: Seen, page: Page) -> None:
-        if seen == self._wanted:
-            self._page = seen, page
-            self._show_page()
-        news = self._screen.topics.pages.news
-        while news:
-            self._screen.head.tell(news.pop(0), "$warning")
-
-    def _failed(self, error: Exception, wanted: Seen) -> None:
-        if wanted == self._wanted:
-            self._screen.reading.show_none(error_text(error), "$error", self._title(wanted[-1]))
-            self._screen.tell_failure(error, lambda: self.show() if wanted == self._wanted else None)
-
-    def _show_page(self) -> None:
-        assert self._page is not None
-        seen, page = self._page
-        document = page.document_id
-        others, words = self._screen.judging.others(document), self._screen.judging.words(document)
-        self._screen.reading.show(seen, page, self._title(document), others, words)
+            screen.set_timer(PATIENCE_SECONDS, await_page)
+            work = lambda topics: topics.pages.page(topic, document)  # noqa: E731
+            screen.side.quick.ask(QuestionKind.document, work, show_page, fail)
 
     def _title(self, document: str) -> str:
-        """A document's id, what the gold says of it, its rank and score."""
-        screen, ranked = self._screen, self._screen.ranked
+        """Return a document's id, its grade in the gold, its rank and score."""
+        side, ranked = self._screen.side, self._screen.side.ranked
         title = f"Document {shortened(document, LONGEST_ID)}"
         if ranked is None:
             return title
         if document in ranked.relevant:
-            graded = len(self._screen.judging.labels) > 2
-            title += f" · gold {ranked.relevant[document]}" if graded else " · relevant"
-        if screen.in_missed:
-            why = screen.missed.missed[screen.missed.cursor].why
+            title += f" · gold {ranked.relevant[document]}" if side.ranking.is_graded else " · relevant"
+        if side.in_missed:
+            why = side.missed.missed[side.missed.cursor].why
             return title if why is None or why.rank is None else f"{title} · rank {why.rank:,}"
-        rank = screen.ranking.rank(screen.ranking.cursor)
+        rank = side.ranking.rank(side.ranking.cursor)
         score = f"{ranked.scores[rank - 1]:.4f}" if rank <= ranked.scored else "no score"
         return f"{title} · rank {rank:,} · {score}"
 
-    # Beginnings
-
     def prepare(self, pages: RunPages, documents: Sequence[str]) -> None:
-        """Fetch how documents of a run begin, in whichever thread: to read formulas takes a while.
+        """Read the beginnings of documents, in any thread: to convert formulas takes a while.
 
         Raises:
-            EngineError: they can't be had.
+            EngineError: the documents can't be read.
         """
         notation = self._screen.reading.notation
         for document, text in zip(documents, pages.texts(documents), strict=True):
             if document not in self._beginnings:
-                found = one_line(text, notation)
-                if notation == self._screen.reading.notation:  # nobody has asked for another form meanwhile
-                    self._beginnings[document] = found
+                line = one_line(text, notation)
+                if (
+                    notation == self._screen.reading.notation
+                ):  # the user has not chosen another form meanwhile
+                    self._beginnings[document] = line
 
     def beginning(self, document: str) -> str | None:
-        """How a document begins; None while that is not known, which it will be soon."""
-        found = self._beginnings.get(document)
-        if found is not None:
-            return found
-        pages = self._screen.topics.pages
-        if pages.is_fetched(document):
-            text = one_line(pages.known_text(document) or "", self._screen.reading.notation)
-            self._beginnings[document] = text
-            return text
-        if not self._missing:
-            self._screen.call_later(self._fetch)
-        self._missing.add(document)
-        return None
+        """Return the beginning of a document; None has it read in the background."""
+        if document not in self._beginnings:
+            pages = self._screen.topics.pages
+            if not pages.is_fetched(document):
+                if not self._missing:
+                    self._screen.call_later(self._read_missing)
+                self._missing.add(document)
+                return None
+            text = pages.known_text(document) or ""
+            self._beginnings[document] = one_line(text, self._screen.reading.notation)
+        return self._beginnings[document]
 
     def forget_beginnings(self) -> None:
-        """Make them again, as formulas are to be shown now."""
+        """Make the beginnings again, in the notation of now."""
         self._beginnings.clear()
 
-    def _fetch(self) -> None:
+    def _read_missing(self) -> None:
         wanted = list(self._missing)[:AT_ONCE]
         self._missing.clear()
 
@@ -205,20 +239,16 @@ class Documents:
             for rows in self._screen.lists:
                 rows.refresh()
 
-        self._screen.quick.ask(
-            Kind.texts,
+        self._screen.side.quick.ask(
+            QuestionKind.texts,
             lambda topics: self.prepare(topics.pages, wanted),
             lambda _none: draw(),
             lambda error: self._screen.tell_failure(error, draw),
         )
 
 
-NEAR = 60
-"""Documents of a ranking whose beginnings are fetched with it."""
-
-
-class Judging(TopicJudging):
-    """Judging beside the gold, in the log of all judging, once the annotator asks for it."""
+class GoldJudging(TopicJudging):
+    """Judges beside the gold, in the log of all judgments, once the annotator begins."""
 
     def __init__(
         self, screen: GoldScreen, labels: Sequence[str], open_session: Callable[[], Session]
@@ -235,7 +265,7 @@ class Judging(TopicJudging):
         self._gold_screen.redraw(documents)
 
     def toggle(self) -> None:
-        """Judge from now on, or no longer.
+        """Begin judging, or end it.
 
         Raises:
             SearchappError: the log can't be opened.
@@ -251,55 +281,53 @@ class Judging(TopicJudging):
         )
 
     def give(self, grade: int) -> None:
-        """Grade the document, and go on to the next line."""
-        topics = self._gold_screen.topics
+        """Grade the document, and move to the next line."""
+        pages = self._gold_screen.topics.pages
 
         def write(session: Session, seen: SeenDocument) -> Outcome:
-            topics.pages.require_as_ranked(seen.document_id)
+            pages.require_as_ranked(seen.document_id)
             return session.grade([seen], grade)
 
-        self._say(grade_label(grade, self.labels), write)
+        self._judge(grade_label(grade, self.labels), write)
 
     def skip(self) -> None:
-        self._say("skipped", Session.skip)
+        self._judge("skipped", Session.skip)
 
     def cant_tell(self) -> None:
-        self._say("can't tell", Session.cant_tell)
+        self._judge("can't tell", Session.cant_tell)
 
-    def _say(self, what: str, write: Callable[[Session, SeenDocument], Outcome]) -> None:
-        document = self._to_judge()
+    def _judge(self, what: str, write: Callable[[Session, SeenDocument], Outcome]) -> None:
+        document, screen = self._document_to_judge(), self._gold_screen
         if self.session is None or document is None:
             return
         what = instead_of(what, self.opinion(document), self.labels)
-        outcome = write(self.session, self._seen_here(document))
-        self.done(outcome, f"{what}: {self._name(document)}")
+        self.done(write(self.session, self._seen(document)), f"{what}: {self._name(document)}")
         self.redraw([document])
-        rows = self._gold_screen.rows
+        rows = screen.side.rows
         if rows.cursor + 1 < rows.count:
             rows.move(rows.cursor + 1)
-            self._gold_screen.show_document()
+            screen.show_document()
 
     def note(self) -> None:
-        document, session = self._to_judge(), self.session
+        document, session = self._document_to_judge(), self.session
         if session is None or document is None:
             return
-        seen = self._seen_here(document)
+        seen = self._seen(document)
 
         def write(words: str | None) -> None:
             if words:
                 self.done(session.note(seen, words), f"a note: {self._name(document)}")
                 self.redraw([document])
 
-        self._screen.app.push_screen(
-            WordsDialog(f"Note on {self._name(document)}", self.words(document)), write
-        )
+        dialog = WordsDialog(f"Note on {self._name(document)}", self.words(document))
+        self._screen.app.push_screen(dialog, write)
 
     def undo(self) -> None:
         outcome = self.take_back()
         if outcome is None:
             self._screen.head.tell("there is no judgment of this session to undo")
         else:
-            self._again(outcome, "undone")
+            self._tell_again(outcome, "undone")
 
     def redo(self) -> None:
         session = self.session
@@ -311,20 +339,19 @@ class Judging(TopicJudging):
             self._screen.head.tell("there is nothing to redo")
             return
         self._undoable += 1
-        self._again(outcome, "redone")
+        self._tell_again(outcome, "redone")
 
-    def _again(self, outcome: Outcome, what: str) -> None:
+    def _tell_again(self, outcome: Outcome, what: str) -> None:
         events = outcome.events
-        here = [one.document_id for one in events if one.topic_id == self.topic_id]
-        names = ", ".join(self._name(one.document_id) for one in events)
+        here = [event.document_id for event in events if event.topic_id == self.topic_id]
+        names = ", ".join(self._name(event.document_id) for event in events)
         elsewhere = "" if here else f", of topic {events[0].topic_id}"
         self.tell(outcome, f"{what}: {names}{elsewhere}")
         self.redraw(here)
 
-    def _to_judge(self) -> str | None:
-        """The document to judge; says why, if there is none."""
-        screen = self._gold_screen
-        document = screen.document_id
+    def _document_to_judge(self) -> str | None:
+        """Return the document under the cursor, or show why it can't be judged."""
+        screen, document = self._gold_screen, self._gold_screen.document_id
         if not self.is_on:
             screen.head.tell(f"{screen.keys.shown('judge')} begins judging", "$warning")
             return None
@@ -335,8 +362,8 @@ class Judging(TopicJudging):
             return None
         return document
 
-    def _seen_here(self, document: str) -> SeenDocument:
-        ranked = self._gold_screen.ranked
+    def _seen(self, document: str) -> SeenDocument:
+        ranked = self._gold_screen.side.ranked
         documents = () if ranked is None else dict.fromkeys(ranked.documents)
         rank = next((rank for rank, one in enumerate(documents, 1) if one == document), None)
         return self.seen(document, self._gold_screen.topics.pages.name, rank)
@@ -346,31 +373,26 @@ class Judging(TopicJudging):
         return beginning(document, pages.known_text(document), Notation(pages.task.info.markup))
 
 
-NEAR = 60
-"""Documents of a ranking whose beginnings are fetched with it."""
-
-RETRY_SECONDS = 2.0
-"""After which an engine that failed is asked again."""
-
-
 class GoldScreen(KeyScreen):
     """Topics beside their gold, in one run or several; a subclass makes `sides` and `topic_rows`, and orders topics.
 
     Args:
-        keys: what keys do
-        title: what the first line says
+        keys: the actions by their keys
+        title: the title of the first line
         columns: the panes and their columns, see `Panes`
-        lists: those of them that are lists, the main one first
-        topics: those of the first run
-        session: opens that of whoever judges
-        command: how the program was called, up to the topic
-        start: the topic to begin with, the first one by default
+        lists: the panes that are lists, the main one first
+        topics: the topics of the first run
+        session: opens the annotator's session
+        command: the words of the command that opens the screen, up to the topic
+        start: the first topic to show, by default that of the run
     """
 
     SAVES_GRADES = True
 
-    sides: Sequence[Side]
+    sides: Sequence[RunSide]
     topic_rows: TopicRows
+    figure_queue: BackgroundQueue[Any]
+    """Computes the figures."""
 
     def __init__(
         self,
@@ -386,10 +408,12 @@ class GoldScreen(KeyScreen):
         super().__init__(keys, Banner(title), columns, lists)
         self._command = command
         self.start = start
-        self.sought = start or topics.topics[0]
+        self.target_topic = start or topics.topics[0]
+        """The open topic, whose ranking may still be awaited."""
+        self.labels = topics.task.info.grades
         self.reading = Reading(topics.task.info, keys.shown("pager"))
-        self.judging = Judging(self, topics.task.info.grades, session)
-        self.documents = Documents(self)
+        self.judging = GoldJudging(self, self.labels, session)
+        self.documents = DocumentView(self)
         self.filter_line = TextLine(
             lambda _words: self.panes.focus(self.topic_rows),
             lambda _words: self.list_topics(),
@@ -397,15 +421,29 @@ class GoldScreen(KeyScreen):
             id="filter",
         )
 
+    def compose_topics(self) -> ComposeResult:
+        """Compose the column of the topics."""
+        with Vertical(id="left"):
+            yield self.filter_line
+            yield self.topic_rows
+
+    def compose_keys(self, *names: str) -> ComposeResult:
+        """Compose the lines of keys, of the grades and of other actions."""
+        grading = self._grade_entries(self.labels, "undo", "skip", "cant_tell", "note")
+        yield KeyLine(grading, 2, id="grades")
+        yield KeyLine(self._entries(*names), 1, id="keys")
+
     def begin(self) -> None:
         for side in self.sides:
             entitle(side.ranking, self.ranking_title(side))
-            side.missed.entitle(0, is_known=False)
-            side.ranking.is_graded = side.missed.is_graded = len(self.judging.labels) > 2
+            side.missed.entitle(None)
+            for rows in side.lists:
+                rows.is_graded = len(self.labels) > 2
         self.list_topics()
-        self.open_topic(self.sought)
+        self.open_topic(self.target_topic)
 
     def on_unmount(self) -> None:
+        self.figure_queue.close()
         for side in self.sides:
             side.close()
 
@@ -415,37 +453,30 @@ class GoldScreen(KeyScreen):
     def last_words(self) -> str | None:
         return self.judging.last_words()
 
-    def later(self, what: Callable[[], object]) -> None:
-        """Have something done here, whichever thread asks for it."""
-        self.call_later(self._take_in, what)
+    def later(self, callback: Callable[[], object]) -> None:
+        """Have the thread of the screen call a function and draw its changes once."""
 
-    def _take_in(self, what: Callable[[], object]) -> None:
-        with self.app.batch_update():
-            what()
+        def run() -> None:
+            with self.app.batch_update():
+                callback()
+
+        self.call_later(run)
 
     @property
     def command(self) -> Sequence[str]:
-        """How the program was called, up to the topic."""
+        """The words of the command that opens the screen, up to the topic."""
         return self._command
 
-    # The run in sight
+    # The run with the cursor
 
     @property
-    def side(self) -> Side:
-        """The run whose lists the cursor is in."""
+    def side(self) -> RunSide:
+        """The run whose lists have the cursor."""
         return self.sides[0]
 
     @property
     def topics(self) -> RunTopics:
         return self.side.topics
-
-    @property
-    def quick(self) -> BackgroundQueue[RunTopics]:
-        return self.side.quick
-
-    @property
-    def slow(self) -> BackgroundQueue[RunTopics]:
-        return self.side.slow
 
     @property
     def ranking(self) -> RankingRows:
@@ -456,153 +487,161 @@ class GoldScreen(KeyScreen):
         return self.side.missed
 
     @property
-    def ranked(self) -> TopicRanking | None:
-        return self.side.ranked
-
-    @property
-    def in_missed(self) -> bool:
-        return self.side.in_missed
-
-    @property
     def lists(self) -> Sequence[DocumentRows]:
         return [rows for side in self.sides for rows in side.lists]
 
-    def ranking_title(self, side: Side) -> str:  # noqa: ARG002  # for subclasses
-        """What a ranking is called."""
+    @property
+    def topic_id(self) -> str:
+        """The topic of the shown ranking."""
+        ranked = self.side.ranked
+        return self.target_topic if ranked is None else ranked.topic_id
+
+    @property
+    def document_id(self) -> str | None:
+        """The document under the cursor."""
+        return self.side.rows.document
+
+    def ranking_title(self, side: RunSide) -> str:  # noqa: ARG002  # for subclasses
         return "Ranking"
 
     # The list of topics
 
     def ordered_topics(self) -> Sequence[str]:
-        """The topics in the order that was asked for."""
+        """Return the topics in the order that the user chose."""
         raise NotImplementedError
 
     def list_title(self) -> str:
-        """What the list is called."""
         raise NotImplementedError
 
     def figures_of(self, topic: str) -> str:
-        """The figures of a topic, for its border; nothing until they are known."""
+        """Return the figures of a topic for its border; nothing until they are known."""
         raise NotImplementedError
 
     def next_order(self) -> None:
-        """Order the topics otherwise; the one in sight stays."""
+        """Order the topics by the next criterion; the open one stays open."""
         raise NotImplementedError
 
     def list_topics(self) -> None:
-        """List the topics that the filter leaves, in the order that was asked for."""
-        sought = self.filter_line.value.lower().split()
-        rows, pages = self.topic_rows, self.topics.pages
+        """List the topics that the filter leaves, in the order that the user chose."""
+        wanted = self.filter_line.value.lower().split()
+        rows, pages, target = self.topic_rows, self.topics.pages, self.target_topic
         every = self.ordered_topics()
         left = [
-            one for one in every if all(word in f"{one} {pages.topic(one).text}".lower() for word in sought)
+            topic
+            for topic in every
+            if all(word in f"{topic} {pages.topic(topic).text}".lower() for word in wanted)
         ]
-        rows.topics, rows.current = left, self.sought
-        rows.show(len(left), left.index(self.sought) if self.sought in left else 0)
-        self.entitle_topics(f" · {len(left):,} of {len(every):,}" if sought else "")
+        rows.topics, rows.current = left, target
+        rows.show(len(left), left.index(target) if target in left else 0)
+        self.entitle_topics(f" · {len(left):,} of {len(every):,}" if wanted else "")
 
     def entitle_topics(self, words: str = "") -> None:
-        """Say in the border what the list is."""
+        """Write the title of the list into its border."""
         entitle(self.topic_rows, f"{self.list_title()}{words}")
 
     def tell_progress(self, words: str) -> None:
-        """Say how far the figures are."""
+        """Show the progress of the figures, also beside the topic where the list is hidden."""
         self.entitle_topics(words)
-        if self.ranked is not None:  # where the list is out of sight
-            self.reading.entitle_topic(self.ranked.topic_id, words)
+        if self.side.ranked is not None:
+            self.reading.entitle_topic(self.topic_id, words)
 
     def entitle_topic(self) -> None:
-        """Write the figures of the topic in sight into its border."""
-        if self.ranked is not None:
-            self.reading.entitle_topic(self.ranked.topic_id, self.figures_of(self.ranked.topic_id))
+        """Write the figures of the shown topic into its border."""
+        if self.side.ranked is not None:
+            self.reading.entitle_topic(self.topic_id, self.figures_of(self.topic_id))
 
     def go_to_first(self) -> None:
-        """Open the first topic in the order that was asked for."""
+        """Open the first topic in the order that the user chose."""
         self.filter_line.value = ""
         every = self.ordered_topics()
         if every:
-            self.sought = every[0]
+            self.target_topic = every[0]
             self.list_topics()
             self.open_topic(every[0])
 
     def walk(self, step: int) -> None:
-        """Open the next topic of the list, or the one before."""
-        topics = self.topic_rows.topics
-        here = topics.index(self.sought) if self.sought in topics else -1 if step > 0 else len(topics)
-        if 0 <= here + step < len(topics):
-            self.open_topic(topics[here + step])
+        """Open the next topic of the list, or with step -1 the one before."""
+        topics, target = self.topic_rows.topics, self.target_topic
+        place = topics.index(target) if target in topics else -1 if step > 0 else len(topics)
+        if 0 <= place + step < len(topics):
+            self.open_topic(topics[place + step])
         else:
             self.head.tell(f"this is the {'last' if step > 0 else 'first'} topic of the list")
 
     # A topic
 
     def open_topic(self, topic: str) -> None:
-        self.sought = topic
+        self.target_topic = topic
         self.topic_rows.mark(topic)
         for side in self.sides:
-            self._ask_ranking(side, topic)
+            self._read_ranking(side, topic)
 
-    def _ask_ranking(self, side: Side, topic: str) -> None:
-        """Ask for a topic's ranking; an engine that failed is asked again as long as the topic is in sight."""
+    def _read_ranking(self, side: RunSide, topic: str) -> None:
+        """Read a topic's ranking; after an engine's failure again, as long as the topic is open."""
 
         def work(topics: RunTopics) -> TopicRanking:
-            found = topics.ranking(topic)
-            near = [*found.documents[:NEAR], *(one.document_id for one in found.missed)]
+            ranked = topics.ranking(topic)
+            near = [*ranked.documents[:NEAR], *(one.document_id for one in ranked.missed)]
             self.documents.prepare(topics.pages, near)
-            return found
+            return ranked
 
         def again() -> None:
-            if self.sought == topic:
-                self._ask_ranking(side, topic)
+            if self.target_topic == topic:
+                self._read_ranking(side, topic)
 
         side.quick.ask(
-            Kind.topic, work, partial(self._topic_came, side), lambda error: self.tell_failure(error, again)
+            QuestionKind.topic,
+            work,
+            partial(self.show_ranking, side),
+            lambda error: self.tell_failure(error, again),
         )
 
-    def _topic_came(self, side: Side, found: TopicRanking) -> None:
-        if found.topic_id != self.sought or side not in self.sides:
+    def show_ranking(self, side: RunSide, ranked: TopicRanking) -> None:
+        """Show the ranking of the open topic in a run."""
+        if ranked.topic_id != self.target_topic or side not in self.sides:
             return
         if side.ranked is None:
-            self.await_paint()  # keys that were read before the first document is seen are discarded
-        side.ranked = found
-        side.ranking.relevant = side.missed.relevant = found.relevant
-        side.ranking.scored = found.scored
+            self.await_paint()  # discards keys from before the first document is seen
+        side.ranked = ranked
+        side.ranking.scored = ranked.scored
+        for rows in side.lists:
+            rows.relevant = ranked.relevant
         self.show_side(side)
-        side.missed.offer_missed(found.missed, 0)
-        side.missed.entitle(len(found.relevant), is_known=found.no_gold is None)
-        topic = side.topics.pages.topic(found.topic_id)
-        self.reading.show_topic(topic, self.figures_of(found.topic_id))
-        if side is self.side:
-            if side.in_missed and not found.missed:
-                self.focus_rows(side.ranking)
-            else:
-                self.show_document()
-        else:
+        side.missed.offer_missed(ranked.missed, 0)
+        side.missed.entitle(ranked)
+        topic = side.topics.pages.topic(ranked.topic_id)
+        self.reading.show_topic(topic, self.figures_of(ranked.topic_id))
+        if side is not self.side:
             side.in_missed = False
-        if any(one.why is None for one in found.missed):
+        elif side.in_missed and not ranked.missed:
+            self.focus_rows(side.ranking)
+        else:
+            self.show_document()
+        if any(one.why is None for one in ranked.missed):
             side.slow.ask(
-                Kind.missed,
-                lambda topics: topics.look_for_missed(found.topic_id),
-                partial(self._missed_came, side, found.topic_id),
+                QuestionKind.missed,
+                lambda topics: topics.look_for_missed(ranked.topic_id),
+                partial(self.show_missed, side, ranked.topic_id),
                 self.tell_error,
             )
 
-    def show_side(self, side: Side) -> None:
-        """Show the ranking of the topic in sight in one of the runs."""
-        found = side.ranked
-        if found is not None:
-            side.ranking.offer_ranking(found.documents, range(1, len(found.documents) + 1), 0)
-            gold = "" if found.no_gold else f" · {len(found.relevant):,} relevant"
+    def show_side(self, side: RunSide) -> None:
+        """Fill the list with the ranking of a run."""
+        ranked = side.ranked
+        if ranked is not None:
+            side.ranking.offer_ranking(ranked.documents, range(1, len(ranked.documents) + 1))
+            gold = "" if ranked.no_gold else f" · {len(ranked.relevant):,} relevant"
             title = self.ranking_title(side)
-            entitle(side.ranking, f"{title} · {counted(len(found.documents), 'document')}{gold}")
+            entitle(side.ranking, f"{title} · {counted(len(ranked.documents), 'document')}{gold}")
 
-    def _missed_came(self, side: Side, topic: str, found: MissedGold) -> None:
+    def show_missed(self, side: RunSide, topic: str, gold: MissedGold) -> None:
+        """Show the missed gold of a topic with ranks and reasons."""
         if side.ranked is None or topic != side.ranked.topic_id or side not in self.sides:
             return
         here = side.missed.document if side.in_missed or side.missed.cursor else None
-        ids = [one.document_id for one in found.documents]
-        side.missed.offer_missed(found.documents, ids.index(here) if here in ids else 0)
-        if found.differs:
+        ids = [one.document_id for one in gold.documents]
+        side.missed.offer_missed(gold.documents, ids.index(here) if here in ids else 0)
+        if gold.differs:
             self.head.tell(
                 "the recipe ranks otherwise now than for the run: ranks of missed gold are those of now"
             )
@@ -610,47 +649,36 @@ class GoldScreen(KeyScreen):
             self.show_document()
 
     def tell_failure(self, error: Exception, again: Callable[[], object]) -> None:
-        self.head.tell(error_text(error), "$error")
+        """Show an error, and after an engine's failure try again."""
+        self.tell_error(error)
         if isinstance(error, EngineError):
             self.set_timer(RETRY_SECONDS, again)
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nobody has gone anywhere, nor asked for a topic: another one can come into sight by itself."""
-        is_at_first = self.start is None and self.sought == self.topics.topics[0] and self.is_active
+        """Whether the user has neither moved nor named a topic, so that the screen may open another one."""
+        is_at_first = self.start is None and self.target_topic == self.topics.topics[0] and self.is_active
         return is_at_first and not any(side.in_missed or side.rows.cursor for side in self.sides)
 
     # Its documents
 
-    @property
-    def topic_id(self) -> str:
-        return self.sought if self.ranked is None else self.ranked.topic_id
-
-    @property
-    def rows(self) -> DocumentRows:
-        return self.side.rows
-
-    @property
-    def document_id(self) -> str | None:
-        return self.rows.document
-
     def watch_focused(self, focused: Widget | None) -> None:
-        # At once: a grade may be pressed before the message that a list has the focus comes.
+        # At once: a grade key may arrive before the message about the focus.
         for side in self.sides:
             if focused in side.lists and not (side is self.side and focused is side.rows):
                 self.go_into(side, focused is side.missed)
                 self.show_document()
 
-    def go_into(self, side: Side, in_missed: bool) -> None:
-        """Let the document be the one under the cursor of a list."""
+    def go_into(self, side: RunSide, in_missed: bool) -> None:
+        """Move the cursor into one of a run's lists."""
         side.in_missed = in_missed
 
     def cursor_moved(self, rows: RowList) -> None:
         if rows is self.topic_rows:
             topic = self.topic_rows.topics[rows.cursor]
-            if topic != self.sought:
+            if topic != self.target_topic:
                 self.open_topic(topic)
-        elif rows is self.rows:
+        elif rows is self.side.rows:
             self.show_document()
 
     @on(RowList.Picked)
@@ -676,44 +704,36 @@ class GoldScreen(KeyScreen):
             name = f"grade_{opinion.grade}"
         self.query_one("#grades", KeyLine).choose(name)
 
-    # Judging, which is the affair of `judging`
+    # Judging
 
     def toggle_judging(self) -> None:
-        """Judge from now on, or no longer."""
         self.judging.toggle()
         self.set_class(self.judging.is_on, "-judging")
         for rows in self.lists:
             rows.judged = self.judging.mark if self.judging.is_on else None
-            rows.refresh()
-        self.show_document()
+        self.draw_documents(None)
 
-    def redraw(self, documents: Iterable[str] | None) -> None:
-        wanted = None if documents is None else list(documents)
+    def redraw(self, documents: Sequence[str] | None) -> None:
+        """Draw changed opinions on some documents, or on all."""
+        self.draw_documents(documents)
+
+    def draw_documents(self, documents: Sequence[str] | None) -> None:
+        """Draw the lines of some documents again, or of all, and the shown document."""
         for rows in self.lists:
-            if wanted is None:
-                rows.refresh()
-            else:
-                rows.redraw_documents(wanted)
+            rows.redraw_documents(documents)
         self.show_document()
 
-    def refuse(self, event: events.Key) -> None:
-        if event.key.isdecimal():
-            self.head.tell(no_such_grade(event.key, self.judging.labels), "$warning")
-        else:
-            super().refuse(event)
+    def give(self, grade: int) -> None:
+        self.judging.give(grade)
 
     def act(self, name: str) -> None:
-        if saves(name) and self.head.is_waiting:
-            return  # no grade is saved while a dialog that was asked for opens
-        if name.startswith("grade_"):
-            self.judging.give(int(name.removeprefix("grade_")))
-        else:
+        if not (saves(name) and self.head.is_waiting):  # saves no grade while an awaited dialog opens
             super().act(name)
 
     # Documents of the topic, and why they are where they are
 
     def next_gold(self, step: int) -> None:
-        """To the next relevant document of the ranking, or to the one before."""
+        """Go to the next relevant document of the ranking, or with step -1 to the one before."""
         place = self.ranking.next_gold(step)
         self.focus_rows(self.ranking)
         if place is not None:
@@ -726,17 +746,17 @@ class GoldScreen(KeyScreen):
             self.head.tell("no further gold in the ranking")
 
     def _next_missed(self) -> None:
-        """To the missed gold, or from there to the next of it."""
+        """Go to the missed gold, or from there to the next missed document."""
         if not self.missed.count:
             self.head.tell("no gold of this topic is missed")
-        elif self.in_missed:
+        elif self.side.in_missed:
             self.missed.move((self.missed.cursor + 1) % self.missed.count)
             self.show_document()
         else:
             self.focus_rows(self.missed)
 
     def _ask_document(self) -> None:
-        """Ask for an id, and go there, or say why it is not there."""
+        """Ask for an id, and go to the document, or show why it is neither ranked nor missed."""
 
         def go(document: str | None) -> None:
             nearest = sorted(self.sides, key=lambda side: side is not self.side)
@@ -745,8 +765,8 @@ class GoldScreen(KeyScreen):
 
         self.app.push_screen(WordsDialog("Go to the document with the id"), go)
 
-    def go_to(self, document: str, sides: Iterable[Side]) -> bool:
-        """Go to a document of the first of some runs that ranks or misses it; whether one does."""
+    def go_to(self, document: str, sides: Iterable[RunSide]) -> bool:
+        """Go to a document in the first of some runs that ranks or misses it; return whether there is one."""
         for rows in (rows for side in sides for rows in side.lists):
             if document in rows.documents:
                 rows.put(list(rows.documents).index(document))
@@ -755,7 +775,6 @@ class GoldScreen(KeyScreen):
         return False
 
     def _why(self) -> None:
-        """Why the document that the cursor is on is at its rank, or is missed."""
         document = self._document_here()
         if document is not None:
             self.explain(document)
@@ -764,22 +783,23 @@ class GoldScreen(KeyScreen):
         """Show why a document is at its rank, or is missed."""
         topic = self.topic_id
 
-        def came(found: explanation.Explained) -> None:
+        def show(explained: explanation.Explained) -> None:
             self.head.came()
-            dialog = Explained(found.why, found.said(self.topics.task.name))
+            dialog = Explained(explained.why, explained.said(self.topics.task.name))
             self.when_in_front(lambda: self.app.push_screen(dialog))
 
         self.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
-        self.slow.ask(Kind.why, lambda topics: topics.why(topic, document), came, self.tell_error)
+        work = lambda topics: topics.why(topic, document)  # noqa: E731
+        self.side.slow.ask(QuestionKind.why, work, show, self.tell_error)
 
     def _document_here(self) -> str | None:
-        """The document that the cursor is on; says so if there is none."""
+        """Return the document under the cursor, or report that there is none."""
         if self.document_id is None:
             self.head.tell("there is no document here", "$warning")
         return self.document_id
 
     def _text_here(self) -> str | None:
-        """The text of that document, as far as it has come already."""
+        """Return the text of the document under the cursor, or report that it is missing."""
         document = self._document_here()
         text = None if document is None else self.topics.pages.known_text(document)
         if document is not None and text is None:
@@ -805,13 +825,13 @@ class GoldScreen(KeyScreen):
             self.panes.focus(self.topic_rows)
 
     def leave_topics(self) -> None:
-        """Back to the ranking, where the list of topics hides it."""
+        """Return to the ranking, also where the list of topics hides it."""
         self.remove_class("-topics")
         self.focus_rows(self.ranking)
 
     def _to_filter(self) -> None:
         self.add_class("-topics")
-        self.panes.focus(self.topic_rows)  # with which the line for words comes into sight
+        self.panes.focus(self.topic_rows)  # which shows the line of text too
         self.set_focus(self.filter_line)
 
     def leave_line(self, line: TextLine) -> None:
@@ -829,11 +849,9 @@ class GoldScreen(KeyScreen):
         self.topic_rows.show_in(self.reading.notation)
         self.head.tell(self.reading.notation.about)
         self.documents.forget_beginnings()
-        for rows in self.lists:
-            rows.refresh()
         topic = self.topics.pages.topic(self.topic_id)
         self.reading.show_topic(topic, self.figures_of(self.topic_id))
-        self.show_document()
+        self.draw_documents(None)
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {

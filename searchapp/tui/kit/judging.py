@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from textual import events
-
 from searchapp.app.inspection.pages import Pages
 from searchapp.errors import SearchappError
 from searchapp.judging.events import Event
@@ -16,7 +14,7 @@ from searchapp.tui.kit.dialogs import Choose, WordsDialog
 from searchapp.tui.kit.keys import KeyMap, ScreenSettings
 from searchapp.tui.kit.prompts import not_saved, rescue
 from searchapp.tui.kit.screen import KeyApp, KeyScreen, SessionBanner
-from searchapp.tui.kit.status import came_in, mark, no_such_grade, unsaved
+from searchapp.tui.kit.status import came_in, mark, unsaved
 from searchapp.tui.kit.widgets import RowPart
 
 REFRESH_SECONDS = 5.0
@@ -56,7 +54,7 @@ class SessionControl:
             head.tell(str(error), "$error")
 
     def tell(self, outcome: Outcome, what: str) -> None:
-        """ReportDialog that an action is saved, or why it is not."""
+        """Report that an action is saved, or why it is not."""
         head, waiting = self._screen.head, 0 if self.session is None else self.session.waiting
         if outcome.is_saved:
             head.tell(f"✓ saved  {what}", "$success")
@@ -182,7 +180,7 @@ class TopicJudging(SessionControl):
         return SeenDocument(self.topic_id, document, run, rank, saw_others)
 
     def done(self, outcome: Outcome, what: str) -> None:
-        """ReportDialog an action, which can be undone from now on."""
+        """Report an action, which can be undone from now on."""
         self._undoable += 1
         self.tell(outcome, what)
 
@@ -261,24 +259,11 @@ class WorkScreen(KeyScreen):
         return self.control.last_words()
 
     def give(self, grade: int, reason: str = "") -> None:
-        """Grade the document under the cursor, and move on."""
         raise NotImplementedError
 
     def take_in(self) -> Sequence[Event]:
         """Read and show events that were written elsewhere; return them."""
         raise NotImplementedError
-
-    def refuse(self, event: events.Key) -> None:
-        if event.key.isdecimal():
-            self.head.tell(no_such_grade(event.key, self.labels), "$warning")
-        else:
-            super().refuse(event)
-
-    def act(self, name: str) -> None:
-        if name.startswith("grade_"):
-            self.give(int(name.removeprefix("grade_")))
-        else:
-            super().act(name)
 
     def ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None:
         """Ask for a grade or one of the `others`, actions with a reason, and then for the reason."""

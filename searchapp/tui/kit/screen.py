@@ -35,7 +35,7 @@ from searchapp.tui.kit.dialogs import Choose, Help
 from searchapp.tui.kit.jump import Jumping, targets
 from searchapp.tui.kit.keys import KeyMap, PaneHelp, shown_key, types_nothing
 from searchapp.tui.kit.palette import Offer, Palette
-from searchapp.tui.kit.status import error_text, unsaved
+from searchapp.tui.kit.status import error_text, no_such_grade, unsaved
 from searchapp.tui.kit.themes import dress, next_theme
 from searchapp.tui.kit.widgets import (
     WIDE_FROM,
@@ -363,6 +363,9 @@ class KeyScreen(OrderedScreen[None]):
     SAVES_GRADES: ClassVar[bool] = False
     """Whether keys append to the judgment log; then keys from before the first paint are discarded."""
 
+    labels: Sequence[str] = ()
+    """The names of the grades that can be given on the screen."""
+
     head: Banner
 
     def __init__(self, keys: KeyMap, head: Banner, columns: Mapping[str, str], lists: Sequence[str]) -> None:
@@ -399,6 +402,10 @@ class KeyScreen(OrderedScreen[None]):
 
     def actions(self) -> Mapping[str, Callable[[], object]]:
         """Return the functions of the actions by name, except for those in `_common`."""
+        raise NotImplementedError
+
+    def give(self, grade: int) -> None:
+        """Grade the document under the cursor, and move on."""
         raise NotImplementedError
 
     def help(self) -> Help:
@@ -472,7 +479,10 @@ class KeyScreen(OrderedScreen[None]):
         return True
 
     def refuse(self, event: events.Key) -> None:
-        """ReportDialog that a key has no effect."""
+        """Report that a key has no effect."""
+        if self.labels and event.key.isdecimal():
+            self.head.tell(no_such_grade(event.key, self.labels), "$warning")
+            return
         typed = (event.character or "").strip() if event.is_printable else ""
         key = typed or shown_key(event.key)
         self.head.tell(f"{key} does nothing here: {self.keys.shown('help')} lists the keys", "$warning")
@@ -495,7 +505,10 @@ class KeyScreen(OrderedScreen[None]):
 
     def act(self, name: str) -> None:
         """Run an action."""
-        (self._common() | dict(self.actions()))[name]()
+        if name.startswith("grade_"):
+            self.give(int(name.removeprefix("grade_")))
+        else:
+            (self._common() | dict(self.actions()))[name]()
 
     def _common(self) -> dict[str, Callable[[], object]]:
         scrolled = self.query_one(self.SCROLLED)

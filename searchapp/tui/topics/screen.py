@@ -1,9 +1,10 @@
-"""The screen of a run's topics: their figures in the background, the failures, and how it is opened."""
+"""The screen of a run's topics: their figures, computed in the background, and the topics that fail."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from textual.app import ComposeResult
@@ -15,15 +16,16 @@ from searchapp.config.settings import SPACINGS, Settings
 from searchapp.judging.session import Session
 from searchapp.model import Run
 from searchapp.tasks.base import Task
-from searchapp.tui.gold.actions import GRADING, IN_LAST_LINE, KEY_ACTIONS, SECTION
-from searchapp.tui.gold.lists import FigureRows, MissedRows, RankingRows, shown_figure
-from searchapp.tui.gold.screen import GoldScreen, Side
-from searchapp.tui.kit.background import BackgroundQueue, Post
+from searchapp.tui.gold.lists import MissedRows, RankingRows, TopicRows, shown_figure
+from searchapp.tui.gold.screen import KEY_ACTIONS, GoldScreen, RunSide
+from searchapp.tui.kit.background import BackgroundQueue
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.keys import DOCUMENT_PANE, TOPIC_PANE, TOPICS_FILTER, KeyMap, PaneHelp, load
 from searchapp.tui.kit.screen import KeyApp
 from searchapp.tui.kit.status import error_text
-from searchapp.tui.kit.widgets import KeyLine
+from searchapp.tui.kit.widgets import RowPart
+
+SECTION = "topics"
 
 PANES = {
     "ranking": PaneHelp(
@@ -49,83 +51,41 @@ PANES = {
     "filter": TOPICS_FILTER,
 }
 
-
-EVERY_SECONDS = 0.2
-"""How often it is said how far it is."""
-
-
-class Figuring:
-    """The figures, once they are there.
-
-    Args:
-        topics: the topics
-        post: has something done in the thread of the screen
-        so_far: is told the share of topics whose rankings are read
-        came: is given the figures
-        failed: is given the error, if there are none
-    """
-
-    def __init__(
-        self,
-        topics: RunTopics,
-        post: Post,
-        so_far: Callable[[float], object],
-        came: Callable[[Figures], object],
-        failed: Callable[[Exception], object],
-    ) -> None:
-        self._background = BackgroundQueue("figures", lambda: topics, post)
-        self._post = post
-        self._so_far = so_far
-        self._came = came
-        self._failed = failed
-        self._is_closed = False
-
-    def begin(self) -> None:
-        """Compute them."""
-        self._background.ask(0, self._work, self._take, self._failed)
-
-    @property
-    def is_idle(self) -> bool:
-        return self._background.is_idle
-
-    def close(self) -> None:
-        """Compute no further."""
-        self._is_closed = True
-        self._background.close()
-
-    def _work(self, topics: RunTopics) -> Figures | None:
-        if not topics.gold:  # without which nothing need be read
-            return None
-        total, told = len(topics.topics), time.monotonic()
-        rankings = []
-        for done, ranking in enumerate(topics.rankings(), start=1):
-            if self._is_closed:
-                return None
-            rankings.append(ranking)
-            if time.monotonic() - told >= EVERY_SECONDS:
-                told = time.monotonic()
-                self._tell(done / total)
-            time.sleep(0)  # keys come first
-        return topics.figures(Run(topics.pages.name, tuple(rankings)))
-
-    def _tell(self, share: float) -> None:
-        self._post(lambda: self._so_far(share))
-
-    def _take(self, figures: Figures | None) -> None:
-        if figures is not None:
-            self._came(figures)
-
-
-NAMED = 5
-"""Ranks of relevant documents that a title names before it counts the others."""
-
-ORDERS = {Order.file: "as in the run", Order.worst: "worst first", Order.missed: "most missed first"}
+IN_LAST_LINE = ("next_gold", "next_missed", "next_topic", "order", "why", "judge", "topics", "failures", "worst_topic",
+                "filter", "maths", "zoom", "document", "copy_id", "copy_command", "pager", "theme", "quit",
+                "help")  # fmt: skip
 
 COLUMNS = {"topics": "left", "ranking": "middle", "missed": "middle", "topic": "right", "document": "right"}
 
+NO_FIGURE = "  – "
+
+ORDERS = {Order.file: "as in the run", Order.worst: "worst first", Order.missed: "most missed first"}
+
+PROGRESS_SECONDS = 0.2
+"""The interval of reports on the progress of the figures."""
+
+NAMED_RANKS = 5
+"""The ranks of relevant documents that a title names before it counts the others."""
+
+
+class FigureRows(TopicRows):
+    """The topics of a run: the figure of each, and how much of its gold is missed."""
+
+    figures: Figures | None = None
+
+    def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:  # noqa: ARG002
+        figures = None if self.figures is None else self.figures.topics.get(topic)
+        if figures is None:
+            return ()
+        value = NO_FIGURE if figures.value is None else shown_figure(figures.value)
+        if not figures.relevant:
+            return (f"{value} ", "rows--rank"), (f"{'–':>6} ", "rows--faint")
+        look = "rows--lost" if figures.missed else "rows--done"
+        return (f"{value} ", "rows--rank"), (f"{f'{figures.missed}/{figures.relevant}':>6} ", look)
+
 
 class TopicsScreen(GoldScreen):
-    """Somebody walks the topics of a run."""
+    """The topics of a run beside their gold."""
 
     CSS_PATH = Path(__file__).with_name("topics.tcss")
     AUTO_FOCUS = "#ranking"
@@ -148,72 +108,47 @@ class TopicsScreen(GoldScreen):
         super().__init__(keys, title(topics), COLUMNS, lists, topics, session, command, start)
         self.order = order
         self.failing = failing
-        """Whether only topics are listed that something is wrong with."""
+        """Whether only topics that fail are listed."""
         text = self.documents.beginning
         ranking, missed = RankingRows(text, id="ranking"), MissedRows(text, id="missed")
-        self.sides = [Side(topics, ranking, missed, self.later)]
+        self.sides = [RunSide(topics, ranking, missed, self.later)]
         self.topic_rows = FigureRows(topics.pages)
-        self.figuring = Figuring(
-            topics,
-            self.later,
-            lambda share: self.tell_progress(f" · figures {share:.0%}"),
-            self._figures_came,
-            self._no_figures,
-        )
+        self.figure_queue = BackgroundQueue("figures", lambda: topics, self.later)
 
     def compose(self) -> ComposeResult:
         yield self.head
         with Horizontal(id="body"):
-            with Vertical(id="left"):
-                yield self.filter_line
-                yield self.topic_rows
+            yield from self.compose_topics()
             with Vertical(id="middle"):
                 yield self.ranking
                 yield self.missed
             yield self.reading
-        yield KeyLine(self._grade_entries(self.judging.labels, *GRADING), 2, id="grades")
-        yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
+        yield from self.compose_keys(*IN_LAST_LINE)
 
     def begun(self) -> None:
-        self.figuring.begin()
+        self.figure_queue.ask(0, self.compute_figures, self._show_figures, self._show_no_figures)
 
-    def on_unmount(self) -> None:
-        super().on_unmount()
-        self.figuring.close()
+    # Figures
 
-    # The list of topics
+    def compute_figures(self, topics: RunTopics) -> Figures | None:
+        """Compute the figures in a thread and report the progress; return None if the screen is left meanwhile."""
+        if not topics.gold:  # without which no ranking is needed
+            return None
+        total, reported = len(topics.topics), time.monotonic()
+        rankings = []
+        for done, ranking in enumerate(topics.rankings(), start=1):
+            if self.figure_queue.is_closed:
+                return None
+            rankings.append(ranking)
+            if time.monotonic() - reported >= PROGRESS_SECONDS:
+                reported = time.monotonic()
+                self.later(partial(self.tell_progress, f" · figures {done / total:.0%}"))
+            time.sleep(0)  # keys come first
+        return topics.figures(Run(topics.pages.name, tuple(rankings)))
 
-    def ordered_topics(self) -> Sequence[str]:
-        figures = self.topic_rows.figures
-        every = self.topics.in_order(self.order, figures)
-        if not self.failing or figures is None:
-            return every
-        return [one for one in every if one in figures.topics and figures.topics[one].fails]
-
-    def list_title(self) -> str:
-        figures = self.topic_rows.figures
-        what = "Topics" if figures is None else f"{figures.name}, missed gold"
-        if self.failing:
-            what = f"Failures · {what}"
-        return what if self.order is Order.file else f"{what} · {ORDERS[self.order]}"
-
-    def figures_of(self, topic: str) -> str:
-        figures = self.topic_rows.figures
-        found = None if figures is None else figures.topics.get(topic)
-        if figures is None or found is None:
-            return ""
-        value = "no figure" if found.value is None else shown_figure(found.value)
-        return f" · {figures.name} {value} · {found.missed} of {found.relevant} missed"
-
-    def next_order(self) -> None:
-        if self._has_figures():
-            orders = list(Order)
-            self.order = orders[(orders.index(self.order) + 1) % len(orders)]
-            self.list_topics()
-            self.head.tell(f"topics {ORDERS[self.order]}")
-
-    def _figures_came(self, figures: Figures) -> None:
-        """Show the figures, and let them order the topics."""
+    def _show_figures(self, figures: Figures | None) -> None:
+        if figures is None:
+            return
         self.topic_rows.figures = figures
         if self.is_untouched and (self.order is not Order.file or self.failing):
             self._to_worst()
@@ -224,19 +159,50 @@ class TopicsScreen(GoldScreen):
             measure = self.topics.task.info.official_measure
             self.head.tell(f"{figures.name} in place of {measure}: {figures.instead_of}", "$warning")
 
-    def _no_figures(self, error: Exception) -> None:
-        """Say why there are none."""
+    def _show_no_figures(self, error: Exception) -> None:
         self.tell_progress("")
         self.head.tell(error_text(error), "$warning")
 
     def _has_figures(self) -> bool:
+        """Return whether there are figures, or report that there are none."""
         if self.topic_rows.figures is None:
             self.head.tell("there are no figures to order the topics by yet", "$warning")
             return False
         return True
 
+    # The list of topics
+
+    def ordered_topics(self) -> Sequence[str]:
+        figures = self.topic_rows.figures
+        every = self.topics.in_order(self.order, figures)
+        if not self.failing or figures is None:
+            return every
+        return [topic for topic in every if topic in figures.topics and figures.topics[topic].fails]
+
+    def list_title(self) -> str:
+        figures = self.topic_rows.figures
+        what = "Topics" if figures is None else f"{figures.name}, missed gold"
+        if self.failing:
+            what = f"Failures · {what}"
+        return what if self.order is Order.file else f"{what} · {ORDERS[self.order]}"
+
+    def figures_of(self, topic: str) -> str:
+        figures = self.topic_rows.figures
+        own = None if figures is None else figures.topics.get(topic)
+        if figures is None or own is None:
+            return ""
+        value = "no figure" if own.value is None else shown_figure(own.value)
+        return f" · {figures.name} {value} · {own.missed} of {own.relevant} missed"
+
+    def next_order(self) -> None:
+        if self._has_figures():
+            orders = list(Order)
+            self.order = orders[(orders.index(self.order) + 1) % len(orders)]
+            self.list_topics()
+            self.head.tell(f"topics {ORDERS[self.order]}")
+
     def _to_worst(self) -> None:
-        """Open the worst topic, or where the topics with most missed gold come first the first of these."""
+        """Open the worst topic, or in the order by missed gold the first one."""
         if not self._has_figures():
             return
         if self.order is Order.file:
@@ -250,7 +216,7 @@ class TopicsScreen(GoldScreen):
         return (*super().command, "--failures") if self.failing else super().command
 
     def _toggle_failing(self) -> None:
-        """Leave the topics that fail, the worst first, and of their rankings what is not relevant; or all again."""
+        """List only the topics that fail, the worst first, and their documents that are not relevant; or all again."""
         if not self._has_figures():
             return
         self.failing = not self.failing
@@ -259,36 +225,30 @@ class TopicsScreen(GoldScreen):
             self.show_side(self.side)
             self.show_document()
             self.head.tell("all topics, and all documents")
-            return
-        if not self.ordered_topics():
+        elif not self.ordered_topics():
             self.failing = False
             self.head.tell("no topic fails: nothing is missed, and no other document is before the gold")
-            return
-        self._to_worst()
-        self.head.tell("failures: what is not relevant in the ranking, what is missed below it")
+        else:
+            self._to_worst()
+            self.head.tell("failures: what is not relevant in the ranking, what is missed below it")
 
-    def show_side(self, side: Side) -> None:
-        found = side.ranked
-        if found is None or not self.failing or found.no_gold is not None:
+    def show_side(self, side: RunSide) -> None:
+        ranked = side.ranked
+        if ranked is None or not self.failing or ranked.no_gold is not None:
             super().show_side(side)
             return
-        ranks = found.not_relevant
-        side.ranking.offer_ranking(found.documents, ranks, 0)
-        gold = [f"{rank:,}" for rank, one in enumerate(found.documents, 1) if one in found.relevant]
-        more = f" and {len(gold) - NAMED:,} more" if len(gold) > NAMED else ""
-        where = f"gold at {', '.join(gold[:NAMED])}{more}" if gold else "no gold in the ranking"
+        side.ranking.offer_ranking(ranked.documents, ranked.not_relevant)
+        gold = [f"{rank:,}" for rank, one in enumerate(ranked.documents, 1) if one in ranked.relevant]
+        more = f" and {len(gold) - NAMED_RANKS:,} more" if len(gold) > NAMED_RANKS else ""
+        where = f"gold at {', '.join(gold[:NAMED_RANKS])}{more}" if gold else "no gold in the ranking"
         entitle(side.ranking, f"Not relevant · {where}")
 
     def actions(self) -> dict[str, Callable[[], object]]:
-        return {
-            **super().actions(),
-            "worst_topic": self._to_worst,
-            "failures": self._toggle_failing,
-        }
+        return {**super().actions(), "worst_topic": self._to_worst, "failures": self._toggle_failing}
 
 
 class TopicsApp(KeyApp):
-    """Shows the screen of topics until it is left."""
+    """Shows the screen of topics until the user leaves it."""
 
     def __init__(self, topics: TopicsScreen, theme: str, spacing: str = SPACINGS[0]) -> None:
         super().__init__(topics, theme, spacing)
@@ -305,14 +265,20 @@ def topics_screen(
     *,
     failing: bool = False,
 ) -> TopicsScreen:
-    """The screen of the topics that a request has opened.
+    """Return the screen of the topics of a request.
 
-    `session` opens that of whoever judges there, if somebody does. `start` is the topic to begin with; with `failing`
-    only topics are listed that something is wrong with.
+    Args:
+        topics: the topics
+        request: the request
+        settings: the settings
+        session: opens the annotator's session
+        start: the first topic to show
+        order: the order of the list
+        failing: whether only topics that fail are listed
 
     Raises:
         UsageError: there is no topic `start`, or none at all.
-        DataError: the settings file gives the screen's keys what they can't be.
+        DataError: the settings file has wrong keys for the screen.
     """
     topics.require(start)
     keys = load(settings.of_user, topics.task.info.grades, SECTION, KEY_ACTIONS).keys
@@ -321,14 +287,14 @@ def topics_screen(
 
 
 def title(topics: RunTopics) -> str:
-    """What the first line calls the topics of a run."""
+    """Return the title of the first line."""
     pages = topics.pages
     name, _at, _digest = pages.name.rpartition("@")
     return f"{topics.task.name} {pages.split or ''} · {name or pages.name}"
 
 
 def command(task: Task, request: TopicsRequest) -> Sequence[str]:
-    """The command that opens the same screen, up to the topic."""
+    """Return the words of the command that opens the same screen, up to the topic."""
     options = {
         "--run": request.run,
         "--recipe": request.recipe,

@@ -115,7 +115,7 @@ async def answered(pilot: Pilot[None], screen: CompareScreen) -> None:
     """Wait until nothing is asked any more, and everything that came is drawn."""
 
     def is_idle() -> bool:
-        return all(side.is_idle for side in screen.sides) and screen.figuring.is_idle
+        return all(side.is_idle for side in screen.sides) and screen.figure_queue.is_idle
 
     for _again in range(3):  # what came is shown, which may be a reason to ask for more
         await until(pilot, is_idle)

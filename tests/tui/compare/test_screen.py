@@ -47,7 +47,7 @@ def test_the_figures_are_those_that_compare_prints(compared: Compared, size: tup
 
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await answered(pilot, screen)
-        assert screen.found == found
+        assert screen.comparison == found
         line = text_of(app).splitlines()[1]
         shown = (
             f"MAP@50  {number(tests.first)} → {number(tests.second)}  {signed(tests.mean)}",
@@ -157,7 +157,7 @@ def test_keys_go_to_moved_documents_and_across(compared: Compared) -> None:
             await enter(pilot, screen, "v")
             assert weight(topic, str(screen.document_id)) == weight(topic, document)
             # The list beside stands on the same document.
-            assert screen.beside.ranking.document == screen.document_id
+            assert screen.sides[0].ranking.document == screen.document_id
         here = screen.document_id
         await enter(pilot, screen, "a")
         assert screen.side is screen.sides[0] and screen.document_id == here
@@ -237,14 +237,14 @@ def test_compared_by_judgments_all_figures_follow(compared: Compared) -> None:
 
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await answered(pilot, screen)
-        assert screen.found is not None and screen.found.measures[0].topics == 3
+        assert screen.comparison is not None and screen.comparison.measures[0].topics == 3
         assert set(screen.sides[0].ranking.relevant) == {topics[screen.topic_id][0]}
-        before = screen.found
+        before = screen.comparison
         order = list(screen.topic_rows.topics)
         tenth = str(screen.ranking.documents[9])
         await enter(pilot, screen, "j", *["down"] * 9, "1")
-        assert screen.found is not before and "judged:" not in text_of(app)
-        assert screen.found.measures[0].values != before.measures[0].values
+        assert screen.comparison is not before and "judged:" not in text_of(app)
+        assert screen.comparison.measures[0].values != before.measures[0].values
         assert all(tenth in side.ranking.relevant for side in screen.sides)
         assert list(screen.topic_rows.topics) == order
 
@@ -279,7 +279,7 @@ def test_the_next_measure_orders_the_topics_anew(compared: Compared) -> None:
         await enter(pilot, screen, "r")
         assert "two runs are compared" in text_of(app)
         await enter(pilot, screen, "M")
-        assert screen.measured == "RR" and text_of(app).splitlines()[1].strip().startswith("RR ")
+        assert screen.measure == "RR" and text_of(app).splitlines()[1].strip().startswith("RR ")
         values = compare(compared.request(measures=("RR",))).topics[0].topics
         assert {topic: one.difference for topic, one in screen.topic_rows.differences.items()} == {
             one.topic_id: one.difference for one in values
@@ -308,7 +308,7 @@ def test_keys_hold_while_the_runs_are_compared(compared: Compared, monkeypatch: 
         gate.set()
         await answered(pilot, screen)
         # Who has gone on is left where they are.
-        assert screen.found is not None and screen.topic_id == second
+        assert screen.comparison is not None and screen.topic_id == second
 
     app = compared.app()
     drive(app, steps)

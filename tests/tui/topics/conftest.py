@@ -76,7 +76,7 @@ async def answered(pilot: Pilot[None], screen: TopicsScreen) -> None:
     """Wait until nothing is asked any more, and everything that came is drawn."""
 
     def is_idle() -> bool:
-        return screen.quick.is_idle and screen.slow.is_idle and screen.figuring.is_idle
+        return screen.side.is_idle and screen.figure_queue.is_idle
 
     await until(pilot, is_idle)
     await pilot.pause(0)  # what came is shown, which may be a reason to ask for more

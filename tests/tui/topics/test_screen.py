@@ -16,9 +16,9 @@ from searchapp.judging.event_log import NotSaved
 from searchapp.judging.log import JudgmentLog
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.tui.gold import screen as screen_module
-from searchapp.tui.gold.actions import KEY_ACTIONS, SECTION
+from searchapp.tui.gold.screen import KEY_ACTIONS
 from searchapp.tui.kit.keys import load
-from searchapp.tui.topics.screen import Figuring, TopicsScreen
+from searchapp.tui.topics.screen import SECTION, TopicsScreen
 from tests.hostile.payload import Hostile
 from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, drive, press, question, text_of, until
 from tests.tui.test_about import require_complete
@@ -95,13 +95,13 @@ def test_keys_go_from_gold_to_gold_and_to_what_is_missed(walked: Walked) -> None
         assert screen.ranking.cursor == places[-2]
         for document in [*lost, lost[0]]:
             await enter(pilot, screen, "e")
-            assert screen.in_missed and screen.document_id == document
+            assert screen.side.in_missed and screen.document_id == document
             rank = documents.index(document) + 1
             assert f"Document {document} · relevant · rank {rank}" in text_of(app)
         await enter(pilot, screen, "i")
         await press(pilot, *documents[2], "enter")
         await answered(pilot, screen)
-        assert not screen.in_missed and screen.ranking.cursor == 2
+        assert not screen.side.in_missed and screen.ranking.cursor == 2
 
     app = walked.app(depth=DEPTH)
     drive(app, steps)
@@ -302,7 +302,7 @@ def test_an_engine_that_fails_is_asked_again(walked: Walked, monkeypatch: pytest
         first, second = screen.topics.topics[:2]
         await press(pilot, "]")
         await until(pilot, lambda: "the server does not answer" in text_of(app))
-        assert screen.topic_id == first and screen.sought == second
+        assert screen.topic_id == first and screen.target_topic == second
         fails[0] = False
         await until(pilot, lambda: screen.topic_id == second)
 
@@ -316,9 +316,9 @@ def test_keys_that_come_fast_end_in_the_last_topic(walked: Walked) -> None:
         await press(pilot, *"]]]]]]", *"[[", *"]]")
         await answered(pilot, screen)
         wanted = screen.topics.topics[6]
-        assert screen.sought == screen.topic_id == wanted
+        assert screen.target_topic == screen.topic_id == wanted
         assert list(screen.ranking.documents) == ranked(walked._prepared.run("nlps"))[wanted]
-        assert screen.documents._page is not None and screen.documents._page[0][1] == wanted
+        assert isinstance(shown := screen.documents._shown, tuple) and shown[1] == wanted
 
     drive(walked.app(), steps)
 
@@ -376,8 +376,8 @@ def test_what_became_of_missed_gold_comes_late_and_moves_nobody(walked: Walked) 
         await enter(pilot, screen, "e", "e")
         document = screen.document_id
         await enter(pilot, screen, "shift+tab")
-        assert not screen.in_missed and screen.ranked is not None
-        screen._missed_came(screen.side, topic, MissedGold(screen.ranked.missed))
+        assert not screen.side.in_missed and screen.side.ranked is not None
+        screen.show_missed(screen.side, topic, MissedGold(screen.side.ranked.missed))
         assert screen.missed.document == document
 
     drive(walked.app(depth=DEPTH), steps)
@@ -387,16 +387,16 @@ def test_what_became_of_missed_gold_comes_late_and_moves_nobody(walked: Walked) 
 def test_figures_that_come_late_leave_whoever_reads_where_they_are(
     walked: Walked, monkeypatch: pytest.MonkeyPatch, keys: list[str]
 ) -> None:
-    gate, work = threading.Event(), Figuring._work
+    gate, work = threading.Event(), TopicsScreen.compute_figures
 
-    def wait(figuring: Figuring, topics: RunTopics) -> Figures | None:
+    def wait(screen: TopicsScreen, topics: RunTopics) -> Figures | None:
         assert gate.wait(PATIENCE_SECONDS)
-        return work(figuring, topics)
+        return work(screen, topics)
 
-    monkeypatch.setattr(Figuring, "_work", wait)
+    monkeypatch.setattr(TopicsScreen, "compute_figures", wait)
 
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await until(pilot, lambda: screen.ranked is not None)
+        await until(pilot, lambda: screen.side.ranked is not None)
         first = screen.topics.topics[0]
         await press(pilot, *keys)
         gate.set()
