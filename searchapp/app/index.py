@@ -40,7 +40,7 @@ from searchapp.tasks.own import task_file
 from searchapp.text import counted, suggestion
 
 if TYPE_CHECKING:
-    from searchapp.lucene.index.segments import Comparison, SegmentPlan
+    from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
 
 T = TypeVar("T")
 
@@ -194,7 +194,7 @@ def index_task(
 
 
 def _require_similar(
-    task: Task, engine: Engine, info: IndexInfo, collection: Collection, comparison: Comparison | None
+    task: Task, engine: Engine, info: IndexInfo, collection: Collection, comparison: CollectionDiff | None
 ) -> None:
     """Check that at least half of an index's documents are unchanged.
 
@@ -289,7 +289,7 @@ def _names(task: Task, collection: Collection) -> tuple[str, ...]:
 def _read_all(
     task: Task,
     collection: Collection,
-    comparisons: Mapping[str, Comparison | None],
+    comparisons: Mapping[str, CollectionDiff | None],
     names: Sequence[str],
     problems: Problems,
     progress: Progress,

@@ -36,7 +36,7 @@ from searchapp.model import (
 from searchapp.progress import Advance, no_progress
 
 if TYPE_CHECKING:
-    from searchapp.lucene.index.segments import Comparison, SegmentPlan
+    from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
 
 
 class RequestCancelled(Exception):
@@ -261,7 +261,7 @@ class Engine(Protocol):
     def stored(self) -> list[StoredVersion]:
         """Return every version of every index of this prefix that searchapp has made, by name and version."""
 
-    def compare(self, name: str, mapping: Mapping[str, Any]) -> Comparison | None:
+    def compare(self, name: str, mapping: Mapping[str, Any]) -> CollectionDiff | None:
         """Return a comparison of new documents with an index; None where a build starts from nothing anyway."""
 
     def build(
