@@ -1,4 +1,4 @@
-"""Figures of single topics, and the orders in which topics are listed. Imports nothing else of searchapp."""
+"""Figures of single topics, and orders of topics; imports nothing of searchapp."""
 
 from __future__ import annotations
 
@@ -8,48 +8,46 @@ from enum import StrEnum
 
 
 class Order(StrEnum):
-    """In which order topics are gone through."""
+    """The order of topics."""
 
     file = "file"
-    """As the run has them."""
-
+    """That of the run."""
     worst = "worst"
-    """Those with the least figure first; those without one last."""
-
+    """The lowest figure first; topics without one last."""
     missed = "missed"
-    """Those with the most missed gold first."""
+    """The most missed gold first."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicFigures:
-    """How a topic does: its figure (None: the scorer has none), and how many of its relevant documents are missed."""
+    """The figure of a topic, and how many of its relevant documents are missed."""
 
     value: float | None
+    """None where the scorer has none."""
     relevant: int
     missed: int
 
     @property
     def fails(self) -> bool:
-        """Whether something is wrong: a relevant document is missed, or another one stands before it."""
+        """Whether a relevant document is missed, or is behind one that is not relevant."""
         return bool(self.relevant) and (bool(self.missed) or (self.value is not None and self.value < 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of topics by their ids; `name` is that of the measure of one topic.
-
-    `instead_of` says why they are not those of the organisers' scorer, where they are not.
-    """
+    """The figures of topics by their ids."""
 
     name: str
+    """The measure of one topic."""
     topics: Mapping[str, TopicFigures]
     instead_of: str | None = None
+    """Why they are not those of the organisers' scorer."""
 
 
 def topic_ids(names: Sequence[str], known: Collection[str]) -> dict[str, str]:
-    """The ids of topics by the names that a scorer has for them; nothing of one that nobody can tell.
+    """Return the ids of topics by the scorer's names of them; empty if they can't be matched.
 
-    A scorer may call topics otherwise, by the names of files for instance; the grades are in the same order.
+    A scorer may have other names, such as those of files, in the same order as the grades.
 
     >>> topic_ids(["a.tsv", "b.tsv"], ["a", "b"])
     {'a.tsv': 'a', 'b.tsv': 'b'}

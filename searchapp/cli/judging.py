@@ -344,7 +344,7 @@ def _figures_json(found: RunTopics, figures: Figures, topics: Sequence[str]) -> 
 
 def _print_topic(found: RunTopics, topic: str, *, failures: bool, as_json: bool) -> None:
     """Print the gold of a topic: where it is ranked, what became of what is missed, and of `failures` what is first."""
-    from searchapp.app.inspection.topics import what_became
+    from searchapp.app.inspection.topics import short_standing
 
     ranked = found.ranking(topic)
     if ranked.no_gold is not None:
@@ -369,7 +369,7 @@ def _print_topic(found: RunTopics, topic: str, *, failures: bool, as_json: bool)
         print_json(described)
         return
     lines = [(f"rank {rank:,}", one) for rank, one in placed]
-    lines += [(f"missed: {what_became(one.why)}", one.document_id) for one in missed.documents]
+    lines += [(f"missed: {short_standing(one.reason)}", one.document_id) for one in missed.documents]
     if failures:
         lines += [(f"not relevant: rank {rank:,}", one) for rank, one in others]
     named = [one for _, one in lines]
@@ -385,7 +385,7 @@ def _print_topic(found: RunTopics, topic: str, *, failures: bool, as_json: bool)
 
 
 def _described_missed(one: Missed) -> dict[str, object]:
-    why = one.why
+    why = one.reason
     return {
         "id": one.document_id,
         "grade": one.grade,

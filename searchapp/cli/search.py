@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from searchapp.app.inspection.explanation import Why
+    from searchapp.app.inspection.explanation import Reason
     from searchapp.app.saved_searches import KeptSearch
     from searchapp.app.search import Searcher, SearchRequest
     from searchapp.engines.base import Engine
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from searchapp.tui.home.opener import Elsewhere
 
 
-def print_why(found: Why, said: str, about: Mapping[str, object], *, as_json: bool) -> None:
+def print_why(found: Reason, said: str, about: Mapping[str, object], *, as_json: bool) -> None:
     """Print what became of a document: a sentence, whose rest is `said`, what each signal gave, and how it came about.
 
     `about` goes into the JSON document before that.
@@ -327,10 +327,10 @@ def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_js
 
 def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
     """Print why a document is where it is, or is not."""
-    from searchapp.app.inspection.explanation import said, why
+    from searchapp.app.inspection.explanation import find_reason, standing_sentence
 
-    found, task = why(searcher, request, document_id), searcher.task.name
-    print_why(found, said(found, task), {"task": task}, as_json=as_json)
+    found, task = find_reason(searcher, request, document_id), searcher.task.name
+    print_why(found, standing_sentence(found, task), {"task": task}, as_json=as_json)
 
 
 def _searched(request: SearchRequest, results: Sequence[SearchResult]) -> dict[str, object]:
@@ -439,7 +439,9 @@ def explain(
         found = explained(request, engine, for_person(settings), settings.home)
     for warning in chosen.raised(found.depth):
         warn(warning)
-    said = found.explained.said(loaded.name, f" for the topic {found.topic.id} ({loaded.name} {found.split})")
+    said = found.explained.sentence(
+        loaded.name, f" for the topic {found.topic.id} ({loaded.name} {found.split})"
+    )
     about = {
         "task": loaded.name,
         "split": found.split,
@@ -448,7 +450,7 @@ def explain(
         "depth": found.depth,
         "deeper": found.explained.deeper,
     }
-    print_why(found.explained.why, said, about, as_json=as_json)
+    print_why(found.explained.reason, said, about, as_json=as_json)
 
 
 @command(app)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from searchapp.app.analyze import fields_of, side_by_side
-from searchapp.app.inspection.explanation import Why, compare, why
+from searchapp.app.inspection.explanation import Reason, compare_hits, find_reason
 from searchapp.app.search import Searcher, SearchRequest
 from searchapp.ranking.highlighting import TextAnalyzer
 from tests.profile import FULL, SEED
@@ -62,18 +62,20 @@ def test_reasons_signals_and_votes_are_the_same(both: Both, task: str, recipe: s
     places = [*enumerate(hits, start=1)][:: max(1, len(hits) // 6)]
     for _rank, hit in places:
         assert here.shares(request, hit.document_id) == there.shares(request, hit.document_id)
-        assert said(why(here, request, hit.document_id)) == said(why(there, request, hit.document_id))
+        assert said(find_reason(here, request, hit.document_id)) == said(
+            find_reason(there, request, hit.document_id)
+        )
     for upper, lower in pairwise(places):
-        one, other = compare(here, request, upper, lower), compare(there, request, upper, lower)
+        one, other = compare_hits(here, request, upper, lower), compare_hits(there, request, upper, lower)
         assert (one.signals, set(one.terms), one.decides) == (other.signals, set(other.terms), other.decides)
     voted = [share.votes for _rank, hit in places for share in here.shares(request, hit.document_id)]
     assert any(voted) is (recipe == "neighbours")
     missing = next(one for one in document_ids(here) if one not in {hit.document_id for hit in hits})
     for document in (missing, "nowhere"):
-        assert why(here, request, document) == why(there, request, document)
+        assert find_reason(here, request, document) == find_reason(there, request, document)
 
 
-def said(found: Why) -> tuple[Any, ...]:
+def said(found: Reason) -> tuple[Any, ...]:
     """A reason, whatever the order in which an engine names the parts of a sum."""
     explanation = None if found.explanation is None else unordered(found.explanation)
     return found.standing, found.rank, found.score, explanation, found.shares

@@ -14,9 +14,9 @@ import pytest
 from searchapp import tasks
 from searchapp.app.evaluate import GoldSource, evaluate
 from searchapp.app.index import index_task
-from searchapp.app.inspection.explanation import ExplainRequest, Standing, Why, explain, loosened
-from searchapp.app.inspection.live_ranking import AT_ONCE, usual_split
-from searchapp.app.inspection.topics import RunTopics, TopicsRequest, open_topics, what_became
+from searchapp.app.inspection.explanation import ExplainRequest, Reason, Standing, explain, loosened
+from searchapp.app.inspection.live_ranking import BATCH_SIZE, usual_split
+from searchapp.app.inspection.topics import RunTopics, TopicsRequest, open_topics, short_standing
 from searchapp.app.rank import RunRequest, make_run
 from searchapp.app.topic_figures import Figures, Order, TopicFigures
 from searchapp.config.settings import Settings
@@ -124,11 +124,11 @@ def test_missed_gold_is_counted_and_has_its_rank_in_a_deeper_ranking(topics: Mak
         sought = found.look_for_missed(topic)
         assert not sought.differs
         for one in sought.documents:
-            assert one.why is not None
-            seen.add(one.why.standing)
-            if one.why.standing is Standing.ranked:
-                assert one.why.rank == deep[topic].index(one.document_id) + 1
-        ranks = [one.why.rank for one in sought.documents if one.why is not None and one.why.rank]
+            assert one.reason is not None
+            seen.add(one.reason.standing)
+            if one.reason.standing is Standing.ranked:
+                assert one.reason.rank == deep[topic].index(one.document_id) + 1
+        ranks = [one.reason.rank for one in sought.documents if one.reason is not None and one.reason.rank]
         assert ranks == sorted(ranks)
     assert Standing.ranked in seen
 
@@ -144,20 +144,20 @@ def test_missed_gold_is_looked_for_in_a_ranking_that_is_deep_enough(
     monkeypatch.setattr(paging, "WINDOW", 3)
     monkeypatch.setattr(found, "_given_gold", lambda: {topic: {scored[-1]: 1}})
     (missed,) = found.look_for_missed(topic).documents
-    assert missed.why is not None and missed.why.rank == len(scored)
+    assert missed.reason is not None and missed.reason.rank == len(scored)
     explained = found.why(topic, scored[-1])
-    why = explained.why
+    why = explained.reason
     assert why.rank == len(scored) and why.explanation is not None
     assert float32(why.explanation.value) == why.score
     assert explained.deeper is not None and SHALLOW < why.rank <= explained.deeper
-    assert explained.said("nlps").endswith(f", in a ranking {explained.deeper:,} documents deep")
+    assert explained.sentence("nlps").endswith(f", in a ranking {explained.deeper:,} documents deep")
 
 
 def test_signals_are_fused_anew_until_a_document_is_in_the_ranking(
     topics: MakeTopics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = topics("nlps", recipe="neighbours", split="dev")
-    ranks, topic = now.ranks, now.pages.topic(now.topics[0])
+    ranks, topic = now.ranker, now.pages.topic(now.topics[0])
     assert ranks is not None
     (whole,) = ranks.rank([topic], 300)
     last = max(place for place, score in enumerate(whole.scores) if score > 0)
@@ -174,13 +174,13 @@ def test_signals_are_fused_anew_until_a_document_is_in_the_ranking(
 
 def test_gold_behind_the_depth_has_its_rank_in_the_run(topics: MakeTopics, home: Path) -> None:
     found, deep, gold = topics("nlps", "nlps", depth=SHALLOW), ranked(home / "nlps"), nlps_gold()
-    found._open_ranks = None  # the recipe is not asked
+    found._open_ranker = None  # the recipe is not asked
     for topic in found.topics:
         expected = {
             one: deep[topic].index(one) + 1 for one in gold[topic] if deep[topic].index(one) >= SHALLOW
         }
         missed = found.missed(topic)
-        assert {one.document_id: one.why and one.why.rank for one in missed} == expected
+        assert {one.document_id: one.reason and one.reason.rank for one in missed} == expected
 
 
 def test_a_document_without_a_rank_has_a_reason(topics: MakeTopics, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,21 +188,21 @@ def test_a_document_without_a_rank_has_a_reason(topics: MakeTopics, monkeypatch:
     topic = nlps.topics[0]
     gold = {topic: {"nowhere": 1, topic: 1}}
     monkeypatch.setattr(nlps, "_given_gold", lambda: gold)
-    whys = {one.document_id: one.why for one in nlps.look_for_missed(topic).documents}
-    assert whys == {"nowhere": Why("nowhere", Standing.unknown), topic: Why(topic, Standing.filtered)}
+    whys = {one.document_id: one.reason for one in nlps.look_for_missed(topic).documents}
+    assert whys == {"nowhere": Reason("nowhere", Standing.unknown), topic: Reason(topic, Standing.filtered)}
 
     # A debate is not ranked with the lines of another, and a line without characteristic words has no score.
     debates = topics("checkthat", "checkthat-shallow")
     first, second = debates.topics[:2]
     monkeypatch.setattr(debates, "_given_gold", lambda: {first: {f"{second}:1": 1}})
     (one,) = debates.look_for_missed(first).documents
-    assert one.why == Why(f"{second}:1", Standing.filtered)
+    assert one.reason == Reason(f"{second}:1", Standing.filtered)
     ranking = ranked_with_scores(debates.pages.rankings.path.parent.parent / "checkthat")[first]
     without = next((document for document, score in ranking if score == 0), None)
     if without is not None:
         monkeypatch.setattr(debates, "_given_gold", lambda: {first: {without: 1}})
         (one,) = debates.look_for_missed(first).documents
-        assert one.why == Why(without, Standing.no_match)
+        assert one.reason == Reason(without, Standing.no_match)
 
 
 def test_a_line_is_explained_by_the_model_and_by_its_neighbours(topics: MakeTopics, home: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_line_is_explained_by_the_model_and_by_its_neighbours(topics: MakeTopi
         make_run(task, engine, request, home / "checkthat-best", SilentProgress())
     debates = topics("checkthat", "checkthat-best")
     document, score = ranked_with_scores(home / "checkthat-best")[debates.topics[0]][0]
-    explanation = debates.why(debates.topics[0], document).why.explanation
+    explanation = debates.why(debates.topics[0], document).reason.explanation
     assert explanation is not None and explanation.value == pytest.approx(score)
     parts = {part.description.partition(",")[0]: part for part in explanation.details}
     # What bm25 gives is a share of its greatest score, which the explanation has as it is.
@@ -240,10 +240,10 @@ def test_of_a_run_of_another_system_only_what_it_has_is_known(
     found = topics("nlps", str(path))
     assert found.part.split == "dev"
     standings = {
-        one.why.standing
+        one.reason.standing
         for topic in found.topics
         for one in found.look_for_missed(topic).documents
-        if one.why is not None
+        if one.reason is not None
     }
     assert standings == {Standing.not_in_run}
 
@@ -264,19 +264,19 @@ def test_a_recipe_that_ranks_otherwise_than_the_run_is_told(
     topic = next(one for one in found.topics if found.missed(one))
     assert found.look_for_missed(topic).differs
     explained = found.why(topic, found.ranking(topic).documents[0])
-    assert explained.differs and explained.why.rank == 1
-    assert explained.said("nlps").endswith("; the recipe ranks otherwise now than for the run")
+    assert explained.differs and explained.reason.rank == 1
+    assert explained.sentence("nlps").endswith("; the recipe ranks otherwise now than for the run")
 
 
 def test_why_explains_a_hit_and_missed_gold_with_the_score_of_its_rank(topics: MakeTopics) -> None:
     found = topics("nlps", "nlps-shallow")
     for topic in found.topics:
         first = found.ranking(topic).documents[0]
-        why = found.why(topic, first).why
+        why = found.why(topic, first).reason
         assert (why.standing, why.rank) == (Standing.ranked, 1)
         assert why.explanation is not None and why.explanation.value == pytest.approx(why.score)
         for one in found.missed(topic):
-            why = found.why(topic, one.document_id).why
+            why = found.why(topic, one.document_id).reason
             if why.standing is Standing.ranked:
                 assert why.rank is not None and why.rank > SHALLOW
                 assert why.explanation is not None and why.explanation.value == pytest.approx(why.score)
@@ -310,10 +310,10 @@ def test_the_screen_and_the_command_say_the_same_and_ask_the_signals_once_a_dept
             monkeypatch.setattr(now.pages, "depth", depth)
             monkeypatch.setattr(now.pages.rankings, "ranking", lambda _topic: Ranking(topic, Hits()))
             shown = now.why(topic, document)
-            assert (shown.why, shown.deeper) == (told.why, told.deeper)
-            assert [share.signal for share in shown.why.shares] == ["direct", "neighbours"]
-            given = sum(share.value or 0.0 for share in shown.why.shares)
-            assert given == pytest.approx(shown.why.score, rel=1e-6)
+            assert (shown.reason, shown.deeper) == (told.reason, told.deeper)
+            assert [share.signal for share in shown.reason.shares] == ["direct", "neighbours"]
+            given = sum(share.value or 0.0 for share in shown.reason.shares)
+            assert given == pytest.approx(shown.reason.score, rel=1e-6)
 
 
 def ranking_of(found: RunTopics, topic: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
@@ -335,7 +335,7 @@ def test_what_a_recipe_ranks_now_is_what_its_run_has(topics: MakeTopics, home: P
     backwards = list(reversed(now.topics))
     assert {topic: list(now.ranking(topic).documents) for topic in backwards} == expected
     assert {one.topic_id: list(one.document_ids()) for one in now.rankings()} == expected
-    assert AT_ONCE > len(now.topics) > 3
+    assert BATCH_SIZE > len(now.topics) > 3
     scores = ranked_with_scores(out)
     for topic in now.topics:
         assert now.pages.rankings.length(topic) == len(scores[topic])
@@ -388,8 +388,8 @@ def test_the_split_that_is_ranked_where_none_is_named(tmp_path: Path) -> None:
 
 
 def test_every_standing_has_words() -> None:
-    assert all(what_became(Why("1", one, 7)) for one in Standing)
-    assert what_became(Why("1", Standing.ranked, 1234)) == "rank 1,234"
+    assert all(short_standing(Reason("1", one, 7)) for one in Standing)
+    assert short_standing(Reason("1", Standing.ranked, 1234)) == "rank 1,234"
 
 
 @pytest.mark.parametrize(

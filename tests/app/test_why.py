@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from searchapp.app import search
-from searchapp.app.inspection.explanation import Standing, Why, compare, why
+from searchapp.app.inspection.explanation import Reason, Standing, compare_hits, find_reason
 from searchapp.app.search import Searcher, SearchRequest
 from searchapp.ranking.query_language import FieldFilter
 from tests.app.conftest import MakeSearcher
@@ -22,9 +22,9 @@ def nlps(make_searcher: MakeSearcher) -> Searcher:
 def test_each_hit_has_its_rank_score_and_explanation(nlps: Searcher, request_: SearchRequest) -> None:
     every = nlps.search(replace(request_, size=100))
     for result in (every[0], every[3], every[-1]):
-        found = why(nlps, replace(request_, size=1), result.hit.document_id)
+        found = find_reason(nlps, replace(request_, size=1), result.hit.document_id)
         assert found.explanation is not None
-        assert found == Why(
+        assert found == Reason(
             result.hit.document_id,
             Standing.ranked,
             result.rank,
@@ -53,7 +53,7 @@ def test_each_hit_has_its_rank_score_and_explanation(nlps: Searcher, request_: S
 def test_a_document_that_is_no_hit_has_a_reason(
     nlps: Searcher, recipe: str, text: str, document: str, standing: Standing
 ) -> None:
-    assert why(nlps, SearchRequest(text, recipe), document) == Why(document, standing)
+    assert find_reason(nlps, SearchRequest(text, recipe), document) == Reason(document, standing)
 
 
 def test_a_filter_is_a_reason(make_searcher: MakeSearcher) -> None:
@@ -61,9 +61,14 @@ def test_a_filter_is_a_reason(make_searcher: MakeSearcher) -> None:
     first, *_ = checkthat.search(SearchRequest("the people"))
     filtered = SearchRequest("the people", filters=(FieldFilter("speaker", "NOBODY"),))
     document = first.hit.document_id
-    assert why(checkthat, filtered, document).standing is Standing.filtered
-    assert why(checkthat, replace(filtered, text="people -people"), document).standing is Standing.left_out
-    assert why(checkthat, replace(filtered, text="zygomorphic"), document).standing is Standing.no_match
+    assert find_reason(checkthat, filtered, document).standing is Standing.filtered
+    assert (
+        find_reason(checkthat, replace(filtered, text="people -people"), document).standing
+        is Standing.left_out
+    )
+    assert (
+        find_reason(checkthat, replace(filtered, text="zygomorphic"), document).standing is Standing.no_match
+    )
 
 
 def test_what_is_behind_the_depth_of_a_recipe_is_told_from_what_does_not_match(
@@ -72,7 +77,7 @@ def test_what_is_behind_the_depth_of_a_recipe_is_told_from_what_does_not_match(
     last = nlps.search(replace(LEARNED, size=100))[-1]
     monkeypatch.setattr(search, "FUSED_DEPTH", 3)
     fresh = Searcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
-    assert why(fresh, LEARNED, last.hit.document_id) == Why(last.hit.document_id, Standing.behind)
+    assert find_reason(fresh, LEARNED, last.hit.document_id) == Reason(last.hit.document_id, Standing.behind)
 
 
 @pytest.mark.parametrize("text", ["every ring is a group", "normal subgroup", "a field"])
@@ -95,8 +100,8 @@ def test_the_parts_of_two_scores_stand_side_by_side(nlps: Searcher, recipe: str)
     request = SearchRequest("normal subgroup of a group", recipe, size=20)
     hits = nlps.search(request)
     first, second = ((one.rank, one.hit) for one in (hits[5], hits[1]))
-    found = compare(nlps, request, first, second)
-    assert found == compare(nlps, request, second, first)
+    found = compare_hits(nlps, request, first, second)
+    assert found == compare_hits(nlps, request, second, first)
     assert (found.upper.rank, found.lower.rank) == (2, 6)
     gains = [abs(one.gain) for one in found.terms]
     assert gains == sorted(gains, reverse=True)

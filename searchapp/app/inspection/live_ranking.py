@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,34 +24,33 @@ from searchapp.ranking.signals.base import one_document
 from searchapp.tasks.base import Collection, Task
 
 SEARCHED = "search"
-"""What the log calls rankings that are made now, before the name of their recipe."""
+"""The name of live rankings in the log, before that of their recipe."""
 
-KEPT = 256
-"""Topics whose ranking is kept."""
+CACHED_TOPICS = 256
 
-AT_ONCE = 64
-"""Topics at most that are ranked together where one after the other is wanted."""
+BATCH_SIZE = 64
+"""The maximum of topics that are ranked together for a user who reads one after the other."""
 
-HITS_AT_ONCE, HITS_KEPT = AT_ONCE * paging.WINDOW, KEPT * paging.WINDOW
-"""Hits at most of topics that are ranked together, and of those that are kept: rankings may be of any depth."""
+BATCH_HITS, CACHED_HITS = BATCH_SIZE * paging.WINDOW, CACHED_TOPICS * paging.WINDOW
+"""The same limits in hits, for deep rankings."""
 
-FURTHER = 10
-"""How many times as deep a ranking is made again in which a document is not found."""
+DEPTH_FACTOR = 10
+"""How many times as deep a topic is ranked again if a document is not found."""
 
 
 def seen_in(recipe: str) -> str:
-    """What the log calls a ranking that a recipe makes now, as other rankings go by the name of their run."""
+    """Return the name of a live ranking by a recipe in the log."""
     return f"{SEARCHED} {recipe}"
 
 
-class Ranks:
+class TopicRanker:
     """A recipe that is ready to rank the topics of a split; its methods may be called from several threads."""
 
     def __init__(self, ranker: Ranker, index: Index) -> None:
         self.recipe = ranker.recipe
         self.index = index
         self.lock = threading.Lock()
-        """Whoever asks the index beside it asks with this: an index takes one question at a time."""
+        """Guards the index, which answers one request at a time."""
         self._ranker = ranker
         self._last: dict[int, RankedTopic] = {}
 
@@ -64,13 +64,11 @@ class Ranks:
         recipe: Recipe,
         progress: Progress,
         home: Path | None = None,
-    ) -> Ranks:
-        """Make a recipe ready to rank a split, which may take a while where it learns from solved topics.
-
-        Models are kept in `home`.
+    ) -> TopicRanker:
+        """Prepare a recipe to rank a split, which may take long if it learns; models are stored in `home`.
 
         Raises:
-            DataError: what a signal needs is missing, or not what it should be.
+            DataError: an input of a signal is missing or invalid.
             EngineError: there is no such index, or the engine failed.
         """
         index = open_index(task, engine, collection.index_of(split))
@@ -80,7 +78,7 @@ class Ranks:
         return cls(Ranker(recipe, inputs), index)
 
     def rank(self, topics: Sequence[Topic], depth: int) -> list[Hits]:
-        """The first `depth` documents for each topic.
+        """Return the first `depth` documents for each topic.
 
         Raises:
             as `Ranker.rank` does.
@@ -89,154 +87,151 @@ class Ranks:
             return [ranking.hits for ranking in self._ranker.rank(topics, depth, SEARCHED)]
 
     def rank_topic(self, topic: Topic, depth: int) -> RankedTopic:
-        """A topic's ranking with what made it; that of the last topic is kept for each depth.
+        """Return a topic's ranking with the answers of signals; caches those of the last topic.
 
         Raises:
             as `Ranker.rank` does.
         """
         with self.lock:
-            if any(kept.topic != topic for kept in self._last.values()):
+            if any(ranked.topic != topic for ranked in self._last.values()):
                 self._last.clear()
             if depth not in self._last:
                 self._last[depth] = self._ranker.rank_topic(topic, depth)
             return self._last[depth]
 
     def deep(self, topic: Topic, documents: Set[str], depth: int) -> RankedTopic:
-        """A topic's ranking to a depth, or as deep as it takes to have some documents in it.
+        """Return a topic's ranking to a depth, or deep enough for some documents to be in it.
 
-        It goes on where more documents may have a score, ten times as deep each time: signals that are fused order the
-        documents of a deeper ranking anew, so that no page of it can be added to a shorter one. Documents that don't
-        match are not looked for behind the depth, or behind the first `paging.WINDOW` where that is more.
+        Each attempt is ten times as deep, as long as more documents may have a score: fusion reorders the documents of
+        a deeper ranking, so that no part can be appended to a shorter one. Documents that do not match are sought up to
+        the depth only, or to `paging.WINDOW`.
 
         Raises:
             as `Ranker.rank` does.
         """
-        found = self.rank_topic(topic, depth)
-        left = documents - set(found.hits.document_ids)
-        if left and _goes_on(found) and depth < paging.WINDOW:
-            found = self.rank_topic(topic, paging.WINDOW)
-            left -= set(found.hits.document_ids)
-        if left and _goes_on(found):
+        ranked = self.rank_topic(topic, depth)
+        left = documents - set(ranked.hits.document_ids)
+        if left and _may_continue(ranked) and depth < paging.WINDOW:
+            ranked = self.rank_topic(topic, paging.WINDOW)
+            left -= set(ranked.hits.document_ids)
+        if left and _may_continue(ranked):
             query = self.recipe.body(topic, 1)["query"]
-            left = {one for one in left if self.score(one, query)}
-        while left and _goes_on(found):
-            found = self.rank_topic(topic, FURTHER * found.depth)
-            left -= set(found.hits.document_ids)
-        return found
+            left = {document for document in left if self.score(document, query)}
+        while left and _may_continue(ranked):
+            ranked = self.rank_topic(topic, DEPTH_FACTOR * ranked.depth)
+            left -= set(ranked.hits.document_ids)
+        return ranked
 
     def score(self, document_id: str, query: Mapping[str, Any]) -> float | None:
-        """The score that a query gives a document; None where it does not match.
+        """Return the score of a document for a query, None where it does not match.
 
         Raises:
             EngineError: the engine failed, or refused the query.
         """
         with self.lock:
-            found = self.index.find(one_document(document_id, query))
-        return found[0].hit.score if found else None
+            results = self.index.find(one_document(document_id, query))
+        return results[0].hit.score if results else None
 
-    def explain(self, found: RankedTopic, document_id: str) -> Explanation | None:
-        """Why a document has its score in a ranking; None where it has none."""
+    def explain(self, ranked: RankedTopic, document_id: str) -> Explanation | None:
+        """Explain the score of a document in a ranking, None where it has none."""
         with self.lock:
-            return self._ranker.explain(found, document_id)
+            return self._ranker.explain(ranked, document_id)
 
-    def shares(self, found: RankedTopic, document_id: str) -> tuple[SignalShare, ...]:
-        """What each signal gives to that score; nothing for a recipe of one query."""
+    def shares(self, ranked: RankedTopic, document_id: str) -> tuple[SignalShare, ...]:
+        """Return the share of each signal in that score; none for a recipe of one query."""
         with self.lock:
-            return () if self.recipe.is_one_query else tuple(self._ranker.shares(found, document_id))
+            return () if self.recipe.is_one_query else tuple(self._ranker.shares(ranked, document_id))
 
 
-def _goes_on(found: RankedTopic) -> bool:
-    """Whether there may be documents with a score behind a ranking."""
-    return len(found.hits) == found.depth and found.hits.scores[-1] != 0
+def _may_continue(ranked: RankedTopic) -> bool:
+    """Return whether documents behind a ranking may have a score."""
+    return len(ranked.hits) == ranked.depth and ranked.hits.scores[-1] != 0
 
 
-class RankedNow:
+class LiveRankings:
     """The rankings of topics to a depth, as `runs.rankings.Rankings`; `path` is the folder of the topics."""
 
-    def __init__(self, ranks: Ranks, topics: Sequence[Topic], depth: int, path: Path) -> None:
+    def __init__(self, ranker: TopicRanker, topics: Sequence[Topic], depth: int, path: Path) -> None:
         self.path = path
         self.topics = tuple(topic.id for topic in topics)
         self._topics = {topic.id: topic for topic in topics}
         self._places = {topic: place for place, topic in enumerate(self.topics)}
-        self._ranks = ranks
+        self._ranker = ranker
         self._depth = depth
-        self._most_at_once = max(1, min(AT_ONCE, HITS_AT_ONCE // depth))
-        self._most_kept = max(1, min(KEPT, HITS_KEPT // depth))
-        self._kept: OrderedDict[str, Ranking] = OrderedDict()
+        self._batch_size = max(1, min(BATCH_SIZE, BATCH_HITS // depth))
+        self._cache_size = max(1, min(CACHED_TOPICS, CACHED_HITS // depth))
+        self._cache: OrderedDict[str, Ranking] = OrderedDict()
         self._following, self._ahead = 0, 1
         self._lock = threading.Lock()
 
     def ranking(self, topic_id: str) -> Ranking:
-        """A topic's ranking; to who asks for topics in their order also those behind it are made, more each time."""
+        """Return a topic's ranking; topics that are read in their order are ranked ahead, more each time."""
         place = self._places[topic_id]
         with self._lock:
-            if topic_id in self._kept:
-                return self._kept[topic_id]
-            self._ahead = min(2 * self._ahead, self._most_at_once) if place == self._following else 1
+            if topic_id in self._cache:
+                return self._cache[topic_id]
+            self._ahead = min(2 * self._ahead, self._batch_size) if place == self._following else 1
             self._following = place + self._ahead
-            wanted = [self._topics[one] for one in self.topics[place : self._following]]
+            wanted = [self._topics[topic] for topic in self.topics[place : self._following]]
         made = [
             Ranking(topic.id, hits)
-            for topic, hits in zip(wanted, self._ranks.rank(wanted, self._depth), strict=True)
+            for topic, hits in zip(wanted, self._ranker.rank(wanted, self._depth), strict=True)
         ]
         with self._lock:
             for ranking in made:
-                self._kept[ranking.topic_id] = ranking
-            while len(self._kept) > self._most_kept:
-                self._kept.popitem(last=False)
+                self._cache[ranking.topic_id] = ranking
+            while len(self._cache) > self._cache_size:
+                self._cache.popitem(last=False)
         return made[0]
 
     def length(self, topic_id: str) -> int:
-        """How many documents a topic's ranking has."""
         return len(self.ranking(topic_id).hits)
 
     def scored(self, topic_id: str, at_most: int | None = None) -> int:
-        """How many documents of a topic's ranking have a score other than 0, or `at_most`: the first ones."""
         scores = self.ranking(topic_id).hits.scores[:at_most]
         if not scores or min(scores) < 0:
-            return len(scores)  # a ranking whose scores are below 0 has no end without scores
+            return len(scores)  # negative scores are not followed by zeros
         return sum(score > 0 for score in scores)
 
 
 def now_pages(
-    task: Task, documents: LocalFirst, collection: Collection, split: str, ranks: Ranks, depth: int
+    task: Task, documents: LocalFirst, collection: Collection, split: str, ranker: TopicRanker, depth: int
 ) -> RunPages:
-    """The topics of a split, with what a recipe ranks for them now and the documents of the same index.
+    """Open the pages of the topics of a split as a recipe ranks them now, with the documents of the same index.
 
     Raises:
         DataError: the topics can't be read, or there are none.
-        EngineError: the documents can't be had.
+        EngineError: the documents can't be fetched.
     """
     topics = collection.topics(split, Problems(lenient=True))
     if not topics:
         raise DataError(f"{collection.folder}: the split {split} has no topics to rank")
     ranked = RunToJudge(
-        RankedNow(ranks, topics, depth, collection.folder),
+        LiveRankings(ranker, topics, depth, collection.folder),
         None,
         split,
-        seen_in(ranks.recipe.name),
-        notes=tuple(ranks.recipe.raised(depth)),
-        recipe=ranks.recipe,
+        seen_in(ranker.recipe.name),
+        notes=tuple(ranker.recipe.raised(depth)),
+        recipe=ranker.recipe,
         depth=depth,
     )
-    by_id = {topic.id: topic for topic in topics}
-    return RunPages.over(task, documents, ranked, by_id, collection, ranks.index.info.digest)
+    topics_by_id = {topic.id: topic for topic in topics}
+    return RunPages.over(task, documents, ranked, topics_by_id, collection, ranker.index.info.digest)
 
 
 def usual_split(task: Task, collection: Collection) -> str:
-    """The split that is ranked where nobody names one: dev, else the first one that is there and not the test's.
+    """Return the split that is ranked by default: dev, else the first other one that exists, train and test last.
 
     Raises:
         DataError: the files of no split are there.
     """
-    splits = task.info.splits
-    order = sorted(splits, key=lambda one: (one != "dev", one.startswith("test"), one == "train"))
+    order = sorted(
+        task.info.splits, key=lambda split: (split != "dev", split.startswith("test"), split == "train")
+    )
     for split in order:
-        try:
+        with suppress(SearchappError):  # the files of a split may not be listable
             if all(file.exists() for file in collection.split_files(split)):
                 return split
-        except SearchappError:  # such as one whose files nobody can list
-            continue
     raise DataError(
         f"{collection.folder} has the topics of no split of {task.reference}: name the folder with --data"
     )

@@ -1,14 +1,15 @@
 """Pages that annotators read: topics, rankings and documents of a run, each fetched when it is shown.
 
-Documents come from an embedded index of the digest that was ranked, if there is one, else from the server:
-two indexes of one digest give the same answers on either engine.
+Documents come from an embedded index of the digest that was ranked, if there is one, else from the server: two indexes
+of one digest give the same answers on either engine.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, abc
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection as AnyCollection
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,16 +37,15 @@ from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.folders import data_folder
 from searchapp.text import counted
 
-ATTEMPTS = 2
-TIMEOUT_SECONDS = 10.0
-"""How often, and how long, a server is asked for what somebody is waiting to read."""
+ATTEMPTS, TIMEOUT_SECONDS = 2, 10.0
+"""How often, and how long, a server is asked for a document that the user is waiting for."""
 
 
 class LocalFirst:
-    """The documents of the engine that the settings select or, where that is a server, of an equal index on disk.
+    """Opens the index of the engine in the settings or, where that is a server, an equal index on disk.
 
-    With `copy` one is made from the task's files where there is none of the task yet, so that judging needs the server
-    no more. `warn` is called with what people must know.
+    With `copy` that one is made from the task's files if there is none of the task yet, so that judging needs no
+    server. `warn` is called with warnings for the user.
     """
 
     def __init__(
@@ -55,59 +55,54 @@ class LocalFirst:
         self._progress = progress
         self._warn = warn
         self._copy = copy
-        self._here = open_on_disk(settings)
+        self._local = open_on_disk(settings)
         self._server: Engine | None = None
 
     def index(
         self, task: Task, folder: Path | None, name: str | None = None, digest: str | None = None
     ) -> Index:
-        """The index of a name, or the one that people search, of a task whose files are in a folder.
+        """Open the index of a name, by default the one that is searched, of a task with files in a folder.
 
-        `digest` is that of the index that was ranked, where it is known.
+        `digest` is that of the index that was ranked, if it is known.
 
         Raises:
-            EngineError: it can't be had.
+            EngineError: it can't be opened.
             DataError: it is damaged.
         """
         if not self._settings.uses_server:
-            return open_index(task, self._here, name)
-        gone: EngineUnreachable | None = None
-        there: Index | None = None
+            return open_index(task, self._local, name)
+        error: EngineUnreachable | None = None
+        remote: Index | None = None
         if digest is None:
-            there, gone = self._from_server(task, name)
-            digest = there.info.digest if there is not None else None
-        here = self._equal(task, name, digest)
-        if here is None and self._copy and digest is not None:
-            self._make(task, folder, name)
-            here = self._equal(task, name, digest)
-        if here is not None:
-            return here
-        if there is None and gone is None:
-            there, gone = self._from_server(task, name)
-        if there is not None:
-            return there
+            remote, error = self._from_server(task, name)
+            digest = remote.info.digest if remote is not None else None
+        local = self._on_disk(task, name)
+        if local is None and self._copy and digest is not None:
+            local = self._copied(task, folder, name)
+        if local is not None and local.info.digest == digest:
+            return local
+        if remote is None and error is None:
+            remote, error = self._from_server(task, name)
+        if remote is not None:
+            return remote
         spare = self.spare(task, folder, name)
         if spare is None:
             raise EngineUnreachable(
-                f"{gone}; the documents are not on this machine either: `searchapp index {task.reference} --engine "
+                f"{error}; the documents are not on this machine either: `searchapp index {task.reference} --engine "
                 "embedded --data DIR` puts them there"
-            ) from gone
-        self._warn(f"{gone}; until then documents come from {spare.info.version}, on this machine")
+            ) from error
+        self._warn(f"{error}; until then documents come from {spare.info.version}, on this machine")
         return spare
 
     def spare(self, task: Task, folder: Path | None, name: str | None = None) -> Index | None:
-        """An index to go on with when the server that `index` came from is gone; None if there is none."""
+        """Return an index to continue with when the server of `index` is gone, if there is any."""
         if not self._settings.uses_server:
             return None
-        found = self._on_disk(task, name)
-        if found is None:
-            self._make(task, folder, name)
-            found = self._on_disk(task, name)
-        return found
+        return self._on_disk(task, name) or self._copied(task, folder, name)
 
     def close(self) -> None:
-        """Let go of both engines."""
-        self._here.close()
+        """Close both engines."""
+        self._local.close()
         if self._server is not None:
             self._server.close()
 
@@ -119,65 +114,62 @@ class LocalFirst:
         except EngineUnreachable as error:
             return None, error
 
-    def _equal(self, task: Task, name: str | None, digest: str | None) -> Index | None:
-        found = self._on_disk(task, name)
-        return found if found is not None and found.info.digest == digest else None
-
     def _on_disk(self, task: Task, name: str | None) -> Index | None:
         with suppress(EngineRefused, DataError):
-            return open_index(task, self._here, name)
+            return open_index(task, self._local, name)
         return None
 
-    def _make(self, task: Task, folder: Path | None, name: str | None) -> None:
-        """Index the task's files here, unless they are not there or something of the task is indexed already."""
+    def _copied(self, task: Task, folder: Path | None, name: str | None) -> Index | None:
+        """Index the task's files on disk, if they exist and nothing of the task is indexed there."""
         names = task.info.index_names if name is None else (name,)
-        if folder is None or any(self._here.index_info(one) for one in names):
-            return
-        with suppress(SearchappError):  # then the server has what this machine has not
-            index_task(task, self._here, task.collection(folder), self._progress)
+        if folder is None or any(self._local.index_info(one) for one in names):
+            return None
+        with suppress(SearchappError):  # then only the server has the documents
+            index_task(task, self._local, task.collection(folder), self._progress)
+        return self._on_disk(task, name)
 
 
-KEPT_SOURCES = 20_000
-KEPT_PAGES = 500
-"""Documents that are kept once they were fetched, as they are and with their matches."""
+CACHED_SOURCES = 20_000
+CACHED_PAGES = 500
+CACHED_QUERIES = 100
 
-KEPT_QUERIES = 100
-"""Topics whose query is kept, with what it marks."""
+NEIGHBOURS = 3
+"""How many neighbours in its text a document is shown with on either side."""
 
-REACH = 3
-"""How many neighbours a document is shown with on either side, where documents stand in a text."""
-
-_AT_ONCE = 200
+BATCH_SIZE = 200
 
 T = TypeVar("T")
 
 Query = Mapping[str, Any]
-"""A query, and the `highlight` of a search body that marks what matches it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document as it is judged.
-
-    `matches` are the ranges of characters of `text` that match the topic; `fields` has everything else of the document;
-    `before` and `behind` are its neighbours in the text that it stands in. With `is_missing` the index lacks it.
-    """
+    """A document as it is judged."""
 
     document_id: str
     text: str
     matches: tuple[Span, ...] = ()
+    """The ranges of characters of `text` that match the topic."""
     fields: tuple[tuple[str, Any], ...] = ()
+    """The other fields."""
     before: tuple[Mapping[str, Any], ...] = ()
+    """Neighbours in the text that the document is part of."""
     behind: tuple[Mapping[str, Any], ...] = ()
     is_missing: bool = False
+    """Whether the index lacks the document."""
 
 
 class Pages:
     """The topics and documents of a task; its methods may be called from several threads.
 
-    `recipe` decides what matches, by default that of searches. Without an `index` all documents are missing. When the
-    index's server is gone, documents come from that which `spare` gives from then on, if it gives any; when its version
-    was replaced, from that which `newer` gives.
+    Args:
+        task: the task
+        index: the documents; without it all are missing
+        topics: the topics by their ids
+        recipe: decides what matches, by default that of searches
+        spare: opens the index that replaces that of a server that is gone
+        newer: opens the version that has replaced the index's
     """
 
     def __init__(
@@ -195,69 +187,74 @@ class Pages:
         self._spare = spare
         self._newer = newer
         self.news: list[str] = []
-        """Sentences on what has changed since: the interface shows them and removes them."""
+        """Sentences on changes, which the interface shows and removes."""
         self._recipe = recipe or recipes.load(task.recipe_book(), task.info.search_recipe)
         self._mapping = task.index_mapping()
         self._lock = threading.Lock()
         self._sources: OrderedDict[str, Mapping[str, Any] | None] = OrderedDict()
         self._pages: OrderedDict[tuple[str, str], Page] = OrderedDict()
         self._queries: OrderedDict[str, Query] = OrderedDict()
-        self._marked: tuple[Index, Marker] | None = None
+        self._marker: tuple[Index, Marker] | None = None
 
     def topic(self, topic_id: str) -> Topic:
-        """A topic; without words, if the data does not have it."""
+        """Return a topic, without text if the data lacks it."""
         return self._topics.get(topic_id) or Topic(topic_id, "")
 
     def texts(self, documents: Sequence[str]) -> list[str]:
-        """What documents say; nothing for those that the index lacks."""
+        """Return the texts of documents, empty for those that the index lacks."""
         with self._lock:
-            found = self._surely(lambda: self._fetched(documents))
-        return [str((source or {}).get("text", "")) for source in found]
+            sources = self._with_fallback(lambda: self._fetched(documents))
+        return [str((source or {}).get("text", "")) for source in sources]
 
     def known_text(self, document_id: str) -> str | None:
-        """What a document says, if it was fetched before."""
+        """Return the text of a document that has been fetched, or None."""
         source = self._sources.get(document_id)
         return None if source is None else str(source.get("text", ""))
 
     def require_as_ranked(self, document_id: str) -> None:
-        """Make sure that a document may be graded; without a run there is nothing to compare it with."""
+        """Check that a document may be graded: without a run there is nothing to compare it with."""
 
     def is_fetched(self, document_id: str) -> bool:
         return document_id in self._sources
 
     def is_indexed(self, document_id: str) -> bool:
-        """Whether a document that was fetched before is in the index."""
+        """Return whether a fetched document is in the index."""
         return self._sources.get(document_id) is not None
 
     def has_page(self, topic_id: str, document_id: str) -> bool:
         return (topic_id, document_id) in self._pages
 
     def page(self, topic_id: str, document_id: str) -> Page:
-        """A document with what matches the topic in it."""
+        """Return a document with the matches of a topic."""
         key = topic_id, document_id
-        page = self._pages.get(key)
-        if page is None:
+        if (page := self._pages.get(key)) is None:
             with self._lock:
-                self._surely(lambda: self._fetch_pages(topic_id, [document_id]))
+                self._with_fallback(lambda: self._fetch_pages(topic_id, [document_id]))
                 page = self._pages[key]
         return page
 
     def prepare(self, topic_id: str, documents: Iterable[str]) -> None:
-        """Fetch documents that are likely to be looked at next, so that `page` has them at once."""
+        """Fetch documents that are likely to be read next."""
         missing = [document for document in documents if (topic_id, document) not in self._pages]
         if missing:
             with self._lock:
-                self._surely(lambda: self._fetch_pages(topic_id, missing))
+                self._with_fallback(lambda: self._fetch_pages(topic_id, missing))
 
-    def _surely(self, fetch: Callable[[], T]) -> T:
-        """Fetch something from the index or, when that is gone, from the one that takes its place."""
+    def _with_fallback(self, fetch: Callable[[], T]) -> T:
+        """Fetch from the index or, when that is gone, from the one that replaces it."""
         try:
             try:
                 return fetch()
             except Replaced:
                 if self._newer is None:
                     raise
-                self._go_on_with(self._newer())
+                index = self._newer()
+                self.news.append(
+                    f"the index was built again meanwhile: documents come from {index.info.version} from now on"
+                )
+                self._index = index
+                for cache in (self._queries, self._pages, self._sources):  # no page mixes two versions
+                    cache.clear()
                 return fetch()
         except EngineUnreachable as error:
             spare, self._spare = self._spare, None
@@ -271,138 +268,123 @@ class Pages:
             self._queries.clear()
             return fetch()
 
-    def _go_on_with(self, index: Index) -> None:
-        """Take the version that serves now, and forget what came from the one before: no page is made of two."""
-        self.news.append(
-            f"the index was built again meanwhile: documents come from {index.info.version} from now on"
-        )
-        self._index = index
-        for kept in (self._queries, self._pages, self._sources):
-            kept.clear()
-
     def _fetch_pages(self, topic_id: str, documents: Sequence[str]) -> None:
         topic, index = self.topic(topic_id), self._index
-        seen: Mapping[str, search_results.SearchResult] = {}
+        results: Mapping[str, search_results.SearchResult] = {}
         unmarked: Mapping[str, Mapping[str, Any]] = {}
         if index is not None:
             if topic.text:
-                seen = search_results.seen_by(index, self._marker(index), documents, self._query(topic))
-            without = [document for document in documents if document not in seen]
-            unmarked = search_results.sources(index, without) if without else {}
-        for document in documents:
-            if document in seen:
-                page = self._page(document, seen[document].source, seen[document].matches)
-            elif document in unmarked:
-                page = self._page(document, unmarked[document], ())
-            else:
-                page = Page(document, "", is_missing=True)
-            _keep(self._pages, (topic_id, document), page, KEPT_PAGES)
-            if not page.is_missing:
-                _keep(self._sources, document, {"text": page.text}, KEPT_SOURCES)
-
-    def _query(self, topic: Topic) -> Query:
-        """A topic's query."""
-        if topic.id not in self._queries:
-            _keep(self._queries, topic.id, self._recipe.body(topic, 1)["query"], KEPT_QUERIES)
-        return self._queries[topic.id]
-
-    def _marker(self, index: Index) -> Marker:
-        if self._marked is None or self._marked[0] is not index:
-            self._marked = index, Marker(index, TextAnalyzer(index, self._mapping), self._mapping)
-        return self._marked[1]
-
-    def _page(self, document: str, source: Mapping[str, Any], matches: tuple[Span, ...]) -> Page:
-        page = page_of(document, source, matches)
+                if topic.id not in self._queries:
+                    _put(self._queries, topic.id, self._recipe.body(topic, 1)["query"], CACHED_QUERIES)
+                if self._marker is None or self._marker[0] is not index:
+                    self._marker = index, Marker(index, TextAnalyzer(index, self._mapping), self._mapping)
+                query = self._queries[topic.id]
+                results = search_results.seen_by(index, self._marker[1], documents, query)
+            rest = [document for document in documents if document not in results]
+            unmarked = search_results.sources(index, rest) if rest else {}
         context = self.task.info.context
-        if self._index is None or context is None or not stands_in_text(source, context):
-            return page
-        return with_neighbours(page, self._index, source, context)
+        for document in documents:
+            result = results.get(document)
+            source = unmarked.get(document) if result is None else result.source
+            if source is None:
+                page = Page(document, "", is_missing=True)
+            else:
+                page = page_of(document, source, () if result is None else result.matches)
+                if index is not None and context is not None and stands_in_text(source, context):
+                    page = with_neighbours(page, index, source, context)
+                _put(self._sources, document, {"text": page.text}, CACHED_SOURCES)
+            _put(self._pages, (topic_id, document), page, CACHED_PAGES)
 
     def _fetched(self, documents: Sequence[str]) -> list[Mapping[str, Any] | None]:
         missing = [document for document in dict.fromkeys(documents) if document not in self._sources]
-        for start in range(0, len(missing), _AT_ONCE):
-            some = missing[start : start + _AT_ONCE]
-            found = search_results.sources(self._index, some) if self._index is not None else {}
-            for document in some:
-                _keep(self._sources, document, found.get(document), KEPT_SOURCES + len(documents))
+        for start in range(0, len(missing), BATCH_SIZE):
+            batch = missing[start : start + BATCH_SIZE]
+            sources = search_results.sources(self._index, batch) if self._index is not None else {}
+            for document in batch:
+                _put(self._sources, document, sources.get(document), CACHED_SOURCES + len(documents))
         return [self._sources[document] for document in documents]
 
 
 def page_of(document_id: str, source: Mapping[str, Any], matches: tuple[Span, ...]) -> Page:
-    """A document as it was indexed, without its neighbours."""
+    """Return the page of an indexed document without its neighbours."""
     fields = tuple((name, value) for name, value in source.items() if name not in ("id", "text"))
     return Page(document_id, str(source.get("text", "")), matches, fields)
 
 
 def stands_in_text(source: Mapping[str, Any], context: tuple[str, str]) -> bool:
-    """Whether a document has neighbours, in a text that it stands in."""
+    """Return whether a document is part of a text."""
     return all(source.get(name) is not None for name in context)
 
 
 def with_neighbours(page: Page, index: Index, source: Mapping[str, Any], context: tuple[str, str]) -> Page:
-    """A page with the document's neighbours in the text that it stands in; `context` as `search.beside` takes it.
+    """Return a page with the document's neighbours in its text; `context` as `search_results.beside` takes it.
 
     Raises:
         EngineError: the engine failed.
     """
     number = context[1]
-    near = search_results.beside(index, source, context, REACH)
+    neighbours = search_results.beside(index, source, context, NEIGHBOURS)
     return replace(
         page,
-        before=tuple(one for one in near if one[number] < source[number]),
-        behind=tuple(one for one in near if one[number] > source[number]),
+        before=tuple(one for one in neighbours if one[number] < source[number]),
+        behind=tuple(one for one in neighbours if one[number] > source[number]),
     )
 
 
-def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
-    kept[key] = value
-    while len(kept) > most:
-        kept.popitem(last=False)
+def _put(cache: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    cache[key] = value
+    while len(cache) > most:
+        cache.popitem(last=False)
 
 
-def topics_of(task: Task, collection: Collection, wanted: abc.Collection[str]) -> dict[str, Topic]:
-    """Those of the wanted topics that are in any split of a collection; what can't be read has none."""
-    found: dict[str, Topic] = {}
+def readable_topics(collection: Collection, split: str) -> dict[str, Topic]:
+    """Return the topics of a split by their ids, as far as they can be read."""
+    with suppress(SearchappError):
+        return {topic.id: topic for topic in collection.topics(split, Problems(lenient=True))}
+    return {}
+
+
+def topics_of(task: Task, collection: Collection, wanted: AnyCollection[str]) -> dict[str, Topic]:
+    """Return those of the wanted topics that any split has."""
+    topics: dict[str, Topic] = {}
     for split in task.info.splits:
-        if found.keys() >= set(wanted):
+        if topics.keys() >= set(wanted):
             break
-        with suppress(SearchappError):
-            topics = collection.topics(split, Problems(lenient=True))
-            found |= {topic.id: topic for topic in topics if topic.id in wanted}
-    return found
+        topics |= {id_: topic for id_, topic in readable_topics(collection, split).items() if id_ in wanted}
+    return topics
 
 
 def every_topic(task: Task, collection: Collection) -> list[Topic]:
-    """The topics of all splits of a task that can be read, each once."""
-    found: dict[str, Topic] = {}
+    """Return the topics of all splits, each once."""
+    topics: dict[str, Topic] = {}
     for split in task.info.splits:
-        with suppress(SearchappError):
-            found |= {topic.id: topic for topic in collection.topics(split, Problems(lenient=True))}
-    return list(found.values())
+        topics |= readable_topics(collection, split)
+    return list(topics.values())
 
 
 @dataclass(frozen=True, slots=True)
 class RunToJudge:
-    """What is judged: the rankings of a run directory, or those of a TREC run, which has no manifest.
-
-    `split` is that of the topics, None where nobody has said it. `name` is what the log calls the run. `notes` are
-    sentences that the annotator should know. Rankings that are made now, of the index that there is, have their
-    `recipe` and `depth` instead of a manifest. `digests` are those of the texts of documents when they were ranked, by
-    their ids, as far as they are known.
-    """
+    """The rankings that are judged: of a run directory, of a TREC run, or made now."""
 
     rankings: Rankings
     manifest: Manifest | None
+    """That of a run directory."""
     split: str | None
+    """The split of the topics, if it is known."""
     name: str
+    """The name of the run in the log."""
     notes: tuple[str, ...] = ()
+    """Sentences for the annotator."""
     recipe: Recipe | None = None
+    """The recipe of rankings that are made now."""
     depth: int | None = None
+    """Their depth."""
     digests: Mapping[str, str] = field(default_factory=dict)
+    """The known digests of the texts that were ranked, by document."""
 
     @classmethod
     def of(cls, task: Task, path: Path, split: str | None) -> RunToJudge:
-        """A run directory, or a TREC run with topics of a split, if it is named.
+        """Read a run directory, or a TREC run with topics of a split, if it is named.
 
         Raises:
             UsageError: there is no run, or it is another task's or split's.
@@ -417,18 +399,14 @@ class RunToJudge:
             name = f"{path.resolve().name}@{manifest.digest[:12]}"
             rankings, digests = RunRankings(path, empty=manifest.empty), read_digests(path)
             return cls(rankings, manifest, manifest.split, name, digests=digests)
-        read = directory.read_given(path)
-        name = f"{path.name}@{read.digest[:12]}"
-        notes = (read.note,) if read.note else ()
-        return cls(RunRankings(path, read.run), None, split, name, notes)
+        given = directory.read_given(path)
+        name = f"{path.name}@{given.digest[:12]}"
+        notes = (given.note,) if given.note else ()
+        return cls(RunRankings(path, given.run), None, split, name, notes)
 
 
 class RunPages(Pages):
-    """The topics, rankings and documents of a run; its methods may be called from several threads.
-
-    `notes` are sentences that the annotator should know, such as that the index is another one than that which was
-    ranked.
-    """
+    """The topics, rankings and documents of a run; its methods may be called from several threads."""
 
     def __init__(
         self,
@@ -440,18 +418,19 @@ class RunPages(Pages):
         spare: Callable[[], Index | None] | None = None,
         newer: Callable[[], Index] | None = None,
     ) -> None:
-        super().__init__(task, index, topics, ranked.recipe or _recipe(task, ranked.manifest), spare, newer)
+        super().__init__(task, index, topics, ranked.recipe or recipe_of(task, ranked.manifest), spare, newer)
         self.split = ranked.split
         self.name = ranked.name
         self.rankings = ranked.rankings
         self.manifest = ranked.manifest
         self.depth = ranked.depth if ranked.manifest is None else ranked.manifest.depth
-        """How many documents at most were ranked for a topic; None where nobody knows."""
+        """The maximum of ranked documents for a topic, if it is known."""
         self.collection = collection
         self.is_pool = ranked.manifest is not None and ranked.manifest.recipe.get("name") == POOL
-        """Whether the run is a pool, which was made to be judged whole."""
-        doubts = () if ranked.recipe is not None else _doubts(task, index, ranked, topics, collection)
-        self.notes = (*ranked.notes, *doubts)
+        """Whether the run is a pool, all of whose documents are judged."""
+        mismatches = () if ranked.recipe is not None else _mismatches(task, index, ranked, topics, collection)
+        self.notes = (*ranked.notes, *mismatches)
+        """Sentences for the annotator, such as that another index was ranked."""
         self._hits: tuple[str, dict[str, float]] = "", {}
         self._digests = ranked.digests
 
@@ -466,16 +445,15 @@ class RunPages(Pages):
         home: Path | None = None,
         split: str | None = None,
     ) -> RunPages:
-        """The pages of a run directory or a TREC run, with the documents of an index that `documents` opens.
+        """Open the pages of a run directory or a TREC run, with the documents of an index that `documents` opens.
 
-        `data` is the folder of the topics, if they are not where a run directory had them, or not with the files of
-        the task in searchapp's folder `home`. `split` is that of the topics, of any split if a TREC run is given
-        without.
+        `data` is the folder of the topics, by default that of the run directory, or that of the task in `home`. `split`
+        is that of the topics of a TREC run, by default any one.
 
         Raises:
             UsageError: there is no run, or it is another task's or split's.
             DataError: the topics can't be read, or a TREC run ranks none of the task's.
-            EngineError: the documents can't be had.
+            EngineError: the documents can't be fetched.
         """
         ranked = RunToJudge.of(task, path, split)
         if ranked.manifest is not None:
@@ -501,10 +479,10 @@ class RunPages(Pages):
         collection: Collection,
         digest: str | None,
     ) -> RunPages:
-        """The pages of rankings with the documents of an index of a digest that `documents` opens.
+        """Open the pages of rankings, with the documents of an index of a digest that `documents` opens.
 
         Raises:
-            EngineError: the documents can't be had.
+            EngineError: the documents can't be fetched.
         """
         name = None if ranked.split is None else collection.index_of(ranked.split)
         index = partial(documents.index, task, collection.folder, name, digest)
@@ -512,11 +490,11 @@ class RunPages(Pages):
         return cls(task, index(), ranked, topics, collection, spare, newer=index)
 
     def require_as_ranked(self, document_id: str) -> None:
-        """Make sure that a document may be graded: the annotator reads what was ranked.
+        """Check that a document may be graded: its text is the one that was ranked.
 
         Raises:
             DataError: the index lacks the document, or has another text for it.
-            EngineError: the document can't be had.
+            EngineError: the document can't be fetched.
         """
         text = self.known_text(document_id)
         if text is None:
@@ -536,27 +514,26 @@ class RunPages(Pages):
         return self.rankings.topics
 
     def ranking(self, topic_id: str) -> tuple[str, ...]:
-        """The ids of a topic's documents, best first."""
+        """Return the ids of a topic's documents, best first."""
         hits = self.rankings.ranking(topic_id).hits
         self._hits = topic_id, dict(hits)
         return hits.document_ids
 
     def scored(self, topic_id: str, at_most: int | None = None) -> int:
-        """How many documents of a topic's ranking have a score other than 0, or `at_most`: the first ones."""
+        """Return how many documents of a topic, up to `at_most`, have a score other than 0."""
         return self.rankings.scored(topic_id, at_most)
 
     def score(self, topic_id: str, document_id: str) -> float | None:
-        """The score of a document in a topic's ranking; None if it is not there."""
+        """Return the score of a document in a topic's ranking, or None."""
         if self._hits[0] != topic_id:
             self.ranking(topic_id)
         return self._hits[1].get(document_id)
 
 
 def _topics(task: Task, ranked: RunToJudge, collection: Collection) -> dict[str, Topic]:
-    """The topics of a run's split or, for a TREC run without one, those of any split that it ranks."""
+    """Return the topics of a run's split or, for a TREC run without one, those of any split that it ranks."""
     if ranked.split is not None:
-        found = collection.topics(ranked.split, Problems(lenient=True))
-        topics = {topic.id: topic for topic in found}
+        topics = {topic.id: topic for topic in collection.topics(ranked.split, Problems(lenient=True))}
     else:
         topics = topics_of(task, collection, ranked.rankings.topics)
     if ranked.manifest is None and not any(topic in topics for topic in ranked.rankings.topics):
@@ -568,10 +545,10 @@ def _topics(task: Task, ranked: RunToJudge, collection: Collection) -> dict[str,
     return topics
 
 
-def _doubts(
+def _mismatches(
     task: Task, index: Index, ranked: RunToJudge, topics: Mapping[str, Topic], collection: Collection
 ) -> Iterator[str]:
-    """What may be wrong with the topics and documents of a run."""
+    """Yield sentences on topics and documents that may not be those of a run."""
     if ranked.manifest is not None:
         if index.info.digest != ranked.manifest.index_digest:
             yield "the index is not the one that was ranked: documents may be missing or have changed"
@@ -590,26 +567,22 @@ def _doubts(
         yield f"{path}: of the first documents of its topics, {missing}: is it a run of {task.name}?"
 
 
-def _recipe(task: Task, manifest: Manifest | None) -> Recipe:
-    """The recipe of a run, or that of searches where it is none of searchapp's, or no longer as it was.
-
-    Only what is marked depends on it.
-    """
-    book = task.recipe_book()
+def recipe_of(task: Task, manifest: Manifest | None) -> Recipe | None:
+    """Return the recipe of a run, if searchapp ranked it and the task still has the recipe."""
     if manifest is None:
-        return recipes.load(book, task.info.search_recipe)
-    try:
-        return recipes.load(book, str(manifest.recipe["name"]), manifest.recipe.get("parameters") or {})
-    except (SearchappError, KeyError):
-        return recipes.load(book, task.info.search_recipe)
+        return None
+    with suppress(SearchappError, KeyError):
+        parameters = manifest.recipe.get("parameters") or {}
+        return recipes.load(task.recipe_book(), str(manifest.recipe["name"]), parameters)
+    return None
 
 
 def require_topic(run_pages: RunPages, topics: Sequence[str], topic_id: str | None) -> None:
-    """Make sure that there is something to judge, and that a topic is among what is, if one is named.
+    """Check that a run has topics to judge, and the given one, if any.
 
     Raises:
-        UsageError: it is not.
-        DataError: there is nothing at all.
+        UsageError: it lacks the topic.
+        DataError: it has no topics.
     """
     if not topics:
         raise DataError(f"{run_pages.rankings.path} has no rankings to judge")

@@ -1,6 +1,6 @@
-"""Runs side by side, topic by topic, for the compare screen.
+"""Compare runs topic by topic, for the compare screen.
 
-Apart from `inspection.topics`, which needs no NumPy when it is imported.
+Separate from `inspection.topics`, which does not import NumPy.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 
 from searchapp.app.compare import (
     CompareRequest,
@@ -23,7 +22,6 @@ from searchapp.app.compare import (
 )
 from searchapp.app.comparison import Comparison, Scoring, TopicDifference
 from searchapp.app.evaluate import Judgments
-from searchapp.app.inspection.pages import RunPages
 from searchapp.app.inspection.topics import RunTopics, TopicsRequest, open_topics
 from searchapp.config.settings import Settings
 from searchapp.judging.judgments import Unjudged
@@ -34,28 +32,25 @@ from searchapp.tasks.base import Grades
 
 
 class Sorting(StrEnum):
-    """In which order the topics of two runs are gone through."""
+    """The order of the topics of two runs."""
 
     gains = "gains"
-    """Where the second run is better by most first."""
-
+    """The greatest gains of the second run first."""
     losses = "losses"
-    """Where it is worse by most first."""
-
+    """Its greatest losses first."""
     changes = "changes"
-    """Where they differ most first, whichever is better."""
-
+    """The greatest differences first."""
     file = "file"
-    """As the first run has them."""
+    """The order of the first run."""
 
 
-class Against:
-    """The grades that runs are compared against, read once; `read_again` takes in what was judged since.
+class ComparisonGold:
+    """The grades that runs are compared by.
 
     Args:
-        request: what is compared
-        judged: reads the grades that people have given by now
-        follows: whether these are the grades of the request
+        request: the comparison
+        judged: reads the present judgments
+        follows: whether these are the gold
     """
 
     def __init__(self, request: CompareRequest, judged: Callable[[], Grades], *, follows: bool) -> None:
@@ -66,7 +61,7 @@ class Against:
         self._grades: Grades | None = None if request.judgments is None else request.judgments.grades
 
     def grades(self) -> Grades:
-        """The grades by topic and document.
+        """Return the grades by topic and document, read once.
 
         Raises:
             SearchappError: they can't be read.
@@ -78,59 +73,62 @@ class Against:
             return self._grades
 
     def read_again(self) -> None:
-        """Let what was judged since count, where the runs are compared by it."""
+        """Read the present judgments, if these are the gold."""
         if self.follows:
-            found = self.judged()
+            grades = self.judged()
             with self._lock:
-                self._grades = found
+                self._grades = grades
 
 
 class Comparing:
     """Runs beside each other; its methods may be called from several threads, one of them comparing.
 
     Args:
-        request: what is compared
+        request: the comparison
         topics: the topics of each run of the request, in its order
-        against: the grades that they are compared against
+        gold: the grades that they are compared by
     """
 
-    def __init__(self, request: CompareRequest, topics: Sequence[RunTopics], against: Against) -> None:
+    def __init__(self, request: CompareRequest, topics: Sequence[RunTopics], gold: ComparisonGold) -> None:
         self.request = request
         self.topics = tuple(topics)
-        self._against = against
+        self._gold = gold
         self._stored: Sequence[StoredRun] = ()
         self._rankings: list[Mapping[str, Sequence[str]]] = []
 
     @property
     def follows(self) -> bool:
-        """Whether the runs are compared by what people judge, so that every figure follows it."""
-        return self._against.follows
+        """Whether the gold are the present judgments."""
+        return self._gold.follows
 
     def compare(self, progress: Progress) -> Comparison:
-        """What `compare` says of the runs, by the grades that there are now.
+        """Compare the runs by the present grades.
 
         Raises:
             as `compare` does.
         """
         request = self.request
         if request.judgments is not None:
-            self._against.read_again()
-            request = replace(request, judgments=replace(request.judgments, grades=self._against.grades()))
+            self._gold.read_again()
+            request = replace(request, judgments=replace(request.judgments, grades=self._gold.grades()))
         return compare_read(request, self._read(progress), progress)
 
     def compare_judged(self) -> Comparison | None:
-        """The same by what people have judged by now; None where that is nothing of these topics.
+        """Compare the runs by the present judgments; None if there are none of these topics.
 
         Raises:
             as `compare` does.
         """
-        grades = self._against.judged()
-        # Of big runs only the rankings that have grades, which are all that counts here.
+        grades = self._gold.judged()
+        # Only rankings with grades count, which are few of a large run.
         stored = [
-            replace(one, run=Run(one.run.tag, tuple(each for each in one.run if grades.get(each.topic_id))))
-            for one in self._read(SilentProgress())
+            replace(
+                stored,
+                run=Run(stored.run.tag, tuple(one for one in stored.run if grades.get(one.topic_id))),
+            )
+            for stored in self._read(SilentProgress())
         ]
-        if not all(len(one.run) for one in stored):
+        if not all(len(judged.run) for judged in stored):
             return None
         source = replace(self.request.source, by=(), gold=())
         request = replace(
@@ -141,46 +139,41 @@ class Comparing:
     def differences(
         self, found: Comparison, pair: tuple[int, int], measure: int
     ) -> Sequence[TopicDifference]:
-        """The topics of a pair of runs under the measure of a number, the greatest gain first.
+        """Return the topics of a pair of runs under the measure of a number, the greatest gain first.
 
         Raises:
             SearchappError: the grades can't be read.
         """
-        if measure == 0:
-            known = [one.topics for one in found.topics if (one.first, one.second) == pair]
-            if known:
-                return known[0]
+        for known in found.topics:
+            if measure == 0 and (known.first, known.second) == pair:
+                return known.topics
         first, second = pair
         values = found.measures[measure].values
         if not self._rankings:
             self._rankings = [
-                {one.topic_id: one.document_ids() for one in stored.run} for stored in self._stored
+                {ranking.topic_id: ranking.document_ids() for ranking in stored.run}
+                for stored in self._stored
             ]
         rankings = self._rankings
         return topic_differences(
             pair,
             (values[first], values[second]),
             (rankings[first], rankings[second]),
-            self._against.grades(),
+            self._gold.grades(),
             found.depth,
         ).topics
 
     def in_order(self, order: Sorting, differences: Mapping[str, TopicDifference]) -> list[str]:
-        """The topics of the first run in an order; those without a difference last."""
+        """Return the topics of the first run in an order; those without a difference last."""
         topics = list(self.topics[0].topics)
         if order is Sorting.file or not differences:
             return topics
 
         def key(topic: str) -> tuple[bool, float]:
-            found = differences.get(topic)
-            if found is None:
+            if topic not in differences:
                 return True, 0.0
-            by = {
-                Sorting.gains: -found.difference,
-                Sorting.losses: found.difference,
-                Sorting.changes: -abs(found.difference),
-            }
-            return False, by[order]
+            gain = differences[topic].difference
+            return False, {Sorting.gains: -gain, Sorting.losses: gain, Sorting.changes: -abs(gain)}[order]
 
         return sorted(topics, key=key)
 
@@ -200,18 +193,18 @@ def open_comparing(
     *,
     follows: bool = False,
 ) -> Comparing:
-    """Runs beside each other with their topics; what is opened for them is closed with `opened`.
+    """Open the topics of runs, which are read later; `opened` closes their resources.
 
-    `judged` and `follows` are those of `Against`. The runs are not read yet.
+    `judged` and `follows` are those of `ComparisonGold`.
 
     Raises:
-        UsageError: the request makes no sense.
+        UsageError: the request is invalid.
         DataError: the runs can't be compared, or files can't be read.
-        EngineError: the documents can't be had.
+        EngineError: the documents can't be fetched.
     """
     baseline_of(request)
     task, _gold = gold_of(request)
-    against = Against(request, judged, follows=follows)
+    gold = ComparisonGold(request, judged, follows=follows)
     topics = [
         open_topics(
             opened,
@@ -220,18 +213,14 @@ def open_comparing(
             settings,
             progress,
             warn,
-            against.grades,
+            gold.grades,
         )
         for path in request.runs
     ]
-    require_comparable(
-        [_without_documents(path, one.pages) for path, one in zip(request.runs, topics, strict=True)],
-        anyway=request.anyway,
-    )
-    return Comparing(request, topics, against)
-
-
-def _without_documents(path: Path, pages: RunPages) -> StoredRun:
-    """A run with its topics alone, by which it is known in no time whether it can be compared."""
-    assert pages.manifest is not None  # a run directory has one
-    return StoredRun(path, pages.manifest, Run("", tuple(Ranking(topic, Hits()) for topic in pages.topics)))
+    stored = []  # without documents, which takes no time to read
+    for path, of_run in zip(request.runs, topics, strict=True):
+        assert of_run.pages.manifest is not None  # a run directory has one
+        rankings = tuple(Ranking(topic, Hits()) for topic in of_run.topics)
+        stored.append(StoredRun(path, of_run.pages.manifest, Run("", rankings)))
+    require_comparable(stored, anyway=request.anyway)
+    return Comparing(request, topics, gold)

@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 
 from searchapp.app.compare import compared_pairs
 from searchapp.app.comparison import Comparison, TopicDifference
-from searchapp.app.inspection.explanation import Explained
+from searchapp.app.inspection.explanation import RankExplanation
 from searchapp.app.inspection.topic_comparison import Comparing, Sorting
 from searchapp.app.inspection.topics import TopicRanking
 from searchapp.config.settings import SPACINGS, Settings
@@ -151,7 +151,7 @@ class ExplainedTwice(TextDialog):
     """
 
     def __init__(
-        self, document: str, results: Sequence[tuple[str, Explained | Exception]], task: str
+        self, document: str, results: Sequence[tuple[str, RankExplanation | Exception]], task: str
     ) -> None:
         super().__init__(f"{shortened(document, DIALOG_ID_CELLS)} in both runs")
         self._results = results
@@ -165,8 +165,8 @@ class ExplainedTwice(TextDialog):
             if isinstance(result, Exception):
                 lines.append(Content.styled(error_text(result), "$error"))
                 continue
-            why = result.why
-            lines.append(Content.styled(sentence(why.document_id, result.said(self._task_name)), "bold"))
+            why = result.reason
+            lines.append(Content.styled(sentence(why.document_id, result.sentence(self._task_name)), "bold"))
             if why.explanation is not None:
                 lines += [*shares(why, self.room), explained(why.explanation, self.room)]
         return Content("\n").join(lines)
@@ -322,9 +322,9 @@ class CompareScreen(GoldScreen):
 
     def explain(self, document: str) -> None:
         topic, names = self.topic_id, self.names
-        results: dict[int, Explained | Exception] = {}
+        results: dict[int, RankExplanation | Exception] = {}
 
-        def show(number: int, result: Explained | Exception) -> None:
+        def show(number: int, result: RankExplanation | Exception) -> None:
             results[number] = result
             if len(results) == len(names):
                 self.head.came()

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.geometry import Size
 
 from searchapp.app.inspection.pages import Page, RunPages
-from searchapp.app.inspection.topics import Missed, TopicRanking, what_became
+from searchapp.app.inspection.topics import Missed, TopicRanking, short_standing
 from searchapp.judging.view import Opinion
 from searchapp.model import Topic
 from searchapp.tasks.base import TaskInfo
@@ -200,8 +200,8 @@ class MissedRows(DocumentRows):
         self.offer([one.document_id for one in missed], cursor)
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        what = what_became(self.missed[place].why)
-        cells = max((len(what_became(one.why)) for one in self.missed), default=0)
+        what = short_standing(self.missed[place].reason)
+        cells = max((len(short_standing(one.reason)) for one in self.missed), default=0)
         return self._line(place, width, [(f"{what:<{min(cells, WHAT_CELLS)}} ", "rows--lost")])
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002

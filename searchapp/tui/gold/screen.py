@@ -193,7 +193,7 @@ class DocumentView:
         if document in ranked.relevant:
             title += f" · gold {ranked.relevant[document]}" if side.ranking.is_graded else " · relevant"
         if side.in_missed:
-            why = side.missed.missed[side.missed.cursor].why
+            why = side.missed.missed[side.missed.cursor].reason
             return title if why is None or why.rank is None else f"{title} · rank {why.rank:,}"
         rank = side.ranking.rank(side.ranking.cursor)
         score = f"{ranked.scores[rank - 1]:.4f}" if rank <= ranked.scored else "no score"
@@ -617,7 +617,7 @@ class GoldScreen(KeyScreen):
             self.focus_rows(side.ranking)
         else:
             self.show_document()
-        if any(one.why is None for one in ranked.missed):
+        if any(one.reason is None for one in ranked.missed):
             side.slow.ask(
                 QuestionKind.missed,
                 lambda topics: topics.look_for_missed(ranked.topic_id),
@@ -783,9 +783,9 @@ class GoldScreen(KeyScreen):
         """Show why a document is at its rank, or is missed."""
         topic = self.topic_id
 
-        def show(explained: explanation.Explained) -> None:
+        def show(explained: explanation.RankExplanation) -> None:
             self.head.came()
-            dialog = Explained(explained.why, explained.said(self.topics.task.name))
+            dialog = Explained(explained.reason, explained.sentence(self.topics.task.name))
             self.when_in_front(lambda: self.app.push_screen(dialog))
 
         self.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from rich.cells import cell_len
 
-from searchapp.app.inspection.explanation import Why
+from searchapp.app.inspection.explanation import Reason
 from searchapp.model import Explanation
 from searchapp.ranking import search_results
 from searchapp.ranking.search_results import ExplanationLine
@@ -110,7 +110,7 @@ def sentence(document_id: str, of_it: str) -> str:
     return f"{shortened(document_id, DIALOG_ID_CELLS)} {of_it}"
 
 
-def shares(why: Why, room: int) -> list[Content]:
+def shares(why: Reason, room: int) -> list[Content]:
     """What each signal of a recipe gave to a score, as bars, and how many voted."""
     if not why.shares:
         return []
@@ -134,7 +134,7 @@ def shares(why: Why, room: int) -> list[Content]:
 class Explained(TextDialog):
     """Says why a document is where it is, which is `said`; `open_votes`, if given, shows who voted for it."""
 
-    def __init__(self, why: Why, said: str, open_votes: Callable[[], object] | None = None) -> None:
+    def __init__(self, why: Reason, said: str, open_votes: Callable[[], object] | None = None) -> None:
         super().__init__(sentence(why.document_id, said))
         self._why = why
         self._open_votes = open_votes if why.votes else None

@@ -9,7 +9,15 @@ from rich.cells import cell_len, chop_cells
 
 from searchapp.app import analyze
 from searchapp.app.analyze import SideBySide
-from searchapp.app.inspection.explanation import Comparison, Difference, Why, compare, ranked, said, why
+from searchapp.app.inspection.explanation import (
+    HitComparison,
+    PartDifference,
+    Reason,
+    compare_hits,
+    find_reason,
+    hit_reason,
+    standing_sentence,
+)
 from searchapp.app.search import Searcher, SolvedTopic
 from searchapp.model import AnalysisStep
 from searchapp.ranking import search_results
@@ -38,7 +46,7 @@ _OWN = ("tf", "length")
 class Compared(TextDialog):
     """Says why one of two hits is above the other."""
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: HitComparison) -> None:
         upper, lower = comparison.upper, comparison.lower
         super().__init__(f"Why {_name(upper)} is above {_name(lower)}")
         self._comparison = comparison
@@ -47,7 +55,7 @@ class Compared(TextDialog):
         return compared(self._comparison, self.room)
 
 
-def compared(comparison: Comparison, room: int) -> Content:
+def compared(comparison: HitComparison, room: int) -> Content:
     """Both scores part by part, the greatest differences first, in so many cells."""
     upper, lower = comparison.upper, comparison.lower
     lines = [
@@ -63,7 +71,7 @@ def compared(comparison: Comparison, room: int) -> Content:
     return Content("\n").join(lines)
 
 
-def _decides(comparison: Comparison) -> str:
+def _decides(comparison: HitComparison) -> str:
     most, upper, lower = comparison.decides, comparison.upper, comparison.lower
     if upper.score == lower.score:
         return "Their scores are equal: the order of their ids decides."
@@ -73,7 +81,7 @@ def _decides(comparison: Comparison) -> str:
     return f"{most.what} decides most: {most.gain:+z.4f}; all parts together {between:+z.4f}"
 
 
-def _table(title: str, differences: Sequence[Difference], room: int) -> list[Content]:
+def _table(title: str, differences: Sequence[PartDifference], room: int) -> list[Content]:
     figures = _figure_cells(differences) if room >= FIGURES_FROM else 0
     beside = 3 * (VALUE_CELLS + 1) + BAR_CELLS + 2 + figures
     longest = max(len(one.what) for one in differences)
@@ -99,11 +107,11 @@ def _value(value: float | None) -> str:
     return f"{'–':>{VALUE_CELLS}}" if value is None else f"{value:>{VALUE_CELLS}.4f}"
 
 
-def _figure_cells(differences: Sequence[Difference]) -> int:
+def _figure_cells(differences: Sequence[PartDifference]) -> int:
     return max(len(_figures(one)) for one in differences) + 2
 
 
-def _figures(one: Difference) -> str:
+def _figures(one: PartDifference) -> str:
     """What the two values were computed from: what is the same for both once, then what is not."""
     upper, lower = dict(one.upper_figures), dict(one.lower_figures)
     said = [f"{name} {upper.get(name) or lower[name]}" for name in _SHARED if name in upper or name in lower]
@@ -115,7 +123,7 @@ def _figures(one: Difference) -> str:
     return "  ".join(said)
 
 
-def _name(why: Why) -> str:
+def _name(why: Reason) -> str:
     return shortened(why.document_id, COMPARED_ID_CELLS)
 
 
@@ -267,7 +275,7 @@ class Reasons:
         self._screen.head.wait()
         self._screen.searching.asker.ask(
             SearchRequestKind.why,
-            lambda searcher: ranked(searcher, request, rank, hit),
+            lambda searcher: hit_reason(searcher, request, rank, hit),
             self._show_why,
             self._screen.tell_error,
         )
@@ -282,12 +290,12 @@ class Reasons:
         self._screen.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
         self._screen.searching.asker.ask(
             SearchRequestKind.why,
-            lambda searcher: why(searcher, listing.request, document),
+            lambda searcher: find_reason(searcher, listing.request, document),
             self._went,
             self._screen.tell_error,
         )
 
-    def _went(self, found: Why) -> None:
+    def _went(self, found: Reason) -> None:
         """Go to a document that is ranked; say why another one is not."""
         if found.rank is not None and found.rank <= self._screen.hits.count:
             self._screen.head.came()
@@ -295,9 +303,9 @@ class Reasons:
         else:
             self._show_why(found)
 
-    def _show_why(self, found: Why) -> None:
+    def _show_why(self, found: Reason) -> None:
         self._screen.head.came()
-        of_it = said(found, self._screen.searched.name)
+        of_it = standing_sentence(found, self._screen.searched.name)
         dialog = Explained(found, of_it, lambda: self._choose_vote(found))
         self._screen.when_in_front(lambda: self._screen.app.push_screen(dialog))
 
@@ -323,18 +331,18 @@ class Reasons:
         self._screen.head.wait()
         self._screen.searching.asker.ask(
             SearchRequestKind.why,
-            lambda searcher: compare(searcher, listing.request, one, other),
+            lambda searcher: compare_hits(searcher, listing.request, one, other),
             self._show_comparison,
             self._screen.tell_error,
         )
 
-    def _show_comparison(self, found: Comparison) -> None:
+    def _show_comparison(self, found: HitComparison) -> None:
         self._screen.head.came()
         self._screen.when_in_front(lambda: self._screen.app.push_screen(Compared(found)))
 
     # Solved topics
 
-    def _choose_vote(self, found: Why) -> None:
+    def _choose_vote(self, found: Reason) -> None:
         """Offer who voted for a document; the solved topic that is chosen is shown."""
         votes = found.votes
 

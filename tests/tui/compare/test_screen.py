@@ -130,7 +130,7 @@ def test_missed_gold_stands_below_each_ranking_with_its_rank(compared: Compared)
                 gold = screen.topics.relevant(screen.topic_id)
                 lost = sorted(set(gold) - set(documents[:DEPTH]), key=documents.index)
                 assert list(side.missed.documents) == lost
-                whys = [one.why for one in side.missed.missed]
+                whys = [one.reason for one in side.missed.missed]
                 assert [why.rank for why in whys if why is not None] == [
                     documents.index(one) + 1 for one in lost
                 ]

@@ -6,7 +6,13 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.analyze import fields_of
-from searchapp.app.inspection.explanation import Comparison, Difference, Standing, Why, said
+from searchapp.app.inspection.explanation import (
+    HitComparison,
+    PartDifference,
+    Reason,
+    Standing,
+    standing_sentence,
+)
 from searchapp.tui.kit import background
 from searchapp.tui.kit.explanation import sentence
 from searchapp.tui.search.reasons import Compared, compared
@@ -77,17 +83,17 @@ def test_a_mark_is_dropped_by_the_same_key_and_with_its_ranking(searching: Searc
 
 
 def test_equal_scores_are_told_from_small_differences() -> None:
-    def hit(document: str, score: float) -> Why:
-        return Why(document, Standing.ranked, 1, score)
+    def hit(document: str, score: float) -> Reason:
+        return Reason(document, Standing.ranked, 1, score)
 
-    alike = Comparison(hit("a", 1.0), hit("b", 1.0), (), (Difference("x", 1.0, 1.0),))
+    alike = HitComparison(hit("a", 1.0), hit("b", 1.0), (), (PartDifference("x", 1.0, 1.0),))
     assert "the order of their ids decides" in compared(alike, 70).plain
-    many = Comparison(
-        hit("a", 1.5), hit("b", 1.0), (), (Difference("x", 1.0, 0.2), Difference("y", None, 0.3))
+    many = HitComparison(
+        hit("a", 1.5), hit("b", 1.0), (), (PartDifference("x", 1.0, 0.2), PartDifference("y", None, 0.3))
     )
     assert many.decides == many.terms[0] and "x decides most: +0.8000" in compared(many, 70).plain
     assert "–" in compared(many, 70).plain
-    nothing = Comparison(hit("a\x1b", 1.5), hit("b", 1.0), (), ())
+    nothing = HitComparison(hit("a\x1b", 1.5), hit("b", 1.0), (), ())
     assert "all of them together" in compared(nothing, 70).plain and "\x1b" not in compared(nothing, 70).plain
 
 
@@ -138,4 +144,4 @@ def test_reasons_wait_for_the_ranking_that_was_asked_for(
 
 @pytest.mark.parametrize("standing", list(Standing))
 def test_every_standing_has_a_sentence(standing: Standing) -> None:
-    assert sentence("7", said(Why("7", standing), "nlps")).startswith("7 ")
+    assert sentence("7", standing_sentence(Reason("7", standing), "nlps")).startswith("7 ")
