@@ -1,4 +1,4 @@
-"""A console of rich that prints texts of others: the tables of the commands, and what a screen leaves behind."""
+"""A console of rich for foreign text: the tables of the commands, and the output of a screen after it closes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from searchapp.text import visible
 
 
 class HarmlessConsole(Console):
-    """Makes every piece of text harmless after it was laid out, so that nothing can be forgotten; none is markup.
+    """Makes every piece of text harmless after the layout, so that no text is missed; none is markup.
 
     The options are those of rich's own console.
     """

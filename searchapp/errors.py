@@ -32,20 +32,22 @@ from searchapp.lucene.errors import ReportedError
 
 
 class SearchappError(ReportedError):
-    """Base of all errors that are meant for the person at the keyboard; `lines` are its message, mostly one."""
+    """The base of all errors for the user; `lines` are its message, mostly one."""
 
     exit_code = 1
 
 
 def is_lack_of_memory(error: BaseException) -> bool:
-    """Whether an exception says that the system has no memory left: Python, a system call, or what loads libraries."""
+    """Return whether an exception of Python, a system call or the loader of libraries says that there is no memory
+    left.
+    """
     if isinstance(error, ImportError | RuntimeError):
         return any(words in str(error) for words in ("failed to map segment", "can't start new thread"))
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
 
 
 class UsageError(SearchappError):
-    """The command cannot mean what was asked: unknown name, options that exclude each other."""
+    """A usage error: unknown name, options that exclude each other."""
 
     exit_code = 2
 
@@ -65,11 +67,11 @@ class EngineError(SearchappError):
 
 
 class EngineUnreachable(EngineError):
-    """No usable answer came from the engine, after the retries that make sense."""
+    """No usable answer came from the engine, after the retries."""
 
 
 class EngineRefused(EngineError):
-    """The engine answered, and the answer was no."""
+    """The engine answered with a refusal."""
 
 
 class QueryRefused(EngineRefused):
@@ -81,13 +83,15 @@ class QueryRefused(EngineRefused):
 
     @classmethod
     def of(cls, error: EngineRefused, place: int, what: str = "") -> QueryRefused:
-        """Return the refusal of the query at a place of a batch, with all lines of an error, the first after `what`."""
+        """Return the refusal of the query at a place of a batch with all lines of an error, and `what` before the
+        first.
+        """
         first, *further = error.lines
         return cls(f"{what}{first}", place, further)
 
 
 class BeingBuilt(EngineRefused):
-    """Another process builds the same index at this moment; `builder` is its number, if it is known."""
+    """Another process builds the same index; `builder` is its number, if it is known."""
 
     def __init__(self, index: str, builder: str) -> None:
         self.builder = builder or "unknown"
@@ -95,11 +99,11 @@ class BeingBuilt(EngineRefused):
 
 
 class EngineBusy(EngineRefused):
-    """The engine has too much to do at this moment."""
+    """The engine is overloaded at the moment."""
 
 
 class Replaced(EngineRefused):
-    """The version of an index that a handle answers from has made way for a newer one."""
+    """A newer version has replaced the version of an index that a handle reads."""
 
     def __init__(self, version: str) -> None:
         super().__init__(
@@ -108,24 +112,27 @@ class Replaced(EngineRefused):
 
 
 class DataError(SearchappError):
-    """A file is not what its format promises."""
+    """A file does not conform to its format."""
 
     exit_code = 4
 
 
 class GateMissed(SearchappError):
-    """A figure is below the value that `--fail-under` asked for."""
+    """A figure is below the value of `--fail-under`."""
 
     exit_code = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a file.
+    """One problem of a file.
 
-    `kind` is a short constant phrase ("duplicate id") by which problems are counted, `where` the place inside
-    the file ("statement 4465", "line 12", or "" for the file as a whole), `detail` the rest of the sentence.
-    `key` is what an object lacks: a message has the first object of a file that lacks it, and their number.
+    Args:
+        file: its name
+        kind: a short constant phrase ("duplicate id") by which problems are counted
+        where: the place inside the file ("statement 4465", "line 12", or "" for the file as a whole)
+        detail: the rest of the sentence
+        key: the key that an object lacks: a message has the first object of a file that lacks it, and their number
     """
 
     file: str
@@ -140,13 +147,13 @@ class Problem:
 
 
 class Damaged(DataError):
-    """The files of an index were altered; `problem` says which and how."""
+    """The files of an index were altered; `problem` says how."""
 
     problem = ""
 
 
 class InvalidFiles(DataError):
-    """Files with problems: all of them are kept in `problems`, the message counts them by kind."""
+    """Files with `problems`, which the message counts by kind."""
 
     SHOWN = 10
 
@@ -156,7 +163,7 @@ class InvalidFiles(DataError):
         super().__init__(*self._lines())
 
     def counts(self) -> dict[str, int]:
-        """Number of problems of each kind, the commonest first."""
+        """Return the number of problems of each kind, the commonest first."""
         return dict(Counter(problem.kind for problem in self.problems).most_common())
 
     def _lines(self) -> list[str]:
@@ -174,7 +181,7 @@ class InvalidFiles(DataError):
         return lines
 
     def _groups(self) -> Iterable[Sequence[Problem]]:
-        """The problems, those of entries of one file that lack the same key together."""
+        """Yield the problems; those of one file whose objects lack the same key are one group."""
         groups: dict[object, list[Problem]] = {}
         for place, problem in enumerate(self.problems):
             alike = (problem.file, problem.kind, problem.key) if problem.key else place
@@ -189,7 +196,7 @@ def _in_one_line(group: Sequence[Problem]) -> str:
 class NotScorable(DataError):
     """The organisers' own scorer stops on this file or refuses it, so there is no official figure.
 
-    `official` is what their script reports when it stops, as `class: message`.
+    `official` is the error of their script, as `class: message`.
     """
 
     def __init__(self, message: str, official: str) -> None:
@@ -198,7 +205,7 @@ class NotScorable(DataError):
         super().__init__(f"{message}; the official scorer would not score this file ({official})")
 
     def of(self, source: str) -> NotScorable:
-        """The same, with the name of what was to be scored before it, unless the message begins with it."""
+        """Return the same with the name of the file before it, unless the message begins with it."""
         if self.problem.startswith(f"{source}: "):
             return self
         return NotScorable(f"{source}: {self.problem}", self.official)

@@ -1,10 +1,10 @@
-"""Read what others have written, write files and folders whole or not at all, and identify them by SHA-256.
+"""Reads foreign files, writes files and folders atomically, and identifies them by SHA-256.
 
 Reading: a named file may be a pipe or a device; JSON and TOML may be nested until Python's stack ends, and JSON may
-hold numbers beyond all numbers and lone surrogates. All of that is one kind of error here.
+hold infinite numbers and lone surrogates. All of that is one kind of error here.
 
-Writing: what is being written has a hidden name beside its own, `.NAME.searchapp-<16 digits>.tmp`, and a lock, which
-the system releases however the process ends. The next writer there removes what no process holds any more.
+Writing: an unfinished file or folder has a hidden name beside the final one, `.NAME.searchapp-<16 digits>.tmp`, and a
+lock, which the system releases however the process ends. The next writer there removes those without a lock.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ MOST_LEVELS = 100
 """How deep lists and objects may be nested in each other."""
 
 _HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
-"""How the names begin of what is open already, such as the pipe of the shell's `<(command)`."""
+"""Prefixes of the names of open descriptors, such as the pipe of the shell's `<(command)`."""
 
 _SUSPECT = re.compile(r"\\u[dD][89a-fA-F]|[0-9]{300}|[eE]\+?[0-9]{3}")
-"""What a text has that may hold half a character, or a number beyond all numbers."""
+"""Text in JSON that may stand for half a character, or an infinite number."""
 
 _HALF = re.compile(
     r"(?<!\\)(?:\\\\)*(?:(\\u[dD][89abAB]..)(?!\\u[dD][c-fC-F])|"
@@ -50,14 +50,14 @@ _HALF = re.compile(
 
 
 class NotAFileError(OSError):
-    """What is named as a file is a device, a pipe or no name at all."""
+    """The name is that of a device or a pipe, or no valid name of a file."""
 
 
 def open_file(path: Path) -> BufferedReader:
-    """A file to read from; a pipe only if it is open already, as that of `<(command)` is.
+    """Open a file for reading; a pipe only if it is open already, like that of `<(command)`.
 
     Raises:
-        NotAFile: it is no file.
+        NotAFileError: it is no file.
         OSError: it can't be opened.
     """
     try:
@@ -79,7 +79,7 @@ def _open(path: str, flags: int) -> int:
 
 
 def read_bytes(path: Path) -> bytes:
-    """All that is in a file.
+    """Return the content of a file.
 
     Raises:
         OSError: it can't be read, or is no file.
@@ -89,7 +89,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
-    r"""The text in a file; CR and CRLF are read as LF.
+    """Return the text of a file; CR and CRLF are read as LF.
 
     Raises:
         OSError: it can't be read, or is no file.
@@ -100,12 +100,13 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 
 
 def parse_json(text: str, *, file_names: bool = False) -> Any:
-    """The value of a JSON text: its texts can be written in UTF-8, its numbers are finite, its levels not too many.
+    """Return the value of a JSON text with texts that UTF-8 can encode, finite numbers and at most `MOST_LEVELS`
+    levels.
 
-    With `file_names` its texts may be names of files, whose bytes need not be UTF-8.
+    With `file_names` texts may be names of files, whose bytes need not be UTF-8.
 
     Raises:
-        json.JSONDecodeError: it is not JSON, or has what only Python takes for it.
+        json.JSONDecodeError: it is not JSON, or a dialect that only Python reads.
     """
     try:
         value = json.loads(text, parse_constant=_no_constant)
@@ -130,7 +131,7 @@ def parse_json(text: str, *, file_names: bool = False) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text, nested in no more than `MOST_LEVELS`.
+    """Return the tables of a TOML text with at most `MOST_LEVELS` levels.
 
     Raises:
         tomllib.TOMLDecodeError: it is not TOML, or nested too deeply.
@@ -163,7 +164,6 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _levels(value: object) -> Iterator[list[object]]:
-    """A value, all that is in it, all that is in that, and so on: without recursion, at whatever depth."""
     level = [value]
     while level:
         yield level
@@ -181,7 +181,6 @@ def _held(value: object) -> Iterable[object]:
 
 
 def _problem(value: object, halves: str) -> str | None:
-    """What is the matter with a JSON value, None if nothing; `halves` is how halves of characters are encoded."""
     for depth, level in enumerate(_levels(value)):
         if depth > MOST_LEVELS:
             return _TOO_DEEP
@@ -196,7 +195,6 @@ def _problem(value: object, halves: str) -> str | None:
 
 
 def _is_finite(number: float) -> bool:
-    """Whether a number is one that a float can be near to."""
     try:
         return math.isfinite(number)
     except OverflowError:
@@ -213,32 +211,31 @@ def _encodable(texts: Iterable[str], halves: str) -> bool:
 
 
 def _half(text: str) -> int | None:
-    """Where the first escape of half a character stands in a JSON text."""
     return next((match.start(match.lastindex) for match in _HALF.finditer(text) if match.lastindex), None)
 
 
 STDOUT = Path("-")
-"""The name that stands for stdout where a file is named."""
+"""The name of stdout where a command takes the name of a file."""
 
 ABANDONED_SECONDS = 3600.0
-"""The age from which on a thing is taken for left over where nothing can be locked, or was not by an older version."""
+"""The age of a temporary file without a lock, where locks are not supported, from which it is abandoned."""
 
 LEAVING_SECONDS = 2.0
-"""How long processes may take to end after the one that started them was killed."""
+"""How long processes may take to end after their parent was killed."""
 
 _OURS = re.compile(r"\.(?P<name>.+)\.searchapp-[0-9a-f]{16}\.(?P<kind>tmp|old)")
 _OLDER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}\.tmp")
 
 
 def first_there(folder: Path, names: Sequence[str]) -> Path:
-    """The file in a folder that has the first of several names; of the first name, where no file has any."""
+    """Return the file in a folder with the first of several names that exists, else with the first name."""
     paths = [folder / name for name in names]
     return next((path for path in paths if path.exists()), paths[0])
 
 
 @contextmanager
 def atomic_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
-    """A binary file to write to that appears under its name only once it is complete and on disk.
+    """Yield a binary file that gets its name only once it is complete and on disk.
 
     `STDOUT` also gets its content once it is complete.
 
@@ -273,7 +270,7 @@ def atomic_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
 
 
 def require_place(path: Path, *, replace: bool) -> None:
-    """Make sure that a file can be written there, before any work is done for it.
+    """Make sure that a file can be written there, before the work for it begins.
 
     Raises:
         UsageError: the file exists and may not be replaced, or its folder does not exist.
@@ -290,7 +287,7 @@ def require_place(path: Path, *, replace: bool) -> None:
 
 
 def require_folder(path: Path) -> None:
-    """Reject `STDOUT` as the name of a folder to write.
+    """Reject `STDOUT` as the name of a folder.
 
     Raises:
         UsageError: it is the name.
@@ -320,7 +317,7 @@ def _written_directly(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """A folder to fill that appears under its name only once everything in it is complete and on disk.
+    """Yield a folder that gets its name only once everything in it is complete and on disk.
 
     Raises:
         UsageError: the folder exists and may not be replaced.
@@ -362,7 +359,7 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Keep other processes from changing a file that is read, changed and written; its folder is made if need be.
+    """Hold the lock of a file that is read, changed and written; create its folder.
 
     Raises:
         SearchappError: the folder can't be made, or the lock not be taken.
@@ -379,7 +376,7 @@ def file_lock(path: Path) -> Iterator[None]:
 
 @contextmanager
 def lock_on(path: Path) -> Iterator[None]:
-    """Keep other processes out that lock by the same file, which is there and is not written to itself.
+    """Hold the lock of an existing file that is not written to itself.
 
     Raises:
         SearchappError: it can't be opened, or the lock not be taken.
@@ -394,10 +391,10 @@ def lock_on(path: Path) -> Iterator[None]:
 
 @contextmanager
 def exclusive_folder(folder: Path, refusal: str) -> Iterator[None]:
-    """Be the only process that works in a folder, which is made if need be; the system ends that with the process.
+    """Hold the lock of a folder, which is created, until the block or the process ends.
 
     Raises:
-        SearchappError: another one does: the message is `refusal`, with its number in the place of {process}.
+        SearchappError: another process holds it: the message is `refusal` with its number in place of {process}.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -422,10 +419,10 @@ def exclusive_folder(folder: Path, refusal: str) -> Iterator[None]:
 def write_files(
     out: Path, writers: Mapping[str, Callable[[BinaryIO], object]], *, replace: bool = False
 ) -> None:
-    """Write one file as `out`, or several into a folder of that name, whole or not at all.
+    """Write one file as `out`, or several into a folder of that name, atomically.
 
     Raises:
-        UsageError: something stands there already, and `replace` is not set.
+        UsageError: it exists already, and `replace` is not set.
     """
     if len(writers) == 1:
         (writer,) = writers.values()
@@ -439,7 +436,7 @@ def write_files(
 
 
 def require_writable(folder: Path) -> None:
-    """Make sure that a folder, or the nearest one above it that exists, may be written to.
+    """Make sure that a folder, or its nearest existing parent, may be written to.
 
     Raises:
         UsageError: it may not.
@@ -450,7 +447,7 @@ def require_writable(folder: Path) -> None:
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
-    """Rename a finished folder to its name; what stood there is moved away first and comes back on failure."""
+    """Rename a finished folder to its name; the old one is moved away first and comes back on failure."""
     if not path.exists():
         temporary.rename(path)
         return
@@ -470,12 +467,12 @@ def _put_in_place(temporary: Path, path: Path) -> None:
 
 
 def beside(path: Path, kind: str = "tmp") -> Path:
-    """A hidden name in the same folder, hence on the same file system, that nothing else uses."""
+    """Return an unused hidden name in the same folder, hence on the same file system."""
     return path.with_name(f".{path.name}.searchapp-{secrets.token_hex(8)}.{kind}")
 
 
 def _begun(path: Path, *, folder: bool = False) -> tuple[Path, int]:
-    """A new file or folder beside a path, open and locked."""
+    """Create a temporary file or folder beside a path, and return it open and locked."""
     while True:
         temporary = beside(path, "tmp")
         if folder:
@@ -503,7 +500,7 @@ def _is_still_there(path: Path, descriptor: int) -> bool:
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Hold the lock of an open file or folder; False if another process does, None where there are no locks."""
+    """Lock an open file or folder; return False if it is locked already, None where locks are not supported."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -514,9 +511,9 @@ def _lock(descriptor: int) -> bool | None:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove what processes that were killed have left in the folder of a path; none of it is needed.
+    """Remove temporary files and folders of killed processes from the folder of a path.
 
-    What stood in the place of a folder, and was moved away when the process was killed, is put back.
+    A folder that was moved away when the process was killed is put back.
     """
     with suppress(OSError):
         for entry in list(os.scandir(path.parent)):
@@ -546,7 +543,7 @@ def _remove_if_abandoned(entry: Path, *, locks: bool) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder, and what they stand for, survive a loss of power."""
+    """Make sure that the entries of a folder survive a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -555,7 +552,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Why the system refused, in words, with what to do where that is not plain."""
+    """Return the system's reason for an error in words, with advice where it is not obvious."""
     words = (error.strerror or str(error)).lower()
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return f"{words}: allow more with `ulimit -n 1024`"
@@ -563,7 +560,7 @@ def reason(error: OSError) -> str:
 
 
 def unreadable(path: Path, error: OSError) -> DataError:
-    """The error that a file can't be read: there is none, or the system says why."""
+    """Return the error that a file is missing or can't be read."""
     if isinstance(error, FileNotFoundError):
         return DataError(f"{path}: there is no such file")
     return DataError(f"{path} can't be read: {reason(error)}")
@@ -577,7 +574,7 @@ NESTED_TOO_DEEP = "has objects or lists nested more than some 900 deep: flatten 
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:
-    """The paths without the folders that all of them share.
+    """Return the paths without their common folders.
 
     >>> distinct_names([Path("runs/a/best"), Path("runs/b/best")])
     ['a/best', 'b/best']
@@ -587,13 +584,13 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
 
 
 def shared_parts(folders: Sequence[Path]) -> list[str]:
-    """The parts that several paths begin with."""
+    """Return the common first parts of several paths."""
     at_one_place = zip(*(folder.parts for folder in folders), strict=False)
     return [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, at_one_place)]
 
 
 def replace_nonfinite(value: Any, instead: str | None) -> Any:
-    """A value for JSON, in which `instead` takes the place of numbers that are not finite."""
+    """Return a JSON value with `instead` in place of infinite numbers and NaN."""
     if isinstance(value, float) and not math.isfinite(value):
         return instead
     if isinstance(value, dict):
@@ -604,17 +601,17 @@ def replace_nonfinite(value: Any, instead: str | None) -> Any:
 
 
 def digest_json(value: Any) -> str:
-    """The digest of a JSON value, whatever the order of its keys and its spacing."""
+    """Return the digest of a JSON value, whatever the order of its keys and its spacing."""
     return hashlib.sha256(_canonical(value)).hexdigest()
 
 
 def digest_text(text: str) -> str:
-    """The first 16 hexadecimal digits of a text's SHA-256."""
+    """Return the first 16 hexadecimal digits of a text's SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def digest_file(path: Path) -> str:
-    """The digest of a file's bytes, read in pieces.
+    """Return the digest of a file's bytes, read in pieces.
 
     Raises:
         DataError: the file can't be read.
@@ -627,7 +624,7 @@ def digest_file(path: Path) -> str:
 
 
 def data_digests(data: Path, files: Iterable[Path]) -> dict[str, str]:
-    """The digests of files by their paths inside a folder, see `data_name`.
+    """Return the digests of files by their paths inside a folder, see `data_name`.
 
     Raises:
         DataError: one can't be read.
@@ -636,7 +633,7 @@ def data_digests(data: Path, files: Iterable[Path]) -> dict[str, str]:
 
 
 def data_name(data: Path, file: Path) -> str:
-    """The path of a file inside a folder, with slashes; for a file outside of it, its whole path."""
+    """Return the path of a file inside a folder, with slashes; for a file outside of it, its absolute path."""
     return (file.relative_to(data) if file.is_relative_to(data) else file.resolve()).as_posix()
 
 

@@ -1,7 +1,7 @@
-"""The records that everything else passes around.
+"""The records that all packages share.
 
-They are frozen and hold no behaviour beyond what follows from their fields. Identifiers are text everywhere:
-a shared task may use 128-bit integers, UUIDs or line numbers, and none of them is ever calculated with.
+They are frozen and have no behaviour beyond their fields. Identifiers are text everywhere: a shared task may use
+128-bit integers, UUIDs or line numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from searchapp.lucene.records import Token as Token
 
 
 class Markup(StrEnum):
-    """What texts are written in: nothing but text, LaTeX between dollar signs, or wiki markup with LaTeX in it."""
+    """The markup of texts: none, LaTeX between dollar signs, or wiki markup with LaTeX in it."""
 
     plain = "plain"
     latex = "latex"
@@ -40,10 +40,10 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Something that is asked: a statement to prove, a question, a debate.
+    """An information need: a statement to prove, a question, a debate.
 
-    `id` is empty for words typed by a person. `fields` are further template variables (`{{topic.answer}}`). `options`
-    are for people who read a multiple-choice question: no template has them, so they enter no ranking.
+    `id` is empty for typed words. `fields` are further template variables (`{{topic.answer}}`). `options` are shown to
+    users of a multiple-choice question; no template reads them, so they enter no ranking.
     """
 
     id: str
@@ -52,21 +52,18 @@ class Topic:
     options: tuple[Option, ...] = ()
 
     def variables(self) -> dict[str, Any]:
-        """What a query template may refer to as `topic.<name>`."""
+        """Return the values of `topic.<name>` in a query template."""
         return {**self.fields, "id": self.id, "text": self.text}
 
 
 def float32(value: float) -> float:
-    """The float32 nearest to a value: a score that was printed as decimal text becomes exact again."""
+    """Return the nearest float32: a score that was printed as decimal text becomes exact again."""
     (nearest,) = struct.unpack("f", struct.pack("f", value))
     return float(nearest)
 
 
 class Hit(NamedTuple):
-    """A retrieved document.
-
-    `score` is a float32 held in a float, exactly, so that engines can be compared to the last bit.
-    """
+    """A retrieved document; `score` is exactly a float32, so that engines can be compared to the last bit."""
 
     document_id: str
     score: float
@@ -74,7 +71,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A solved topic: `gold` has the grade of each document that is an answer, in the order of the gold."""
+    """A solved topic: `gold` has the grade of each answer, in the order of the gold."""
 
     topic: Topic
     gold: Mapping[str, float]
@@ -83,8 +80,7 @@ class Example:
 class Hits(Sequence[Hit]):
     """The documents retrieved for one topic, best first.
 
-    A sequence of `Hit` that is held as two columns: a run has a million hits, and most of what is done with
-    them needs the ids alone.
+    A sequence of `Hit` in two columns: a run has a million hits, and most code needs the ids alone.
     """
 
     __slots__ = ("document_ids", "scores")
@@ -153,7 +149,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """An index as it stands: `version` names the one build of `name` that serves."""
+    """The live build of the index `name`: `version` is its name."""
 
     name: str
     version: str

@@ -1,9 +1,9 @@
 """Work on all cores, in processes forked from this one.
 
-Analyzing a text, gathering its terms and scoring a run is Python, which one process does on one core. Forked
-processes begin with the open index, or the rankings, in their memory at no cost, and send back numbers.
-`map_in_processes` shares out many small items, `process_each` gives every item a process of its own; where processes
-can't be forked, or there is one core, this process does the work.
+Analyzing a text, gathering its terms and scoring a run is Python, which one process does on one core. Forked processes
+inherit the open index, or the rankings, at no cost, and send back numbers. `map_in_processes` distributes many small
+items, `process_each` gives every item a process of its own; where processes can't be forked, or there is one core,
+this process does the work.
 
 Each process has its own pair of pipes, so that one that is killed leaves the others alone. (The standard library's pool
 ends all of its processes with the first one that is killed, and in Python 3.11 may wait for it forever.) A forked
@@ -39,38 +39,39 @@ R = TypeVar("R")
 
 PIPE_BYTES = 1 << 19
 """The capacity of a pipe of answers, so that a process need not wait while this one is busy: two answers of 64 topics
-with 500 hits each. The system may allow less, and bounds what all pipes of a user hold together."""
+with 500 hits each. The system may allow less, and limits the total of a user's pipes.
+"""
 
 WORTH_IT = 4
-"""Items from which on the start of the processes pays; an item is a batch of topics or documents."""
+"""The number of items, which are batches of topics or documents, from which on processes pay."""
 
 IN_FLIGHT = 3
-"""Items for each process that are under way or wait for their turn."""
+"""Items of each process that are under way or queued."""
 
 BESIDE = 2
-"""The same for each process while this one is at work as well: what it is at, and what comes next."""
+"""The same for each process while this one works as well: the current item, and the next."""
 
 LAST, SHARES = 3, 6
-"""The last LAST batches are cut into smaller ones: each is one of SHARES parts of what is left."""
+"""The last LAST batches are cut into smaller ones: each is one of SHARES parts of the rest."""
 
 CRASHES = frozenset({signal.SIGBUS, signal.SIGSEGV, signal.SIGILL, signal.SIGFPE, signal.SIGABRT})
-"""Signals that end a process for what it does, which would end this one as well; others come from outside."""
+"""Signals of faults of the process itself, which would end this one as well; others come from outside."""
 
 _forking = threading.Lock()
-"""Held while processes are forked: those of another pool would inherit both ends of a pipe, and keep them open."""
+"""Held while processes are forked: another pool's would inherit both ends of a pipe, and keep them open."""
 
 _shared_by = 1
-"""How many processes share the cores: those of `process_each` do, and what they start."""
+"""How many processes share the cores: those of `process_each` do, and their own processes."""
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, there // _shared_by)
 
 
 def can_fork() -> bool:
-    """Forking is safe on Linux; on macOS the system's libraries are not made for it."""
+    """Return whether forking is safe: on Linux; the system libraries of macOS are not made for it."""
     return sys.platform == "linux"
 
 
@@ -86,10 +87,10 @@ class ProcessEnded(SearchappError):
 
 
 class Worker:
-    """A forked process that answers items in their order, and this side of its pipes.
+    """A forked process that answers items in order, and this side of its pipes.
 
     Raises:
-        OSError, MemoryError: there is no process, memory or descriptor to spare for it.
+        OSError, MemoryError: the system has no process, memory or descriptor left for it.
     """
 
     def __init__(self, work: Callable[[Any], Any], siblings: Sequence[Worker], sharing: int = 1) -> None:
@@ -112,7 +113,7 @@ class Worker:
         answers.close()
 
     def ask(self, item: Any) -> Future[Any]:
-        """Send an item; returns the answer to come. That the process has ended shows in its answers.
+        """Send an item and return its future answer; the end of the process shows in its answers.
 
         Raises:
             Exception: it can't be pickled.
@@ -124,7 +125,7 @@ class Worker:
         return self.asked[-1]
 
     def receive(self) -> None:
-        """Receive an answer, for which this waits, or the end of the process."""
+        """Wait for an answer, or for the end of the process."""
         try:
             answer = self.answers.recv_bytes()
         except (EOFError, OSError):
@@ -137,12 +138,12 @@ class Worker:
             self.asked.popleft().set_result(outcome)
 
     def kill(self) -> None:
-        """End the process, whatever it is at."""
+        """End the process at once."""
         if self.is_alive:
             os.kill(self.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """Clean up after a process that has ended or was killed: it gives no more answers."""
+        """Clean up after a process that has ended or was killed."""
         if not self.is_alive:
             return
         self.is_alive = False
@@ -170,7 +171,7 @@ def _crashed(ended_by: int) -> SearchappError:
 
 @contextmanager
 def forking() -> Iterator[None]:
-    """While processes are forked, no other thread forks, and signals wait until a new process has its own handlers."""
+    """Keep other threads from forking, and signals from a new process that has not set its own handlers."""
     held = {signal.SIGINT, signal.SIGTERM}
     with _forking, warnings.catch_warnings():
         # Python 3.12 warns of threads that other libraries have started: those of NumPy's BLAS, which is made to be
@@ -186,7 +187,7 @@ def forking() -> Iterator[None]:
 def _forked(
     work: Callable[[Any], Any], count: int, siblings: Sequence[Worker] = (), sharing: int = 1
 ) -> list[Worker]:
-    """Processes that do some work; none if the system has too few to spare, or no memory for them."""
+    """Return forked processes; none if the system has too few left, or no memory for them."""
     workers: list[Worker] = []
     try:
         with forking():
@@ -216,7 +217,7 @@ def _receive(workers: Iterable[Worker], *, wait_for_one: bool) -> None:
 
 
 def _share_cores(sharing: int) -> None:
-    """Make this process able to start processes of its own, of which there are fewer where others share the cores."""
+    """Let this process start fewer processes of its own, because others share the cores."""
     global _forking, _shared_by
     _forking = threading.Lock()  # the inherited one is held, and nothing here releases it
     _shared_by *= sharing
@@ -253,7 +254,7 @@ def _answer(work: Callable[[Any], Any], item: bytes) -> bytes:
 
 
 def _raised(error: BaseException) -> bytes:
-    """An exception as an answer, or one with its message if it can't be sent from process to process."""
+    """Return an exception as an answer, or one with its message if it can't be pickled."""
     error.add_note("In a forked process:\n" + "".join(traceback.format_exception(error)))
     try:
         answer = pickle.dumps((True, error))
@@ -277,13 +278,17 @@ def map_in_processes(
 ) -> Iterator[R]:
     """Yield the result of `work` for each item, in the order of the items, which are drawn as needed.
 
-    Fewer items than `worth_it` are worked on here. If `here`, this process is always one of the `processes`: it works
-    on an item whenever the next result is not there yet. One process less is forked, which counts where all of the work
-    takes a fraction of a second; but what crashes a process may crash this one.
+    `work` itself is inherited by the processes and need not be picklable, its argument and its result must be. An
+    exception of `work` is raised here. Items of a process that was ended from outside, for lack of memory perhaps,
+    are done here.
 
-    `work` itself is inherited by the processes and need not be picklable, its argument and its result must be.
-    An exception that it raises there is raised here. What a process leaves undone that was ended from outside,
-    for want of memory perhaps, is done here.
+    Args:
+        work: the function
+        items: its arguments
+        processes: their number; all cores by default
+        worth_it: fewer items are done in this process
+        here: this process works too whenever the next result is not there yet. One process less is forked, which counts
+            where all of the work takes a fraction of a second; but a fault in `work` may crash this one.
 
     Raises:
         SearchappError: a process crashed.
@@ -328,12 +333,11 @@ def map_in_processes(
 def process_each(
     work: Callable[[T], R], waiting: deque[T], processes: int | None = None
 ) -> Generator[tuple[T, R | BaseException], None, None]:
-    """Yield each item with the result of `work`, in a process of its own, as they are done, at most `processes` at a
+    """Yield each item with the result of `work` in a process of its own, as they are done, at most `processes` at a
     time.
 
-    The caller may put further items into `waiting` while answers are drawn. An exception that `work` raises comes in
-    the place of its result, and so does one for a process that was ended: the others go on. The processes share the
-    cores, see `cores`. Where processes can't be forked, this one does the work.
+    The caller may add items to `waiting` meanwhile. An exception of `work`, or the error that a process was ended, is
+    yielded as the result. The processes share the cores, see `cores`.
     """
     count = processes or cores()
     under_way: dict[Worker, tuple[T, Future[R]]] = {}
@@ -357,7 +361,6 @@ def process_each(
 
 
 def _done(work: Callable[[T], R], item: T) -> Future[R]:
-    """The answer to an item that this process works on."""
     answer: Future[R] = Future()
     try:
         answer.set_result(work(item))
@@ -371,11 +374,10 @@ def _least_busy(workers: Iterable[Worker]) -> Worker:
 
 
 def in_batches(items: Iterable[T], size: int, least: int, processes: int | None = None) -> Iterator[list[T]]:
-    """Batches of items for `map_in_processes`; the last ones are smaller, but not below `least`, so that several
-    processes end at about the same time.
+    """Yield batches of items for `map_in_processes`; the last are smaller, but not below `least`, so that all processes
+    end at about the same time.
 
-    The first WORTH_IT batches and one more, which may be worked on before, are never cut: `map_in_processes`
-    counts them.
+    The first WORTH_IT batches and one more are never cut: `map_in_processes` counts them.
     """
     waiting = iter(items)
     least = least if (processes or cores()) > 1 else size

@@ -1,4 +1,4 @@
-"""How the progress of work is reported, to be shown by a terminal, the interface, or nobody."""
+"""Reports of progress, for the command line, the screens, or no display."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 Advance = Callable[[int], None]
-"""Called with the number of further items done, for a progress bar; a negative one when work is begun again."""
+"""Called with the number of further items done, for a progress bar; a negative one when work restarts."""
 
 Notify = Callable[[str], None]
-"""Called with a sentence for the person who waits: what for, and how long at most."""
+"""Called with a sentence for the waiting user: the reason, and the time limit."""
 
 
 def no_progress(_done: int) -> None:
-    """The `Advance` of a caller that shows no progress."""
+    """The `Advance` of a caller without a display."""
 
 
 def no_notice(_sentence: str) -> None:
-    """The `Notify` of a caller that nobody watches."""
+    """The `Notify` of a caller without a display."""
 
 
 def progress_text(label: str, done: int, total: int | None, *, in_bytes: bool = False) -> str:
-    """How far a stage is, in words.
+    """Return the progress of a stage in words.
 
     >>> progress_text("indexing", 500, 2000), progress_text("reading documents", 500, None)
     ('indexing 25%', 'reading documents 500')
@@ -34,27 +34,24 @@ def progress_text(label: str, done: int, total: int | None, *, in_bytes: bool = 
 
 
 SAID_SECONDS = 0.1
-"""How often it is said in words how far a stage is."""
+"""The interval of progress reports in words."""
 
 
 class WorkStopped(Exception):
-    """Raised by an `Advance`, or at the beginning of a stage, to stop the work: somebody does not want it any more.
-
-    What is half done is given up as after any other error.
-    """
+    """Raised by an `Advance`, or at the beginning of a stage, to cancel the work; unfinished results are discarded."""
 
 
 class Progress(Protocol):
-    """Shows the stages of a piece of work."""
+    """Shows the stages of some work."""
 
     def stage(
         self, label: str, total: int | None = None, *, in_bytes: bool = False
     ) -> AbstractContextManager[Advance]:
-        """A stage ("indexing") of `total` items, or bytes; what it gives is called with each number of them done."""
+        """Begin a stage ("indexing") of `total` items, or bytes, and yield the function that counts them."""
 
 
 class TextProgress:
-    """A `Progress` that says in words how far it is; `tell` is called with them, in the thread that works."""
+    """A `Progress` in words; `tell` receives them in the working thread."""
 
     def __init__(self, tell: Callable[[str], object]) -> None:
         self._tell = tell
@@ -76,7 +73,7 @@ class TextProgress:
 
 
 class SilentProgress:
-    """A `Progress` that shows nothing."""
+    """A `Progress` without a display."""
 
     @contextmanager
     def stage(

@@ -1,7 +1,7 @@
 """Finds the JSON and TOML that ship with searchapp: index mappings, query templates, recipes.
 
-In an installed wheel they lie inside the package; in a checkout they are the folders of the same name at its
-root, so that they can be edited and tried without building anything.
+In an installed wheel they lie inside the package; in a checkout they are the folders of the same name at its root, so
+that they can be edited and tried without a build.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAMPLES = _PACKAGE / "samples"
 
 @dataclass(frozen=True, slots=True)
 class UntestedVersion:
-    """An installed version outside the tested range, both ends of which were tested."""
+    """An installed version outside the tested range `lowest` to `highest`."""
 
     package: str
     version: str
@@ -71,7 +71,7 @@ def install_command(extra: str) -> str:
 
 
 def _release(text: str) -> tuple[int, ...]:
-    """Return the release number at the beginning of a version, (2, 4) of "2.4.0rc1": such as compare in order."""
+    """Return the release number at the beginning of a version, comparable: (2, 4) of "2.4.0rc1"."""
     match = re.match(r"\d+(?:\.\d+)*", text)
     numbers = [int(part) for part in match[0].split(".")] if match else []
     while numbers and numbers[-1] == 0:
@@ -81,7 +81,7 @@ def _release(text: str) -> tuple[int, ...]:
 
 @cache
 def folder(name: str) -> Path:
-    """The folder `index_mappings` or `query_templates`, wherever this installation keeps it."""
+    """Return the folder `index_mappings` or `query_templates` of this installation."""
     for parent in (_PACKAGE, _PACKAGE.parent):
         if (parent / name).is_dir():
             return parent / name
@@ -89,28 +89,32 @@ def folder(name: str) -> Path:
 
 
 def index_mapping(name: str) -> dict[str, Any]:
-    """The create-index body `index_mappings/<name>.json`: `settings` and `mappings`."""
+    """Return the create-index body `index_mappings/<name>.json`: `settings` and `mappings`."""
     return read_json(folder("index_mappings") / f"{name}.json")
 
 
 GENERAL = "text"
-"""The folder of templates and recipes that need nothing of a task but text."""
+"""The folder of templates and recipes that read only the text of topics."""
 
 GENERAL_LEARNING = ("neighbours",)
-"""Those of its recipes that rank by solved topics, and are no recipes of a task that has none."""
+"""Those of its recipes that rank by solved topics, and do not belong to a task without any."""
 
 
 def query_template(task: str, name: str) -> dict[str, Any]:
-    """The search body with placeholders `query_templates/<task>/<name>.json`."""
+    """Return the search body with placeholders `query_templates/<task>/<name>.json`."""
     return read_json(folder("query_templates") / task / f"{name}.json")
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeBook:
-    """The recipes of a task as they are written, by name, and the search bodies that they refer to.
+    """The recipes of a task in TOML, by name, and the search bodies that they refer to.
 
-    `task` is the task's name, `file` where the recipes are to be corrected; `template` gives a body by its name.
-    `depth` is the task's own depth, the window of signals that name none.
+    Args:
+        task: the task's name
+        file: the file to correct
+        recipes: the tables of the recipes
+        template: returns a search body by its name
+        depth: the task's own depth, the window of signals that name none
     """
 
     task: str
@@ -121,13 +125,13 @@ class RecipeBook:
 
 
 def recipe_book(task: str) -> RecipeBook:
-    """The recipes in the folder `query_templates/<task>`."""
+    """Return the recipes in the folder `query_templates/<task>`."""
     file = folder("query_templates") / task / "recipes.toml"
     return RecipeBook(task, file, recipes(task), lambda name: query_template(task, name))
 
 
 def recipes(task: str) -> Mapping[str, Mapping[str, Any]]:
-    """The recipes of a task, by name, from `query_templates/<task>/recipes.toml`."""
+    """Return the recipes of a task, by name, from `query_templates/<task>/recipes.toml`."""
     path = folder("query_templates") / task / "recipes.toml"
     try:
         return parse_toml(read_text(path))
@@ -138,7 +142,7 @@ def recipes(task: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def read_json(path: Path, *, file_names: bool = False) -> dict[str, Any]:
-    """A JSON object from a file; `file_names` as in `inputs.parse_json`.
+    """Return a JSON object from a file; `file_names` as in `parse_json`.
 
     Raises:
         DataError: the file is missing or can't be read, is not UTF-8, not JSON or no object.

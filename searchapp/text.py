@@ -1,10 +1,10 @@
-"""Text of messages: phrases that name what was meant, and text of others made harmless to print.
+"""Text of messages: suggestions for misspelled names, and foreign text made harmless to print.
 
-Documents, topics, ids, notes, file names and messages of servers are written by others. Printed as they are, a control
-character can wipe the screen or set the clipboard, a bidirectional override lets one id look like another, and
-characters without width hide whole sentences. Everything printed or drawn passes through `visible` or `visible_line`:
-on the screens in `tui.content`, on the command line in `cli.output`, in what rich prints in `console`. JSON keeps such
-characters as escapes, see `escaped`.
+Documents, topics, ids, notes, file names and messages of servers are foreign. Printed unchanged, a control character
+can wipe the screen or set the clipboard, a bidirectional override lets one id look like another, and characters
+without width hide whole sentences. All output passes through `visible` or `visible_line`: on the screens in
+`tui.content`, on the command line in `cli.output`, for rich in `console`. JSON has such characters as escapes, see
+`escaped`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from searchapp.lucene.errors import suggestion as suggestion
 
 
 def choices_hint(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence that refuses a name: what was meant, and everything that there is to choose.
+    """Return the end of a sentence that rejects a name: the suggestion, and all choices.
 
     >>> "there is no task " + choices_hint("nlp", ["nlps", "checkthat"])
     "there is no task 'nlp' (did you mean nlps?): choose nlps or checkthat"
@@ -27,7 +27,7 @@ def choices_hint(name: str, known: Iterable[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return how many there are of something, with the noun in its number.
+    """Return a number with its noun in singular or plural.
 
     >>> counted(1, "topic"), counted(1200, "topic")
     ('1 topic', '1,200 topics')
@@ -36,7 +36,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def alternatives(names: Sequence[str]) -> str:
-    """Names of which there is a choice, in words.
+    """Return names in words.
 
     >>> alternatives(["dark", "light", "own"])
     'dark, light or own'
@@ -71,7 +71,7 @@ def _sign(match: re.Match[str]) -> str:
 
 
 def visible(text: str) -> str:
-    r"""A text of any number of lines, in which line ends and tabs alone are what they were.
+    r"""Return a text in which only line ends and tabs are unchanged control characters.
 
     Control characters become the pictures that Unicode has for them; C1 and bidirectional controls, characters without
     width, tags, other line ends and halves of characters are named.
@@ -83,7 +83,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    r"""The same on one line: line ends and tabs are shown as well.
+    r"""Return the same on one line, with visible line ends and tabs.
 
     >>> visible_line("a\tb\nc")
     'a␉b␊c'
@@ -92,7 +92,7 @@ def visible_line(text: str) -> str:
 
 
 def visible_spans(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
-    r"""What `visible` makes of a text, and where ranges of its characters are then.
+    r"""Return `visible(text)`, and the ranges in it of ranges of the text.
 
     >>> visible_spans("\u200bab", [(1, 2)])
     ('<U+200B>ab', [(8, 9)])
@@ -111,7 +111,7 @@ def visible_spans(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
 
 
 def escaped(json_text: str) -> str:
-    r"""A JSON text with the same characters as escapes, which every reader of JSON turns back.
+    r"""Return a JSON text with these characters as escapes, which every reader of JSON turns back.
 
     >>> escaped('"\u202e"')
     '"\\u202e"'

@@ -327,7 +327,7 @@ class Node(Urllib3HttpNode):
     ) -> Any:
         if current_patience() is not None:
             given = self.config.request_timeout if request_timeout is DEFAULT else request_timeout
-            request_timeout = request_timeout(REQUEST_TIMEOUT_SECONDS if given is None else given)
+            request_timeout = limited_timeout(REQUEST_TIMEOUT_SECONDS if given is None else given)
         answer = self._perform(method, target, body, headers, request_timeout)
         if answer.meta.status == 400 and _REFUSED_MEDIA_TYPE in answer.body and not self.wire.is_plain:
             # A node of 8.x in a cluster that is being upgraded, whose other nodes are of 9.x already. It has not looked
@@ -439,7 +439,7 @@ class _ProxyPool:
         self._manager.clear()
 
 
-def request_timeout(seconds: float) -> float:
+def limited_timeout(seconds: float) -> float:
     """Return the time limit of a request: that of the thread's `Patience` if it is less."""
     waiting = current_patience()
     return seconds if waiting is None else min(seconds, waiting.request_seconds)

@@ -31,10 +31,10 @@ from searchapp.engines.elasticsearch.client import (
     Server,
     forget_secrets,
     identify_server,
+    limited_timeout,
     make_client,
     refuse_product,
     refuse_version,
-    request_timeout,
 )
 from searchapp.engines.elasticsearch.rights import missing_right
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
@@ -391,7 +391,7 @@ class Connection:
             return refusal(self.url, what, error, seconds)
         if isinstance(error, SerializationError) and not is_first:
             error = NoConnection("broken answers")
-        return unreachable(self.url, what, error, request_timeout(self._own_timeout))
+        return unreachable(self.url, what, error, limited_timeout(self._own_timeout))
 
     def close(self) -> None:
         self.client.close()
