@@ -106,7 +106,7 @@ def judge(
     from searchapp.judging.session import Session, own_seed, summary
     from searchapp.tasks import load
     from searchapp.tui.kit import keys
-    from searchapp.tui.kit.status import summed_up
+    from searchapp.tui.kit.descriptions import session_summary
 
     if seed is not None and not blind:
         raise UsageError("--seed is for the order with --blind only: add --blind, or leave it out")
@@ -179,7 +179,7 @@ def judge(
         log.damage.report = warn
         for words in (*judging.session.news, *run_pages.news):
             warn(words)
-        for line in summed_up(summary(judging), loaded.info.grades):
+        for line in session_summary(summary(judging), loaded.info.grades):
             say(settings, line)
         left = judging.session.waiting
         say(

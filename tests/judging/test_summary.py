@@ -8,7 +8,7 @@ from searchapp.judging import session as module
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import JudgingSession, Session, Summary, summary
-from searchapp.tui.kit.status import summed_up
+from searchapp.tui.kit.descriptions import session_summary
 
 LABELS = ("not relevant", "relevant")
 
@@ -36,21 +36,21 @@ def test_what_was_said_here_is_counted_as_it_holds_at_the_end(
         mine.undo()
         found = summary(mine)
         assert found == Summary(2, {0: 1, 1: 1}, 1, 1, 1, None, 2, 2)
-        assert summed_up(found, LABELS) == [
+        assert session_summary(found, LABELS) == [
             "judged 3 documents of 2 topics: "
             "1 × 0 not relevant, 1 × 1 relevant, 1 × can't tell, 1 × skipped, 1 × noted",
             "2 documents of 2 topics left",
         ]
-        assert summed_up(summary(judging(log)), LABELS) == []  # who did nothing is told nothing
+        assert session_summary(summary(judging(log)), LABELS) == []  # who did nothing is told nothing
         monkeypatch.setattr(module, "COUNTING_SECONDS", -1)
         assert summary(mine).left is None
 
 
 def test_pace_and_the_time_that_the_rest_takes_are_told() -> None:
     found = Summary(1, {1: 1}, 0, 0, 0, 12.4, 100, 3)
-    assert summed_up(found, LABELS) == [
+    assert session_summary(found, LABELS) == [
         "judged 1 document of 1 topic, 12 s each: 1 × 1 relevant",
         "100 documents of 3 topics left, about 21 min at this pace",
     ]
     done = Summary(1, {1: 1}, 0, 0, 0, 12.4, 0, 0)
-    assert summed_up(done, LABELS)[1] == "nothing is left to judge"
+    assert session_summary(done, LABELS)[1] == "nothing is left to judge"

@@ -32,8 +32,8 @@ from searchapp.tui.judge.screen import JudgeApp
 from searchapp.tui.kit import keys
 from searchapp.tui.kit import screen as kit_screen
 from searchapp.tui.kit.content import Form, Notation, Plain
+from searchapp.tui.kit.descriptions import document_label
 from searchapp.tui.kit.screen import KeyApp, KeyScreen
-from searchapp.tui.kit.status import beginning
 from tests.cli.conftest import EMBEDDED, run_command
 from tests.profile import FULL
 
@@ -190,7 +190,7 @@ class Judging:
     def begin(self, document: str) -> str:
         """How a document is called in what is said of it."""
         notation = Notation(self.run_pages.task.info.markup, Form.written)
-        return beginning(document, self.run_pages.texts([document])[0], notation)
+        return document_label(document, self.run_pages.texts([document])[0], notation)
 
     def close(self) -> None:
         self._opened.close()

@@ -16,7 +16,7 @@ from searchapp.tui.adjudicate.screen import AdjudicateApp, AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import AS_WRITTEN
-from searchapp.tui.kit.pages import topic_page
+from searchapp.tui.kit.descriptions import topic_page
 from tests.tui.conftest import Judging, drive, text_of
 from tests.tui.test_plain import talk
 

@@ -12,9 +12,8 @@ from searchapp.judging.events import Kind, grade_label
 from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.judging.view import Key
 from searchapp.tui.kit.content import readable
-from searchapp.tui.kit.pages import said, topic_lines
+from searchapp.tui.kit.descriptions import arrivals_label, document_label, opinion_text, topic_lines
 from searchapp.tui.kit.prompts import Ask, Conversation, leave_by_prompts
-from searchapp.tui.kit.status import beginning, came_in
 
 DONE = "every disagreement is decided: q leaves"
 
@@ -94,7 +93,7 @@ class AdjudicatePrompts(Conversation):
         here = self.dispute.key
         came = self.adjudication.refresh()
         if came:
-            self._say(came_in(came, self.adjudication.session.author.annotator))
+            self._say(arrivals_label(came, self.adjudication.session.author.annotator))
         place = self.adjudication.place(here)
         if place is None:
             self._say("the disagreement that was shown is resolved")
@@ -131,7 +130,7 @@ class AdjudicatePrompts(Conversation):
         return self._name_of(dispute.document_id)
 
     def _name_of(self, document: str) -> str:
-        return beginning(document, self.run_pages.known_text(document), self._notation)
+        return document_label(document, self.run_pages.known_text(document), self._notation)
 
     def _note(self, words: str) -> None:
         if not words:
@@ -184,7 +183,7 @@ class AdjudicatePrompts(Conversation):
         self._say(f"Document {dispute.document_id}: {text or 'the index does not have it'}")
         for opinion in self.adjudication.opinions(dispute):
             who = "a model" if opinion.kind is Kind.model else "a person"
-            self._say(f"{opinion.annotator}, {who}: {said(opinion, self.labels, with_kind=False)}")
+            self._say(f"{opinion.annotator}, {who}: {opinion_text(opinion, self.labels, with_kind=False)}")
         decision = self.adjudication.decision(dispute)
         if decision is not None:
             reason = f": {decision.text}" if decision.text else ""

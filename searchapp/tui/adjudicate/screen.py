@@ -16,13 +16,12 @@ from searchapp.judging.events import Action, Event, Kind, grade_label
 from searchapp.judging.log import Presence
 from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.judging.view import Key, Opinion
-from searchapp.tui.kit import pages
+from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
+from searchapp.tui.kit.descriptions import FAINT, document_label
 from searchapp.tui.kit.judging import WorkApp, WorkScreen
 from searchapp.tui.kit.keys import EDITING, FILTERING, KeyMap, PaneHelp, ScreenSettings
-from searchapp.tui.kit.pages import FAINT
 from searchapp.tui.kit.screen import Pane
-from searchapp.tui.kit.status import beginning
 from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, TextLine, TextPane, fitted, one_line
 
 PANES = {
@@ -241,7 +240,7 @@ class AdjudicateScreen(WorkScreen):
         said = self.adjudication.opinions(dispute)
         note = self.adjudication.words(dispute)
         opinions.update(opinions_page(said, decision, note, self.labels))
-        topic.update(pages.topic_page(self.run_pages.topic(dispute.topic_id), self._notation))
+        topic.update(descriptions.topic_page(self.run_pages.topic(dispute.topic_id), self._notation))
         for name, id_ in (("topic", dispute.topic_id), ("document", dispute.document_id)):
             entitle(self.query_one(f"#{name}"), f"{name.capitalize()} {id_}")
         for name in ("#opinions", "#topic") if changed else ():
@@ -263,7 +262,7 @@ class AdjudicateScreen(WorkScreen):
             page = self.run_pages.page(*dispute.key)
         except SearchappError as error:
             return Content.styled(str(error), "$error")
-        return pages.document_page(page, (), "", self.labels, self._notation)
+        return descriptions.document_page(page, (), "", self.labels, self._notation)
 
     def _next_keys(self) -> list[tuple[str, str]]:
         rows = self.disputes
@@ -379,7 +378,7 @@ class AdjudicateScreen(WorkScreen):
         return self._begin_of(dispute.document_id)
 
     def _begin_of(self, document: str) -> str:
-        return beginning(document, self.run_pages.known_text(document), self._notation)
+        return document_label(document, self.run_pages.known_text(document), self._notation)
 
     def _reason(self) -> None:
         if self.dispute is not None:

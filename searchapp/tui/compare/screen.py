@@ -31,6 +31,7 @@ from searchapp.tui.gold.screen import KEY_ACTIONS as TOPIC_ACTIONS
 from searchapp.tui.gold.screen import GoldScreen, QuestionKind, RunSide
 from searchapp.tui.kit.background import BackgroundQueue
 from searchapp.tui.kit.content import Content
+from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
 from searchapp.tui.kit.explanation import DIALOG_ID_CELLS, explained, sentence, shares
 from searchapp.tui.kit.keys import (
@@ -43,7 +44,6 @@ from searchapp.tui.kit.keys import (
     load,
 )
 from searchapp.tui.kit.screen import KeyApp
-from searchapp.tui.kit.status import error_text
 from searchapp.tui.kit.widgets import shortened
 
 _RANKING = (

@@ -12,9 +12,9 @@ from textual.app import ComposeResult
 from searchapp.config.resolution import PROJECT_FILE, Origin, Resolution, SettingValue
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
+from searchapp.tui.kit.descriptions import with_tilde
 from searchapp.tui.kit.keys import KeyMap, PaneHelp
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, Pane
-from searchapp.tui.kit.status import with_tilde
 from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, fitted, one_line
 
 PANES = {

@@ -17,10 +17,10 @@ from searchapp.judging.view import Opinion
 from searchapp.model import Topic
 from searchapp.tasks.base import TaskInfo
 from searchapp.text import counted, visible_line
-from searchapp.tui.kit import pages
+from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.content import Content, Notation, Plain, entitle
+from searchapp.tui.kit.descriptions import UNSCORED
 from searchapp.tui.kit.screen import Pane
-from searchapp.tui.kit.status import UNSCORED
 from searchapp.tui.kit.widgets import RowList, RowPart, TextPane, fitted, one_line, shortened
 
 GOLD = "●"
@@ -251,7 +251,7 @@ class Reading(Vertical):
     def show_topic(self, topic: Topic, figures: str) -> None:
         """Show a topic from its beginning, with its figures in the border."""
         self.entitle_topic(topic.id, figures)
-        self._topic_text.update(pages.topic_page(topic, self.notation))
+        self._topic_text.update(descriptions.topic_page(topic, self.notation))
         self._topic.scroll_home(animate=False)
 
     def entitle_topic(self, topic: str, figures: str) -> None:
@@ -271,7 +271,7 @@ class Reading(Vertical):
         if rest > 0:
             spans = tuple((start, min(end, LONGEST)) for start, end in page.matches if start < LONGEST)
             page = replace(page, text=page.text[:LONGEST], matches=spans)
-        text = pages.document_page(page, others, words, self._labels, self.notation)
+        text = descriptions.document_page(page, others, words, self._labels, self.notation)
         if rest > 0:
             note = f"… {counted(rest, 'more character')}: {self._pager} opens all of it"
             text = Content("\n\n").join([text, Content.styled(note, "$warning")])

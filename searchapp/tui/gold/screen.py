@@ -26,12 +26,12 @@ from searchapp.text import counted, visible
 from searchapp.tui.gold.lists import LONGEST_ID, DocumentRows, MissedRows, RankingRows, Reading, TopicRows
 from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import Notation, entitle
+from searchapp.tui.kit.descriptions import change_label, document_label, error_text
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.explanation import Explained
 from searchapp.tui.kit.judging import TopicJudging
 from searchapp.tui.kit.keys import KeyAction, KeyMap, shared
 from searchapp.tui.kit.screen import Banner, KeyScreen, saves, show_in_pager
-from searchapp.tui.kit.status import beginning, error_text, instead_of
 from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine, one_line, shortened
 
 _TOPICS, _GOLD, _JUDGE, _MOVE = "Topics", "Gold", "Judge", "Move"
@@ -300,7 +300,7 @@ class GoldJudging(TopicJudging):
         document, screen = self._document_to_judge(), self._gold_screen
         if self.session is None or document is None:
             return
-        what = instead_of(what, self.opinion(document), self.labels)
+        what = change_label(what, self.opinion(document), self.labels)
         self.done(write(self.session, self._seen(document)), f"{what}: {self._name(document)}")
         self.redraw([document])
         rows = screen.side.rows
@@ -370,7 +370,7 @@ class GoldJudging(TopicJudging):
 
     def _name(self, document: str) -> str:
         pages = self._gold_screen.topics.pages
-        return beginning(document, pages.known_text(document), Notation(pages.task.info.markup))
+        return document_label(document, pages.known_text(document), Notation(pages.task.info.markup))
 
 
 class GoldScreen(KeyScreen):

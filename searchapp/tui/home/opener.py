@@ -48,11 +48,11 @@ from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.background import Post, in_background
 from searchapp.tui.kit.content import Content
+from searchapp.tui.kit.descriptions import session_summary
 from searchapp.tui.kit.dialogs import ReportDialog
 from searchapp.tui.kit.keys import load as load_keys
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import KeyScreen
-from searchapp.tui.kit.status import summed_up
 from searchapp.tui.search import actions
 from searchapp.tui.search.requests import Sought
 from searchapp.tui.search.screen import SearchScreen, opened_search
@@ -138,7 +138,7 @@ def prepare_judging(settings: Settings, run: KnownRun, warn: Notify) -> Prepared
             judging = judging_session(session, run_pages, run_pages.topics, usual_depth(run_pages))
             judging.session.synchronizer = synchronizer
             log.damage.report = judging.session.news.append
-            prepared.farewell = lambda: summed_up(summary(judging), task.info.grades)
+            prepared.farewell = lambda: session_summary(summary(judging), task.info.grades)
             title = f"{task.name} {run_pages.split or run.path.name} · {name}"
             return JudgeScreen(judging, run_pages, own.keys, None, title, presence)
 

@@ -30,11 +30,11 @@ from searchapp.tui.home.opener import Opener
 from searchapp.tui.home.overview import Watching
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import Content, Notation, entitle
+from searchapp.tui.kit.descriptions import error_text, with_tilde
 from searchapp.tui.kit.dialogs import Choice, Picking, ReportDialog
 from searchapp.tui.kit.keys import KeyAction, KeyMap, PaneHelp, ScreenSettings, shared
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen
-from searchapp.tui.kit.status import error_text, with_tilde
 from searchapp.tui.kit.widgets import (
     KeyLine,
     RowList,

@@ -17,8 +17,8 @@ from searchapp.judging.events import Action, grade_label
 from searchapp.judging.judgments import JudgmentFilter, ListedJudgment, list_judgments
 from searchapp.judging.session import JudgingSession, Session
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, Plain
+from searchapp.tui.kit.descriptions import CANT_TELL, NOTED, SKIPPED, UNSCORED, opinion_sign
 from searchapp.tui.kit.dialogs import Dialog
-from searchapp.tui.kit.status import CANT_TELL, NOTED, SKIPPED, UNSCORED, mark
 from searchapp.tui.kit.widgets import RowList, RowPart, TextLine, fitted, one_line
 
 _ID_CELLS = 12
@@ -139,7 +139,7 @@ class RankingRows(RowList):
                 self.redraw(place)
 
     def _mark(self, document: str) -> RowPart:
-        return mark(self._judging.opinion(self.topic, document), self._top_grade)
+        return opinion_sign(self._judging.opinion(self.topic, document), self._top_grade)
 
     def _is_noted(self, document: str) -> bool:
         return bool(self._judging.words(self.topic, document))

@@ -14,7 +14,7 @@ from searchapp.judging.judgments import duration
 from searchapp.judging.session import JudgingSession
 from searchapp.text import counted
 from searchapp.tui.judge.lists import RankingRows
-from searchapp.tui.kit import pages
+from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.keys import KeyMap
 from searchapp.tui.kit.screen import Banner, Pane
@@ -147,7 +147,7 @@ class Reading(Vertical):
 
     def show_topic(self, topic: str) -> None:
         """Show a topic from its beginning."""
-        self._topic_text.update(pages.topic_page(self._run_pages.topic(topic), self.notation))
+        self._topic_text.update(descriptions.topic_page(self._run_pages.topic(topic), self.notation))
         self._topic.scroll_home(animate=False)
         entitle(self._topic, f"Topic {topic}")
 
@@ -167,7 +167,7 @@ class Reading(Vertical):
             return
         others, words = self._judging.others(topic, document), self._judging.words(topic, document)
         labels = self._run_pages.task.info.grades
-        text = pages.document_page(page, others, words, labels, self.notation, finder.words)
+        text = descriptions.document_page(page, others, words, labels, self.notation, finder.words)
         pane.show(text, changed=changed)
 
     def _why_none(self, topic: str) -> str:
@@ -213,9 +213,9 @@ class Figures(Horizontal):
         self._topic = topic
         judging = self._judging
         if not judging.is_blind:
-            here = pages.scores_line("this topic", judging.scores(topic))
+            here = descriptions.scores_line("this topic", judging.scores(topic))
             overall, topics = judging.mean_scores()
-            every = pages.scores_line(f"{topics:,} topic{'s' * (topics != 1)}", overall)
+            every = descriptions.scores_line(f"{topics:,} topic{'s' * (topics != 1)}", overall)
             self._scores.update(Content("\n").join([here, every]), layout=False)
         self._progress.show(topic)
 

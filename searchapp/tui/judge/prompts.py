@@ -16,9 +16,17 @@ from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores
 from searchapp.judging.session import JudgingSession, Outcome
 from searchapp.text import counted
 from searchapp.tui.kit.content import AS_WRITTEN, readable
-from searchapp.tui.kit.pages import field_text, said, topic_lines
+from searchapp.tui.kit.descriptions import (
+    arrivals_label,
+    change_label,
+    document_label,
+    field_text,
+    judged_label,
+    opinion_label,
+    opinion_text,
+    topic_lines,
+)
 from searchapp.tui.kit.prompts import Ask, Conversation, leave_by_prompts
-from searchapp.tui.kit.status import beginning, came_in, instead_of, judged_already, standing
 
 HELP = """\
 0, 1, ...        give the document this grade; words after it are the reason: 1 defines the term
@@ -93,7 +101,7 @@ class JudgePrompts(Conversation):
         if line in ("q", "quit", "exit"):
             return not leave_by_prompts(self.judging.session, self._say, self._ask)
         self._say_news(self.judging.session.news)
-        if came := came_in(self.judging.refresh(), self.judging.session.author.annotator):
+        if came := arrivals_label(self.judging.refresh(), self.judging.session.author.annotator):
             self._say(came)
         if match := re.fullmatch(r"(\d+)(?:\s+(.*))?", line):
             self._grade(int(match[1]), match[2] or "")
@@ -142,34 +150,34 @@ class JudgePrompts(Conversation):
         if self._may_change(document, what):
             before = self.judging.opinion(self.topic, document)
             outcome = self.judging.grade(self.topic, [document], grade, reason)
-            self._moved_on(outcome, instead_of(what, before, self.labels), document)
+            self._moved_on(outcome, change_label(what, before, self.labels), document)
 
     def _cant_tell(self, reason: str) -> None:
         document = self.document
         if self._may_change(document, "can't tell"):
             before = self.judging.opinion(self.topic, document)
             outcome = self.judging.cant_tell(self.topic, document, reason)
-            self._moved_on(outcome, instead_of("can't tell", before, self.labels), document)
+            self._moved_on(outcome, change_label("can't tell", before, self.labels), document)
 
     def _skip(self) -> None:
         document = self.document
         before = self.judging.opinion(self.topic, document)
         if before is not None and before.action is not Action.skip:
-            said_before = standing(before, self.labels)
+            said_before = opinion_label(before, self.labels)
             if not self._agrees(f"{self._name(document)} has {said_before}. Skip it, which undoes that?"):
                 return
         elif before is not None and self._rests_on == document:
             self._say(f"it is skipped already: {ON}")
             return
         outcome = self.judging.skip(self.topic, document)
-        self._moved_on(outcome, instead_of("skipped", before, self.labels), document)
+        self._moved_on(outcome, change_label("skipped", before, self.labels), document)
 
     def _may_change(self, document: str, what: str) -> bool:
         """Whether to say this of a document: after a question, if it was just judged and nothing came after it."""
         before = self.judging.opinion(self.topic, document)
         if self._rests_on != document or before is None or before.action is Action.skip:
             return True
-        was = standing(before, self.labels)
+        was = opinion_label(before, self.labels)
         if was == what:
             self._say(f"it has {was} already: {ON}")
             return False
@@ -183,12 +191,12 @@ class JudgePrompts(Conversation):
             )
             return
         what = f"{len(documents)} documents {grade_label(grade, self.labels)}"
-        already = judged_already([self.judging.opinion(self.topic, one) for one in documents], self.labels)
+        already = judged_label([self.judging.opinion(self.topic, one) for one in documents], self.labels)
         if self._agrees(f"Grade {what}?{f' {already}.' if already else ''}"):
             self._report(self.judging.grade(self.topic, documents, grade), what)
 
     def _name(self, document: str) -> str:
-        return beginning(document, self.run_pages.known_text(document), self._notation)
+        return document_label(document, self.run_pages.known_text(document), self._notation)
 
     def _note(self, words: str) -> None:
         if not words:
@@ -326,9 +334,9 @@ class JudgePrompts(Conversation):
                 self._say(f"{name}: {readable(shown, (), AS_WRITTEN).text}")
         mine = self.judging.opinion(self.topic, document)
         if mine is not None:
-            self._say(f"you: {said(mine, self.labels)}")
+            self._say(f"you: {opinion_text(mine, self.labels)}")
         for other in self.judging.others(self.topic, document):
-            self._say(f"{other.annotator}: {said(other, self.labels)}")
+            self._say(f"{other.annotator}: {opinion_text(other, self.labels)}")
 
     def _read_scores(self) -> None:
         if self.judging.is_blind:

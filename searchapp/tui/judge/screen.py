@@ -23,10 +23,10 @@ from searchapp.judging.view import Opinion
 from searchapp.tui.judge.lists import Fetching, JudgmentList, RankingRows, Snippets, TopicRows
 from searchapp.tui.judge.panes import Figures, Finder, Reading
 from searchapp.tui.kit.content import entitle
+from searchapp.tui.kit.descriptions import change_label, document_label, judged_label, opinion_label
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.judging import WorkApp, WorkScreen
 from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, KeyMap, PaneHelp, ScreenSettings
-from searchapp.tui.kit.status import beginning, instead_of, judged_already, standing
 from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine
 
 PANES = {
@@ -373,7 +373,7 @@ class JudgeScreen(WorkScreen):
         documents = [self.ranking.documents[place] for place in places]
         what = grade_label(grade, self.labels)
         if len(places) > 1:
-            already = judged_already([self.opinion(one) for one in documents], self.labels)
+            already = judged_label([self.opinion(one) for one in documents], self.labels)
             question = f"Grade {len(places)} documents {what}?{f' {already}.' if already else ''}"
             self.ask(question, lambda: self._give(places, grade, reason))
         elif not self._asks_first(documents[0], what, lambda: self._give(places, grade, reason)):
@@ -388,10 +388,10 @@ class JudgeScreen(WorkScreen):
 
         def skip() -> None:
             outcome = self.judging.skip(self.topic_id, document)
-            self._judged(outcome, instead_of("skipped", before, self.labels), document, before)
+            self._judged(outcome, change_label("skipped", before, self.labels), document, before)
 
         if _stands(before):
-            name, said = self.begin_of(document), standing(before, self.labels)
+            name, said = self.begin_of(document), opinion_label(before, self.labels)
             self.ask(f"{name} has {said}. Skip it, which undoes that?", skip)
         elif not self._rests:
             skip()
@@ -407,7 +407,7 @@ class JudgeScreen(WorkScreen):
         def say() -> None:
             before = self.opinion(document)
             outcome = self.judging.cant_tell(self.topic_id, document, reason)
-            self._judged(outcome, instead_of("can't tell", before, self.labels), document, before)
+            self._judged(outcome, change_label("can't tell", before, self.labels), document, before)
 
         if not self._asks_first(document, "can't tell", say):
             say()
@@ -436,7 +436,7 @@ class JudgeScreen(WorkScreen):
         what = grade_label(grade, self.labels)
         outcome = self.judging.grade(self.topic_id, documents, grade, reason)
         if len(documents) == 1:
-            self._judged(outcome, instead_of(what, before, self.labels), documents[0], before)
+            self._judged(outcome, change_label(what, before, self.labels), documents[0], before)
             return
         self._selection.clear()
         ranking.put(places[-1])
@@ -447,7 +447,7 @@ class JudgeScreen(WorkScreen):
         before = self.opinion(document)
         if not self._rests or not _stands(before):
             return False
-        was = standing(before, self.labels)
+        was = opinion_label(before, self.labels)
         if was == what:
             self.head.tell(f"it has {was} already: {self._on_words()}", "$warning")
         else:
@@ -542,7 +542,7 @@ class JudgeScreen(WorkScreen):
 
     def begin_of(self, document: str) -> str:
         """How a document begins, for what is said of it."""
-        return beginning(document, self.run_pages.known_text(document), self._reading.notation)
+        return document_label(document, self.run_pages.known_text(document), self._reading.notation)
 
     def _toggle_maths(self) -> None:
         notation = self._reading.notation.next

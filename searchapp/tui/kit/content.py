@@ -1,8 +1,7 @@
-"""Text for screens: made harmless, and in one of the forms that a person can choose for its markup.
+"""Text for screens: harmless, and in one of the forms that the user can choose for its markup.
 
-`Content` and `Plain` take the place of Textual's: control characters of others' text become visible, nothing in it is
-read as markup. This is the only module that may import `textual.content`. `Notation` is the form in which texts are
-shown: markup and LaTeX as Unicode, the text as stored, or LaTeX as written.
+`Content` and `Plain` replace Textual's: control characters of others' text become visible, and nothing in it is read as
+markup. Only this module may import `textual.content`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -30,7 +29,7 @@ from searchapp.text import visible_line, visible_spans
 
 
 class Content(content.Content):
-    """Styled text in which nothing acts on a terminal or hides; also that of any text that is put into it."""
+    """Styled text in which no character acts on a terminal or hides."""
 
     def __init__(
         self,
@@ -48,7 +47,7 @@ class Content(content.Content):
             ]
         super().__init__(shown, spans, cell_length, strip_control_codes)
 
-    # What Textual's methods give is of its own class, but made of what is harmless already.
+    # Textual's methods return its own class, made of harmless parts.
 
     @classmethod
     def styled(cls, text: str, style: str | Style = "", *_: object, **__: object) -> Content:
@@ -67,7 +66,7 @@ class Content(content.Content):
 
 
 class Plain(widgets.Static):
-    """A piece of text that is shown as it is."""
+    """A piece of text, shown without markup."""
 
     def __init__(
         self,
@@ -80,7 +79,7 @@ class Plain(widgets.Static):
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
         if layout and self._layout_required:
-            # Textual may have measured the text before this one since it was asked to, and would keep that.
+            # Textual may have measured the earlier text meanwhile, and would keep its size.
             self._layout_updates += 1
         super().update(_content(content) if isinstance(content, str) else content, layout=layout)
 
@@ -95,101 +94,44 @@ def _content(text: content.Content | str) -> content.Content:
 
 
 LONGEST_FORMULA = 3_000
-"""Characters of a formula that is converted."""
+"""The characters of the longest formula that is converted."""
 
 _DELIMITERS = re.compile(r"^(?:\$\$?|\\\(|\\\[)|(?:\$\$?|\\\)|\\\])$")
 
-# Commands of one argument by what is put around it; of two as a pattern.
 _AROUND = {
-    "paren": "()",
-    "sqbrk": "[]",
-    "set": "\ue010\ue011",
-    "tuple": "()",
-    "struct": "()",
-    "sequence": "⟨⟩",
-    "family": "⟨⟩",
-    "size": "||",
-    "card": "||",
-    "cmod": "||",
-    "size*": "||",
-    "norm": "‖‖",
-    "floor": "⌊⌋",
-    "ceiling": "⌈⌉",
-    "order": "||",
-    "index": "[]",
-    "gen": "⟨⟩",
-    "operatorname": "",
-    "mathrm": "",
-    "text": "",
+    "paren": "()", "sqbrk": "[]", "set": "\ue010\ue011", "tuple": "()", "struct": "()", "sequence": "⟨⟩",
+    "family": "⟨⟩", "size": "||", "card": "||", "cmod": "||", "size*": "||", "norm": "‖‖", "floor": "⌊⌋",
+    "ceiling": "⌈⌉", "order": "||", "index": "[]", "gen": "⟨⟩", "operatorname": "", "mathrm": "", "text": "",
     "mathsf": "",
-}
-_FUNCTIONS = {
-    "map": "{0}({1})",
-    "dfrac": "{0}/{1}",
-    "tfrac": "{0}/{1}",
-    "frac": "{0}/{1}",
-    "closedint": "[{0}, {1}]",
-}
-_FUNCTIONS |= {
-    "openint": "({0}, {1})",
-    "hointr": "[{0}, {1})",
-    "hointl": "({0}, {1}]",
-    "innerprod": "⟨{0}, {1}⟩",
-}
-_FUNCTIONS |= {"binom": "C({0}, {1})", "dbinom": "C({0}, {1})", "eqclass": "[{0}]_{1}", "valueat": "{0}|_{1}"}
-_SYMBOLS = {
-    "R": "ℝ",
-    "Z": "ℤ",
-    "N": "ℕ",
-    "Q": "ℚ",
-    "C": "ℂ",
-    "O": "∅",
-    "GF": "𝔽",
-    "divides": "∣",
-    "rd": "d",
-}
-_SYMBOLS |= {"d": "d", "restriction": "↾", "implies": " ⟹ ", "iff": " ⟺ ", "powerset": "𝒫", "relcomp": "∁"}
-_SYMBOLS |= {
-    "preccurlyeq": "≼",
-    "ds": "",
-    "displaystyle": "",
-    "leadsto": " ⇝ ",
-    "land": "∧",
-    "lor": "∨",
-    "lnot": "¬",
-}
-_SYMBOLS |= {
-    "quad": "  ",
-    "qquad": "   ",
-    "coloneqq": "≔",
-    "norm": "‖",
-    "sim": "∼",
-    "triangleq": "≜",
-    "cdotp": "·",
-    "ne": "≠",
-    "neq": "≠",
-    "nmid": "∤",
-    "degrees": "°",
-    "lhd": "⊲",
-    "neg": "¬",
-    "gets": "←",
-    "bot": "⊥",
-    "gt": ">",
-    "triangle": "△",
-    "bmod": " mod ",
-}
-_NAMES = (
+}  # fmt: skip
+"""The brackets around the argument of a LaTeX command."""
+
+_PATTERNS = {
+    "map": "{0}({1})", "dfrac": "{0}/{1}", "tfrac": "{0}/{1}", "frac": "{0}/{1}", "closedint": "[{0}, {1}]",
+    "openint": "({0}, {1})", "hointr": "[{0}, {1})", "hointl": "({0}, {1}]", "innerprod": "⟨{0}, {1}⟩",
+    "binom": "C({0}, {1})", "dbinom": "C({0}, {1})", "eqclass": "[{0}]_{1}", "valueat": "{0}|_{1}",
+}  # fmt: skip
+"""The patterns of commands with two arguments."""
+
+_FUNCTIONS = (
     "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log exp lim sup inf max min gcd lcm "
     "ker coth csch sech det dim deg arg sgn Img Dom Aut Stab Card"
 )
-# \AA to \ZZ are script letters; those that Unicode had before the others have other names.
+_SYMBOLS = {
+    "R": "ℝ", "Z": "ℤ", "N": "ℕ", "Q": "ℚ", "C": "ℂ", "O": "∅", "GF": "𝔽", "divides": "∣", "rd": "d", "d": "d",
+    "restriction": "↾", "implies": " ⟹ ", "iff": " ⟺ ", "powerset": "𝒫", "relcomp": "∁", "preccurlyeq": "≼",
+    "ds": "", "displaystyle": "", "leadsto": " ⇝ ", "land": "∧", "lor": "∨", "lnot": "¬", "quad": "  ",
+    "qquad": "   ", "coloneqq": "≔", "norm": "‖", "sim": "∼", "triangleq": "≜", "cdotp": "·", "ne": "≠",
+    "neq": "≠", "nmid": "∤", "degrees": "°", "lhd": "⊲", "neg": "¬", "gets": "←", "bot": "⊥", "gt": ">",
+    "triangle": "△", "bmod": " mod ", **{name: f"{name} " for name in _FUNCTIONS.split()},
+}  # fmt: skip
+# \AA to \ZZ are script letters, of which Unicode gave some another name.
 _SYMBOLS |= {
     2 * letter: unicodedata.lookup(
         f"{'' if letter in 'BEFHILMR' else 'MATHEMATICAL '}SCRIPT CAPITAL {letter}"
     )
     for letter in string.ascii_uppercase
 }
-_SYMBOLS |= {name: f"{name} " for name in _NAMES.split()}
 
 _RAISED = str.maketrans(
     "0123456789+-=()niabcdefghjklmoprstuvwxyz∗*′", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵃᵇᶜᵈᵉᶠᵍʰʲᵏˡᵐᵒᵖʳˢᵗᵘᵛʷˣʸᶻ**′"
@@ -197,14 +139,14 @@ _RAISED = str.maketrans(
 _LOWERED = str.maketrans("0123456789+-=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
 _SCRIPT = re.compile(r"\s*([\^_])\s*(?:\{([^{}]*)\}|([^\s{}]))")
 
-# Braces that are to be seen are hidden from those that only group.
-_SEEN = str.maketrans({"\ue010": "{", "\ue011": "}"})
+# Braces of the text, as private characters while braces that only group are removed.
+_BRACES = str.maketrans({"\ue010": "{", "\ue011": "}"})
 
 
 def with_formulas(text: str) -> Rewritten:
-    r"""A text with its formulas as Unicode; one that can't be read stays as it is.
+    r"""Return a text with its formulas as Unicode, except for unreadable ones.
 
-    What is moved from inside a formula becomes the whole formula.
+    A range inside a formula becomes the whole formula.
 
     >>> found = with_formulas(r"Let $x_{n+1}^2 \le \frac{a}{b}$ be 100% sure.")
     >>> found.text, found.moved([(0, 3), (5, 6)])
@@ -222,7 +164,7 @@ def with_formulas(text: str) -> Rewritten:
 
 @lru_cache(maxsize=1 << 14)
 def formula(latex: str) -> str:
-    """A formula as Unicode, with its delimiters or without; as it is, if it can't be read or is very long."""
+    """Return a formula, with or without delimiters, as Unicode; an unreadable or very long one unchanged."""
     if len(latex) > LONGEST_FORMULA:
         return latex
     inside = _DELIMITERS.sub("", latex)
@@ -231,11 +173,11 @@ def formula(latex: str) -> str:
         r"\\(?:left|right|mathop|bigl?|bigr|Bigl?|Bigr|limits|nolimits)(?![a-zA-Z])\s*\.?", "", inside
     )
     try:
-        converted = _converter().latex_to_text(inside, tolerant_parsing=True)
-    except Exception:  # whatever a formula that nobody has checked does to the parser
+        converted = _converter()(inside)
+    except Exception:  # the parser fails in many ways on faulty formulas
         return latex
     converted = _SCRIPT.sub(_script, converted)
-    converted = re.sub(r"[{}]", "", converted).translate(_SEEN)
+    converted = re.sub(r"[{}]", "", converted).translate(_BRACES)
     lines = [re.sub(r"[ \t\xa0]+", " ", line).strip() for line in converted.strip().splitlines()]
     return "\n".join(filter(None, lines)) or latex
 
@@ -249,52 +191,41 @@ def _script(match: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=1)
-def _converter() -> Any:
+def _converter() -> Callable[[str], str]:
+    """Return a function that converts LaTeX without delimiters; it raises an error if it can't."""
     from pylatexenc import latex2text, latexwalker, macrospec
 
-    walker = latexwalker.get_default_latex_context_db()
-    arguments = {
-        **dict.fromkeys(_AROUND, "{"),
-        **dict.fromkeys(_FUNCTIONS, "{{"),
-        **dict.fromkeys(_SYMBOLS, ""),
-    }
-    walker.add_context_category(
-        "searchapp", [macrospec.MacroSpec(name, spec) for name, spec in arguments.items()], prepend=True
-    )
-    texts = latex2text.get_default_latex_context_db()
+    syntax = latexwalker.get_default_latex_context_db()
+    arguments = dict.fromkeys(_AROUND, "{") | dict.fromkeys(_PATTERNS, "{{") | dict.fromkeys(_SYMBOLS, "")
+    macros = [macrospec.MacroSpec(name, spec) for name, spec in arguments.items()]
+    syntax.add_context_category("searchapp", macros, prepend=True)
 
-    def shown(name: str) -> Any:
+    def spec(name: str) -> Any:
         def replacement(node: Any, l2tobj: Any) -> str:
-            given = [
-                l2tobj.nodelist_to_text([one]).strip("{}")
-                for one in (node.nodeargd.argnlist if node.nodeargd else [])
-                if one is not None
-            ]
-            return _composed(name, given)
+            nodes = node.nodeargd.argnlist if node.nodeargd else []
+            return _composed(
+                name, [l2tobj.nodelist_to_text([one]).strip("{}") for one in nodes if one is not None]
+            )
 
-        return latex2text.MacroTextSpec(name, simplify_repl=replacement)
+        symbol = _SYMBOLS[name] if name in _SYMBOLS and name not in _AROUND else replacement
+        return latex2text.MacroTextSpec(name, simplify_repl=symbol)
 
-    symbols = [
-        latex2text.MacroTextSpec(name, simplify_repl=_SYMBOLS[name])
-        for name in _SYMBOLS
-        if name not in _AROUND
-    ]
-    texts.add_context_category("searchapp", [*symbols, *map(shown, (*_AROUND, *_FUNCTIONS))], prepend=True)
-    texts.set_unknown_macro_spec(
-        latex2text.MacroTextSpec("", simplify_repl=lambda node: f"\\{node.macroname} ")
-    )
+    texts = latex2text.get_default_latex_context_db()
+    texts.add_context_category("searchapp", list(map(spec, arguments)), prepend=True)
+    unknown = latex2text.MacroTextSpec("", simplify_repl=lambda node: f"\\{node.macroname} ")
+    texts.set_unknown_macro_spec(unknown)
 
-    # Most of the time would go to a look for signs such as `--` at each character.
-    first_of_signs = {one.specials_chars[0] for one in walker.iter_specials_specs()}
-    sign_at = walker.test_for_specials
-    walker.test_for_specials = lambda s, pos, **state: (
+    # The parser would spend most of the time on a look-up of signs such as `--` at each character.
+    first_of_signs = {sign.specials_chars[0] for sign in syntax.iter_specials_specs()}
+    sign_at = syntax.test_for_specials
+    syntax.test_for_specials = lambda s, pos, **state: (
         sign_at(s, pos, **state) if s[pos] in first_of_signs else None
     )
 
     class Texts(latex2text.LatexNodes2Text):  # type: ignore[misc]
         def macro_node_to_text(self, node: Any) -> str:
             text = str(super().macro_node_to_text(node))
-            # LaTeX drops the blank behind a command; people have set it to tell symbols apart.
+            # LaTeX drops the blank behind a command, which the author used to separate symbols.
             has_arguments = node.nodeargd is not None and any(node.nodeargd.argnlist or ())
             return text if has_arguments or not node.macro_post_space else f"{text} "
 
@@ -306,39 +237,37 @@ def _converter() -> Any:
         keep_braced_groups_minlen=1,
     )
 
-    class Converter:
-        def latex_to_text(self, latex: str, tolerant_parsing: bool) -> str:
-            parser = latexwalker.LatexWalker(latex, latex_context=walker, tolerant_parsing=tolerant_parsing)
-            nodes, _begin, _length = parser.get_latex_nodes()
-            return str(converter.nodelist_to_text(nodes))
+    def convert(latex: str) -> str:
+        parser = latexwalker.LatexWalker(latex, latex_context=syntax, tolerant_parsing=True)
+        nodes, _begin, _length = parser.get_latex_nodes()
+        return str(converter.nodelist_to_text(nodes))
 
-    return Converter()
+    return convert
 
 
 def _composed(name: str, given: Sequence[str]) -> str:
-    if name in _FUNCTIONS and len(given) == 2:
-        first, second = given
+    """Return a command with its arguments as Unicode."""
+    if name in _PATTERNS and len(given) == 2:
         if name.endswith("frac"):
-            first, second = _apart(first), _apart(second)
-        return _FUNCTIONS[name].format(first, second)
+            given = list(map(_factor, given))
+        return _PATTERNS[name].format(*given)
     if name in _AROUND and len(given) == 1:
         around = _AROUND[name]
-        opening, closing = around[:1], around[1:]
-        return f"{opening}{given[0]}{closing}"
+        return f"{around[:1]}{given[0]}{around[1:]}"
     return _SYMBOLS.get(name, " ".join(given))
 
 
-def _apart(term: str) -> str:
-    """A term as it can stand beside a stroke: in brackets, unless it is one thing."""
+def _factor(term: str) -> str:
+    """Return a term of a fraction, in brackets if it has several parts."""
     term = term.strip()
     return term if re.fullmatch(r"[\w.′']*|\(.*\)", term) else f"({term})"
 
 
 LONGEST = 20_000
-"""Characters of a text that is shown as what its markup means; a longer one is shown as it is written."""
+"""The characters after which a text is shown as it is written, without its markup converted."""
 
 SHORT = 2_100
-"""Characters of a text that is not long: what is looked at for a line of a list is none."""
+"""The characters of a text that counts as short, such as those for a line of a list."""
 
 LOOKS = {
     wiki.BOLD: "bold",
@@ -350,16 +279,16 @@ LOOKS = {
 
 
 class Form(Enum):
-    """How a text is shown."""
+    """The form that texts are shown in."""
 
     rendered = "rendered"
-    """As what its markup means: wiki markup, and LaTeX as Unicode."""
+    """Wiki markup rendered, LaTeX as Unicode."""
 
     stored = "stored"
-    """As it stands, with every blank and line end."""
+    """The text as stored, with every blank and line end."""
 
     written = "written"
-    """LaTeX as it is written, wiki markup as what it means."""
+    """Wiki markup rendered, LaTeX as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,14 +300,14 @@ class Notation:
 
     @property
     def next(self) -> Notation:
-        """The next form; where there is no LaTeX, one is left out."""
-        forms = [one for one in Form if one is not Form.written or self.markup is not Markup.plain]
+        """The next form; `written` only where the texts have LaTeX."""
+        forms = [form for form in Form if form is not Form.written or self.markup is not Markup.plain]
         place = forms.index(self.form) if self.form in forms else 0
         return replace(self, form=forms[(place + 1) % len(forms)])
 
     @property
     def about(self) -> str:
-        """What is shown, in words."""
+        """The form in words."""
         if self.form is Form.stored:
             return "the text as it stands"
         if self.form is Form.written:
@@ -391,45 +320,44 @@ class Notation:
         }[self.markup]
 
     def rewritten(self, text: str) -> Rewritten:
-        """A text as it is shown in this form."""
-        if self.form is Form.stored or self.markup is Markup.plain or len(text) > LONGEST:
-            return unchanged(text)
-        if self.markup is Markup.wiki:
-            shown = _short if len(text) <= SHORT else _long
-            return shown(text, maths=self.form is Form.rendered)
-        return with_formulas(text) if self.form is Form.rendered else unchanged(text)
+        """Return a text in this form."""
+        maths = self.form is Form.rendered
+        if self.form is not Form.stored and len(text) <= LONGEST:
+            if self.markup is Markup.wiki:
+                return (_render_short if len(text) <= SHORT else _render_long)(text, maths=maths)
+            if self.markup is Markup.latex and maths:
+                return with_formulas(text)
+        writer = Rewriter(text)
+        writer.keep(0, len(text))
+        return writer.done()
 
 
 AS_WRITTEN = Notation(Markup.plain)
-"""Texts without markup, such as what people type."""
+"""The notation of texts without markup, such as typed words."""
 
 
-def unchanged(text: str) -> Rewritten:
-    """A text as it is written."""
-    writer = Rewriter(text)
-    writer.keep(0, len(text))
-    return writer.done()
-
-
-def _wiki(text: str, *, maths: bool) -> Rewritten:
+def _render(text: str, *, maths: bool) -> Rewritten:
     return wiki.rendered(text, formula if maths else None)
 
 
-# What is typed finds the same documents again and again: many of the texts that lists show are kept, a few long ones.
-_short = lru_cache(maxsize=4096)(_wiki)
-_long = lru_cache(maxsize=64)(_wiki)
+# Typed letters find the same documents again and again: the caches keep many texts of lists and a few long ones.
+_render_short = lru_cache(maxsize=4096)(_render)
+_render_long = lru_cache(maxsize=64)(_render)
 
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A text as it is read: harmless, with the ranges that are marked and what is emphasized in it."""
+    """A harmless text for reading."""
 
     text: str
     spans: Sequence[Span]
+    """The marked ranges."""
+
     styles: Sequence[MarkupStyle]
+    """The emphasized ranges."""
 
     def content(self, match: str) -> Content:
-        """The text as it looks, `match` is what marked ranges look like."""
+        """Return the text with its styles, `match` for the marked ranges."""
         shown = Content(self.text)
         for start, end, name in self.styles:
             shown = shown.stylize(LOOKS[name], start, end)
@@ -439,21 +367,25 @@ class Readable:
 
 
 def readable(text: str, spans: Sequence[Span], notation: Notation) -> Readable:
-    """A text for reading; without needless blank lines, unless it is to be shown as it stands."""
-    found = notation.rewritten(text)
-    moved, styles = found.moved(spans), found.styles
-    shown, places = visible_spans(found.text, [*moved, *((one.start, one.end) for one in styles)])
-    names = [one.name for one in styles]
+    """Return a text for reading, without needless blank lines unless in the stored form.
+
+    Args:
+        text: the text
+        spans: its ranges to mark
+        notation: its markup, and the form to show
+    """
+    rewritten = notation.rewritten(text)
+    moved, styles = rewritten.moved(spans), rewritten.styles
+    shown, places = visible_spans(rewritten.text, [*moved, *((one.start, one.end) for one in styles)])
     if notation.form is Form.stored:
         return Readable(shown, places, ())
     tidy = _without_gaps(shown)
-    marked = tidy.moved(places[: len(moved)])
     looks = [
-        MarkupStyle(start, end, name)
-        for place, name in zip(places[len(moved) :], names, strict=True)
+        MarkupStyle(start, end, style.name)
+        for place, style in zip(places[len(moved) :], styles, strict=True)
         for start, end in tidy.moved([place])
     ]
-    return Readable(tidy.text, marked, looks)
+    return Readable(tidy.text, tidy.moved(places[: len(moved)]), looks)
 
 
 _GAP = re.compile(r"\n[^\S\n]*+\n(?:[^\S\n]*+\n)++")
@@ -461,7 +393,7 @@ _BEGIN = re.compile(r"(?:[^\S\n]*+\n)++")
 
 
 def _without_gaps(text: str) -> Rewritten:
-    """At most one blank line between paragraphs, none at the beginning and the end."""
+    """Return a text with at most one blank line between paragraphs, none at the beginning and the end."""
     writer = Rewriter(text)
     begin = _BEGIN.match(text)
     last, end = begin.end() if begin else 0, len(text.rstrip())

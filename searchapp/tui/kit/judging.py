@@ -10,11 +10,11 @@ from searchapp.judging.events import Event
 from searchapp.judging.log import Presence
 from searchapp.judging.session import OthersOpinions, Outcome, SeenDocument, Session
 from searchapp.judging.view import Opinion
+from searchapp.tui.kit.descriptions import arrivals_label, opinion_sign, unsaved_label
 from searchapp.tui.kit.dialogs import Choose, WordsDialog
 from searchapp.tui.kit.keys import KeyMap, ScreenSettings
 from searchapp.tui.kit.prompts import not_saved, rescue
 from searchapp.tui.kit.screen import KeyApp, KeyScreen, SessionBanner
-from searchapp.tui.kit.status import came_in, mark, unsaved
 from searchapp.tui.kit.widgets import RowPart
 
 REFRESH_SECONDS = 5.0
@@ -49,7 +49,7 @@ class SessionControl:
             if session.waiting:
                 self.tell(session.save_waiting(), "everything that was waiting")
             elif came := self._take_in():
-                head.tell(came_in(came, session.author.annotator), "$primary")
+                head.tell(arrivals_label(came, session.author.annotator), "$primary")
         except SearchappError as error:
             head.tell(str(error), "$error")
 
@@ -59,7 +59,7 @@ class SessionControl:
         if outcome.is_saved:
             head.tell(f"✓ saved  {what}", "$success")
         else:
-            head.tell(unsaved(waiting, str(outcome.not_saved)), "bold $error")
+            head.tell(unsaved_label(waiting, str(outcome.not_saved)), "bold $error")
 
     def leave(self) -> None:
         """Leave the screen, after a question if judgments are not saved."""
@@ -159,7 +159,7 @@ class TopicJudging(SessionControl):
 
     def mark(self, document: str) -> RowPart:
         """Return the sign of the annotator's opinion on a document."""
-        return mark(self.opinion(document), len(self.labels) - 1)
+        return opinion_sign(self.opinion(document), len(self.labels) - 1)
 
     def others(self, document: str) -> Sequence[Opinion]:
         """Return others' opinions on a document, once the annotator has judged it."""

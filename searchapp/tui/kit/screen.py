@@ -31,11 +31,11 @@ from searchapp.judging.session import Session
 from searchapp.judging.team import waiting_label
 from searchapp.text import counted, visible
 from searchapp.tui.kit.content import Content, Plain
+from searchapp.tui.kit.descriptions import error_text, unknown_grade_label, unsaved_label
 from searchapp.tui.kit.dialogs import Choose, Help
 from searchapp.tui.kit.jump import Jumping, targets
 from searchapp.tui.kit.keys import KeyMap, PaneHelp, shown_key, types_nothing
 from searchapp.tui.kit.palette import Offer, Palette
-from searchapp.tui.kit.status import error_text, no_such_grade, unsaved
 from searchapp.tui.kit.themes import dress, next_theme
 from searchapp.tui.kit.widgets import (
     WIDE_FROM,
@@ -238,7 +238,7 @@ class SessionBanner(Banner):
         waiting = self._session.waiting
         self.set_class(bool(waiting), "-waiting")
         if waiting:
-            words = Content.styled(unsaved(waiting, self._session.not_saved), "bold")
+            words = Content.styled(unsaved_label(waiting, self._session.not_saved), "bold")
             self.update(words, layout=False)
             return
         parts: list[Content | tuple[str, str]] = [(f"{self._title}  ", "bold")]
@@ -481,7 +481,7 @@ class KeyScreen(OrderedScreen[None]):
     def refuse(self, event: events.Key) -> None:
         """Report that a key has no effect."""
         if self.labels and event.key.isdecimal():
-            self.head.tell(no_such_grade(event.key, self.labels), "$warning")
+            self.head.tell(unknown_grade_label(event.key, self.labels), "$warning")
             return
         typed = (event.character or "").strip() if event.is_printable else ""
         key = typed or shown_key(event.key)

@@ -13,10 +13,10 @@ from searchapp.judging.events import grade_label
 from searchapp.judging.session import Session
 from searchapp.model import Topic
 from searchapp.tui.kit.background import SearchRequestKind
+from searchapp.tui.kit.descriptions import change_label, document_label
 from searchapp.tui.kit.dialogs import Choice, Picking
 from searchapp.tui.kit.judging import TopicJudging
 from searchapp.tui.kit.palette import Offer
-from searchapp.tui.kit.status import beginning, instead_of
 from searchapp.tui.kit.widgets import one_line
 from searchapp.tui.search.panes import Said, SearchView
 
@@ -133,9 +133,9 @@ class Judging(TopicJudging):
         if self._search.searched.info.topics_are_documents and document == self.topic.id:
             head.tell("this document is the topic itself, which is not graded", "$warning")
             return
-        what = instead_of(grade_label(grade, self.labels), self.opinion(document), self.labels)
+        what = change_label(grade_label(grade, self.labels), self.opinion(document), self.labels)
         outcome = session.grade([self.seen(document, seen_in(self._search.recipe), result.rank)], grade)
-        self.done(outcome, f"{what}: {beginning(document, result.text, hits.notation)}")
+        self.done(outcome, f"{what}: {document_label(document, result.text, hits.notation)}")
         hits.redraw(hits.cursor)
         if hits.cursor + 1 < hits.count:
             hits.move(hits.cursor + 1)

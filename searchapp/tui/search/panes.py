@@ -27,12 +27,12 @@ from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Task, TaskInfo
 from searchapp.text import counted, visible_line, visible_spans
-from searchapp.tui.kit import pages
+from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.background import BackgroundQueue, Post, SearchQueue, SearchRequestKind
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
+from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
 from searchapp.tui.kit.screen import KeyScreen
-from searchapp.tui.kit.status import error_text
 from searchapp.tui.kit.widgets import RowList, RowPart, TextLine, TextPane, fitted, one_line, shortened
 from searchapp.tui.search.requests import Listing, Searching, Sought
 
@@ -331,7 +331,7 @@ class SolvedPage(TextDialog):
     def text(self) -> Content:
         answers = self._solved.answers
         count = f"{len(answers):,} document{'s' * (len(answers) != 1)} of its gold"
-        lines = [pages.topic_page(self._solved.topic, self._notation), Content("")]
+        lines = [descriptions.topic_page(self._solved.topic, self._notation), Content("")]
         lines.append(Content.styled(count, "bold $accent"))
         for document, grade in answers[:ANSWERS]:
             look = "bold $match" if document == self._here else ""
@@ -506,12 +506,12 @@ class Reading(Vertical):
             page = replace(page, text=page.text[:LONGEST], matches=spans)
         if Section.neighbours in self.folded:
             page = replace(page, before=(), behind=())
-        lines = pages.text_lines(page, self.notation)
+        lines = descriptions.text_lines(page, self.notation)
         if rest > 0:
             note = f"… {counted(rest, 'more character')}: {self._whole} opens all of it"
             lines += [Content(""), Content.styled(note, "$warning")]
         of_section: dict[Section, Callable[[], list[Content]]] = {
-            Section.fields: lambda: pages.field_lines(page, stored=self.notation.form is Form.stored),
+            Section.fields: lambda: descriptions.field_lines(page, stored=self.notation.form is Form.stored),
             Section.grades: lambda: self._grades(page.document_id, said),
             Section.citing: lambda: self._citing(page.document_id),
         }
@@ -541,9 +541,11 @@ class Reading(Vertical):
             gold = "not known" if topic is None else grade_said(topic.gold.get(document, 0.0), labels)
             lines.append(Content.assemble(("gold  ", "$faint"), gold))
         if said.own is not None:
-            lines.append(Content.assemble(("you  ", "$faint"), pages.said(said.own, labels)))
+            lines.append(Content.assemble(("you  ", "$faint"), descriptions.opinion_text(said.own, labels)))
         for one in said.others:
-            lines.append(Content.assemble((f"{one.annotator}  ", "$faint"), pages.said(one, labels)))
+            lines.append(
+                Content.assemble((f"{one.annotator}  ", "$faint"), descriptions.opinion_text(one, labels))
+            )
         if said.words:
             lines.append(Content.assemble(("✎ ", "$accent"), (said.words, "italic")))
         return lines

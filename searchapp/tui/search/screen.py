@@ -30,11 +30,11 @@ from searchapp.tasks.base import Task
 from searchapp.text import counted, visible
 from searchapp.tui.kit.background import LANES, Post, SearchQueue, SearchRequestKind
 from searchapp.tui.kit.content import entitle
+from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Help
 from searchapp.tui.kit.keys import KeyMap, ScreenSettings
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, saves, show_in_pager
-from searchapp.tui.kit.status import error_text
 from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine
 from searchapp.tui.search import actions as about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE

@@ -20,9 +20,9 @@ from searchapp.tui.gold.lists import MissedRows, RankingRows, TopicRows, shown_f
 from searchapp.tui.gold.screen import KEY_ACTIONS, GoldScreen, RunSide
 from searchapp.tui.kit.background import BackgroundQueue
 from searchapp.tui.kit.content import entitle
+from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.keys import DOCUMENT_PANE, TOPIC_PANE, TOPICS_FILTER, KeyMap, PaneHelp, load
 from searchapp.tui.kit.screen import KeyApp
-from searchapp.tui.kit.status import error_text
 from searchapp.tui.kit.widgets import RowPart
 
 SECTION = "topics"

@@ -1,0 +1,311 @@
+"""Text about topics, documents, judgments and errors, for panes, first lines and prompts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from searchapp.app.inspection.pages import Page
+from searchapp.errors import SearchappError
+from searchapp.judging.events import Action, Event, Kind, grade_label, verdict_label
+from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores, duration
+from searchapp.judging.session import Summary
+from searchapp.judging.view import Opinion
+from searchapp.model import Topic
+from searchapp.ranking.highlighting import Span
+from searchapp.text import counted
+from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, readable
+from searchapp.tui.kit.widgets import RowPart, fitted, one_line
+
+LONGEST_FIELD = 400
+"""The characters after which a field of a topic is left out: it is made for queries, not for people."""
+
+FAINT = "$faint"
+
+UNJUDGED, SKIPPED, CANT_TELL, NOTED = "·", "»", "?", "✎"
+"""The signs of opinions without a grade."""
+
+UNSCORED = "– "
+"""The sign of a document without a score."""
+
+BEGINNING_CELLS = 44
+
+
+def with_tilde(text: str) -> str:
+    """Return a text in which each path in the user's home folder begins with ~.
+
+    >>> with_tilde(f"user file: {Path.home() / 'settings.toml'} (there is none)")
+    'user file: ~/settings.toml (there is none)'
+    """
+    try:
+        own = str(Path.home())
+    except RuntimeError:  # the system does not name it
+        return text
+    if own == str(Path(own).parent):
+        return text
+    return re.sub(rf"(?<![\w/.~-]){re.escape(own)}(?![\w.~-])", "~", text)
+
+
+def error_text(error: BaseException | None) -> str:
+    """Return an error's message, with its type if it is unexpected.
+
+    >>> error_text(ZeroDivisionError("division by zero"))
+    'ZeroDivisionError: division by zero'
+    """
+    return str(error) if isinstance(error, SearchappError) else f"{type(error).__name__}: {error}"
+
+
+# Judgments
+
+
+def unsaved_label(count: int, why: str | None) -> str:
+    """Return a warning about judgments that wait to be saved."""
+    things = "1 judgment is" if count == 1 else f"{count} judgments are"
+    return f"▲ {things} NOT SAVED yet, tried again all the time: {why or ''}"
+
+
+def document_label(document: str, text: str | None, notation: Notation = AS_WRITTEN) -> str:
+    """Return the beginning of a document, or its id if it has no text."""
+    line = one_line(text or "", notation)
+    return f"“{fitted(line, BEGINNING_CELLS).rstrip()}”" if line else document
+
+
+def opinion_label(opinion: Opinion, labels: Sequence[str]) -> str:
+    """Return the verdict of an opinion, without reasons."""
+    return verdict_label(opinion.action, opinion.grade, labels)
+
+
+def opinion_text(opinion: Opinion, labels: Sequence[str], *, with_kind: bool = True) -> str:
+    """Return the verdict and reason of an opinion, and by default whether it is a model's."""
+    model = " (a model)" if with_kind and opinion.kind is Kind.model else ""
+    return f"{opinion_label(opinion, labels)}{model}{': ' + opinion.note if opinion.note else ''}"
+
+
+def opinion_sign(opinion: Opinion | None, top_grade: int) -> RowPart:
+    """Return the sign of an opinion."""
+    if opinion is None:
+        return UNJUDGED, "rows--faint"
+    if opinion.action is Action.skip:
+        return SKIPPED, "rows--aside"
+    if opinion.grade is None:
+        return CANT_TELL, "rows--aside"
+    look = "zero" if opinion.grade == 0 else "most" if opinion.grade == top_grade else "some"
+    return str(opinion.grade), f"rows--{look}"
+
+
+def change_label(what: str, before: Opinion | None, labels: Sequence[str]) -> str:
+    """Return a new verdict, with the one before if it was another.
+
+    >>> change_label("0 not relevant", None, ())
+    '0 not relevant'
+    """
+    was = "" if before is None else opinion_label(before, labels)
+    return what if was in ("", what) else f"{what}, was {was}"
+
+
+def judged_label(opinions: Sequence[Opinion | None], labels: Sequence[str]) -> str:
+    """Return how many of some documents are judged, and how, from an opinion on each; nothing if none is."""
+    judged = Counter(
+        opinion_label(opinion, labels)
+        for opinion in opinions
+        if opinion is not None and opinion.action is not Action.skip
+    )
+    if not judged:
+        return ""
+    each = ", ".join(f"{count} × {what}" for what, count in sorted(judged.items()))
+    return f"{judged.total()} of them {'is' if judged.total() == 1 else 'are'} judged already ({each})"
+
+
+_ACTION_NOUNS = {
+    Action.grade: "grade",
+    Action.skip: "skip",
+    Action.note: "note",
+    Action.retract: "undo",
+    Action.adjudicate: "decision",
+}
+
+
+def arrivals_label(events: Sequence[Event], annotator: str) -> str:
+    """Return what the annotator wrote in another window, and how much others wrote, whose verdicts stay hidden."""
+    own = Counter(event.action for event in events if event.annotator == annotator)
+    parts = []
+    if own:
+        counts = [
+            f"{count:,} “can't tell”" if action is Action.cant_tell else counted(count, _ACTION_NOUNS[action])
+            for action, count in own.items()
+        ]
+        parts.append(f"{_joined(counts)} came from another window of yours")
+    others = list(dict.fromkeys(event.annotator for event in events if event.annotator != annotator))
+    if others:
+        parts.append(f"{counted(len(events) - own.total(), 'judgment')} of {_joined(others)} came in")
+    return "; ".join(parts)
+
+
+def unknown_grade_label(grade: str, labels: Sequence[str]) -> str:
+    """Return a sentence about a grade that the task does not have."""
+    ends = [grade_label(grade, labels) for grade in (0, len(labels) - 1)]
+    return f"there is no grade {grade}: the grades go from {ends[0]} to {ends[1]}"
+
+
+def session_summary(summary: Summary, labels: Sequence[str]) -> list[str]:
+    """Return the judgments of a session, the pace, and the rest, in a few sentences."""
+    if not (summary.judged or summary.skipped or summary.noted):
+        return []
+    counts = [f"{count} × {grade_label(grade, labels)}" for grade, count in summary.grades.items()]
+    aside = (("can't tell", summary.cant_tell), ("skipped", summary.skipped), ("noted", summary.noted))
+    counts += [f"{count} × {what}" for what, count in aside if count]
+    judged, topics = counted(summary.judged, "document"), counted(summary.topics, "topic")
+    pace = "" if summary.seconds is None else f", {duration(summary.seconds)} each"
+    lines = [f"judged {judged} of {topics}{pace}: {', '.join(counts)}"]
+    if summary.left:
+        left, topics = counted(summary.left, "document"), counted(summary.topics_left or 0, "topic")
+        time = ""
+        if summary.seconds is not None:
+            time = f", about {duration(summary.left * summary.seconds)} at this pace"
+        lines.append(f"{left} of {topics} left{time}")
+    elif summary.left == 0:
+        lines.append("nothing is left to judge")
+    return lines
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+# Topics
+
+
+def topic_page(topic: Topic, notation: Notation) -> Content:
+    """Return a topic without blank lines, its fields, and the options of a question with the right one marked."""
+    text = readable(topic.text, (), notation).text
+    if notation.form is not Form.stored:
+        text = re.sub(r"\n{2,}", "\n", text)
+    parts = [Content(text or "The data no longer has this topic's words.")]
+    for name, value in _topic_fields(topic, notation):
+        parts.append(Content.assemble((f"{name.replace('_', ' ')}  ", FAINT), value))
+    for option in topic.options:
+        shown = readable(option.text, (), notation).text
+        look, mark = ("bold $success", "✓") if option.is_right else ("", " ")
+        parts.append(Content.assemble((f"({option.label}) ", FAINT), (f"{mark} {shown}", look)))
+    return Content("\n").join(parts)
+
+
+def topic_lines(topic: Topic, notation: Notation) -> list[str]:
+    """Return a topic for prompts: the text, then a line for each field and option."""
+    lines = [readable(topic.text, (), notation).text]
+    lines += [f"{name}: {value}" for name, value in _topic_fields(topic, notation)]
+    for option in topic.options:
+        right = ", the right one" if option.is_right else ""
+        lines.append(f"option {option.label}{right}: {readable(option.text, (), notation).text}")
+    return lines
+
+
+def _topic_fields(topic: Topic, notation: Notation) -> Iterator[tuple[str, str]]:
+    """Yield names and values of a topic's fields that add something to its text."""
+    right = {option.text for option in topic.options if option.is_right}
+    for name, value in topic.fields.items():
+        shown = field_text(value)
+        needless = shown == topic.id or topic.text.startswith(shown) or shown in right
+        if shown and len(shown) <= LONGEST_FIELD and not needless:
+            yield name, readable(shown, (), notation).text
+
+
+def scores_line(title: str, scores: TopicScores | None) -> Content:
+    """Return the scores of a topic or of all."""
+    if scores is None:
+        return Content.assemble((f"{title:<11}", FAINT), ("no grades yet", FAINT))
+    ndcg, judged = f"nDCG@{SCORE_CUT_OFF}", f"Judged@{SCORE_CUT_OFF}"
+    parts: list[Content | str | tuple[str, str]] = [(f"{title:<11}", FAINT)]
+    for name, value in (("AP", scores.ap), (ndcg, scores.ndcg), (judged, scores.judged)):
+        parts += [(f"{name} ", FAINT), (f"{value:.3f}", "bold"), "  "]
+    return Content.assemble(*parts[:-1])
+
+
+# Documents
+
+
+def document_page(
+    page: Page,
+    others: Sequence[Opinion],
+    words: str,
+    labels: Sequence[str],
+    notation: Notation,
+    sought: Sequence[str] = (),
+) -> Content:
+    """Return a document with its fields, neighbours, the annotator's words and others' opinions.
+
+    Args:
+        page: the document, with its matches of the topic
+        others: others' opinions on it
+        words: the annotator's words on it
+        labels: the names of the grades
+        notation: the form of the text
+        sought: words in lower case to mark in it
+    """
+    if page.is_missing:
+        return Content.styled(
+            "The index does not have this document any more: index and rank again.", "$error"
+        )
+    parts = text_lines(page, notation, sought)
+    if fields := field_lines(page):
+        parts += [Content(""), *fields]
+    if words:
+        parts += [Content(""), Content.assemble(("✎ ", "$accent"), (words, "italic"))]
+    if others:
+        parts += [Content("")]
+        parts += [
+            Content.assemble((f"{one.annotator}  ", FAINT), opinion_text(one, labels)) for one in others
+        ]
+    return Content("\n").join(parts)
+
+
+def text_lines(page: Page, notation: Notation, sought: Sequence[str] = ()) -> list[Content]:
+    """Return a document's text with its matches, between its neighbours."""
+    shown = readable(page.text, page.matches, notation)
+    body = shown.content("bold $match underline" if os.environ.get("NO_COLOR") else "bold $match")
+    for start, end in _occurrences(shown.text, sought):
+        body = body.stylize("reverse", start, end)
+    return [
+        *(Content.styled(_neighbour_line(one, notation), FAINT) for one in page.before),
+        Content.assemble(("▎", "$accent"), body) if page.before or page.behind else body,
+        *(Content.styled(_neighbour_line(one, notation), FAINT) for one in page.behind),
+    ]
+
+
+def field_lines(page: Page, *, stored: bool = False) -> list[Content]:
+    """Return a document's fields that add something to its text, a line each; all, in the `stored` form."""
+    if stored:
+        fields = [(name, repr(value)) for name, value in page.fields]
+    else:
+        fields = [(name.replace("_", " "), field_text(value)) for name, value in page.fields]
+        fields = [(name, value) for name, value in fields if value and value != page.text]
+    width = max((len(name) for name, _value in fields), default=0)
+    return [Content.assemble((f"{name:<{width}}  ", FAINT), value) for name, value in fields]
+
+
+def field_text(value: Any) -> str:
+    """Return a field's value for people."""
+    if value is None:
+        return ""
+    if isinstance(value, Mapping):
+        return "   ".join(f"({key}) {field_text(one)}" for key, one in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(filter(None, map(field_text, value)))
+    return str(value)
+
+
+def _neighbour_line(document: Mapping[str, Any], notation: Notation) -> str:
+    text = readable(str(document.get("text", "")), (), notation).text
+    speaker = document.get("speaker")
+    return f"{speaker}: {text}" if speaker else text
+
+
+def _occurrences(text: str, words: Sequence[str]) -> list[Span]:
+    folded = text.lower()
+    if len(folded) != len(text):  # some letters have more characters in lower case, which moves the places
+        return []
+    return [match.span() for word in words for match in re.finditer(re.escape(word), folded)]
