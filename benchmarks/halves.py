@@ -28,7 +28,7 @@ from usage import parser_of
 
 from searchapp import tasks
 from searchapp.formats import trec
-from searchapp.tasks.base import Grades, Part, Task
+from searchapp.tasks.base import DataSplit, Grades, Task
 
 SEARCHAPP = str(Path(sys.executable).with_name("searchapp"))
 
@@ -113,7 +113,7 @@ def measured(bench: Bench, seeds: range) -> list[Half]:
     """Both halves of each of several random divisions."""
     name = bench.task.name
     collection = bench.task.collection(bench.data)
-    part = Part(collection, bench.split)
+    part = DataSplit(collection, bench.split)
     gold = bench.task.official.grades(collection.gold_files(bench.split), part)
     bench.run("--quiet", "index", name, "--data", str(bench.data))
     bm25, neighbours = (bench.rank(recipe, recipe) for recipe in ("bm25", "neighbours"))

@@ -44,7 +44,7 @@ from searchapp.evaluation.significance import (
 from searchapp.model import Run
 from searchapp.processes import map_in_processes
 from searchapp.runs.directory import GivenRun, StoredRun
-from searchapp.tasks.base import Grades, Part, Task
+from searchapp.tasks.base import DataSplit, Grades, Task
 
 Values = Mapping[str, float | None]
 """The value of each topic, None where it has none."""
@@ -465,8 +465,8 @@ class Scoring:
         files = gold_files(task, gold)
         if gold.split is None:
             raise UsageError(f"name the split of {task.reference} with --split")
-        part = Part(task.collection(gold.folder(task) or Path()), gold.split)
-        return task.official.grades(files, part, self.source.options)
+        collection = task.collection(gold.folder(task) or Path())
+        return task.official.grades(files, DataSplit(collection, gold.split, self.source.options))
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from searchapp.judging.judgments import Unjudged
 from searchapp.model import Ranking, Run
 from searchapp.runs import directory
 from searchapp.runs.directory import RANKINGS, GivenRun, StoredRun
-from searchapp.tasks.base import Collection, Grades, OfficialFile, P, Part, Submission, Task
+from searchapp.tasks.base import Collection, DataSplit, Grades, P, Task
 from searchapp.tasks.folders import data_folder
 from searchapp.text import choices_hint, counted
 
@@ -96,10 +96,12 @@ class GoldSource:
         folder = data_folder(task, self.home)
         return folder if folder.is_dir() else None
 
-    def part(self, task: Task) -> Part[Collection] | None:
+    def part(self, task: Task) -> DataSplit[Collection] | None:
         """Return the split that is scored, None if it or the folder is unknown."""
         folder = self.folder(task)
-        return None if folder is None or self.split is None else Part(task.collection(folder), self.split)
+        return (
+            None if folder is None or self.split is None else DataSplit(task.collection(folder), self.split)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,10 +282,8 @@ def evaluate_rankings(name: str, run: Run, task: Task, gold: GoldSource) -> Eval
     """
     part, files = gold.part(task), gold_files(task, gold)
     try:
-        if part is None:
-            predictions = task.official.scorer.predictions(run)
-        else:
-            predictions = task.official.predictions(Submission(run, part))
+        official = task.official
+        predictions = official.scorer.predictions(run) if part is None else official.predictions(run, part)
         return _evaluated(name, task, gold, files, predictions)
     except NotScorable as error:
         raise error.of(name) from error
@@ -476,7 +476,7 @@ def evaluate_judged(
                 f"there is no official figure of {path}: name the task's files with --data and --split",
             )
         else:
-            part = Part(task.collection(subject.data), subject.split)
+            part = DataSplit(task.collection(subject.data), subject.split)
             try:
                 official = _official(subject, task, part, rankings, grades, source.options)
             except NotScorable as error:
@@ -586,7 +586,7 @@ def _judged_measures(
 def _official(
     subject: Subject,
     task: Task,
-    part: Part[Collection],
+    part: DataSplit[Collection],
     rankings: Sequence[Ranking],
     grades: Grades,
     options: ScorerOptions,
@@ -595,7 +595,7 @@ def _official(
     with tempfile.TemporaryDirectory(prefix="searchapp-gold-") as folder:
         try:
             gold = task.official.gold(grades, part)
-            predictions = task.official.predictions(Submission(run, part))
+            predictions = task.official.predictions(run, part)
         except ValueError as error:  # an id is not a number, although the task's ids are
             raise DataError(
                 f"{subject.path}: the run or the grades name topics or documents that are not of {task.name} "
@@ -615,9 +615,8 @@ class ValidateRequest:
 
     task: Task
     path: Path
-    part: Part[Collection] | None = None
+    part: DataSplit[Collection] | None = None
     """The split that it answers; None to validate the file by itself."""
-    options: ScorerOptions = field(default_factory=ScorerOptions)
 
 
 def validate(request: ValidateRequest) -> Problems:
@@ -630,27 +629,27 @@ def validate(request: ValidateRequest) -> Problems:
     problems = Problems()
     path, part, official = request.path, request.part, request.task.official
     try:
-        official.validate(OfficialFile(path, part, request.options), problems)
+        official.validate(path, part, problems)
         if part is not None and not len(problems):
-            _require_scorable(official.scorer, path, part, request.options)
+            _require_scorable(official.scorer, path, part)
     except NotScorable as error:
         detail = f"{error.problem.removeprefix(f'{path}: ')} (the official scorer: {error.official})"
         problems.add(path, "not scorable", detail=detail, skippable=False)
     return problems
 
 
-def _require_scorable(scorer: Scorer[P], path: Path, part: Part[Collection], options: ScorerOptions) -> None:
+def _require_scorable(scorer: Scorer[P], path: Path, part: DataSplit[Collection]) -> None:
     """Score a file, if there is gold.
 
     Raises:
         NotScorable: the official scorer stops.
     """
-    if part.collection.is_masked(part.split):
+    if part.collection.is_masked(part.name):
         return
     try:
-        gold = part.collection.gold_files(part.split)
+        gold = part.collection.gold_files(part.name)
     except UsageError:  # a split of an own task without gold
         return
     if scorer.files_make_one and len(gold) > 1:
         gold = [file for file in gold if file.name == path.name]
-    official_figures(scorer, scorer.read([path]), part.gold(gold, options))
+    official_figures(scorer, scorer.read([path]), part.gold(gold))

@@ -18,7 +18,7 @@ from searchapp.model import Hits, Ranking, Run
 from searchapp.progress import Progress
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest
-from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, Task, Writer
+from searchapp.tasks.base import Collection, DataSplit, NoOfficialFile, Task, Writer
 from searchapp.text import counted
 
 TAG = "imported"
@@ -117,7 +117,7 @@ def import_run(
     official: Mapping[str, Writer] = {}
     shortfall = None
     try:
-        official = task.official.files(Submission(run, Part(collection, split)))
+        official = task.official.files(run, DataSplit(collection, split))
     except (NoOfficialFile, ValueError) as error:  # the latter of ids that are no numbers
         shortfall = str(error)
     mapping = task.index_mapping()

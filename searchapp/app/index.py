@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from searchapp import tasks
 from searchapp.config.settings import SERVER, Settings
 from searchapp.engines import open_engine
 from searchapp.engines.base import Engine, Index, IndexSpec, StoredVersion, VersionState
@@ -34,7 +35,6 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, IndexInfo
 from searchapp.progress import Advance, Progress
 from searchapp.ranking.search_results import sources
-from searchapp.tasks import catalogue
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.own import task_file
 from searchapp.text import counted, suggestion
@@ -573,7 +573,7 @@ def stored_versions(engine: Engine) -> list[StoredVersion]:
 def task_of(version: StoredVersion) -> str:
     """Return the name of an index's task, with that of the split for solved topics of an own task."""
     name = version.name.removeprefix(EXAMPLES)
-    return _shipped(name) or name.removeprefix(catalogue.OWN)
+    return _shipped(name) or name.removeprefix(tasks.OWN)
 
 
 def remedy(name: str, owner: str = "") -> str:
@@ -604,7 +604,7 @@ def reference(settings: Settings, task: str) -> str:
         return task
     try:
         with closing(open_engine(settings)) as engine:
-            info = engine.index_info(f"{catalogue.OWN}{task}")
+            info = engine.index_info(f"{tasks.OWN}{task}")
     except SearchappError:
         return task
     return info.owner if info and info.owner else task
@@ -619,7 +619,7 @@ def named(stored: Iterable[StoredVersion], names: Sequence[str]) -> dict[str, li
     versions: dict[str, list[StoredVersion]] = {}
     for version in stored:
         versions.setdefault(version.name, []).append(version)
-    full = [name if name in versions else f"{catalogue.OWN}{name}" for name in names]
+    full = [name if name in versions else f"{tasks.OWN}{name}" for name in names]
     for name, index in zip(names, full, strict=True):
         if index not in versions:
             known = f"there are {', '.join(versions)}" if versions else "there is none"
@@ -631,12 +631,12 @@ def named(stored: Iterable[StoredVersion], names: Sequence[str]) -> dict[str, li
 
 def _is_ours(name: str) -> bool:
     inner = name.removeprefix(EXAMPLES)
-    own = inner.removeprefix(catalogue.OWN)
+    own = inner.removeprefix(tasks.OWN)
     return _shipped(inner) is not None or (own != inner and _shipped(own) is None)
 
 
 def _shipped(name: str) -> str | None:
     """Return the shipped task of an index, whose name is the task's or begins with it."""
-    shipped = (*catalogue.names(), *catalogue.sample_names())
-    tasks = [task for task in shipped if name == task or name.startswith(f"{task}-")]
-    return max(tasks, key=len, default=None)
+    shipped = (*tasks.names(), *tasks.sample_names())
+    matches = [task for task in shipped if name == task or name.startswith(f"{task}-")]
+    return max(matches, key=len, default=None)

@@ -21,9 +21,8 @@ from searchapp.formats.problems import Problems
 from searchapp.judging.agreement import judged_in
 from searchapp.model import IndexInfo
 from searchapp.resources import SAMPLES
-from searchapp.tasks import folders
+from searchapp.tasks import folders, sample_names
 from searchapp.tasks.base import Task
-from searchapp.tasks.catalogue import sample_names
 
 ATTEMPTS = 1
 TIMEOUT_SECONDS = 5.0

@@ -33,7 +33,7 @@ from searchapp.ranking.recipes import Recipe
 from searchapp.resources import RecipeBook
 from searchapp.runs import directory
 from searchapp.runs.directory import INPUTS, MANIFEST, RANKINGS, Manifest, Verification
-from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, Task, Writer
+from searchapp.tasks.base import Collection, DataSplit, NoOfficialFile, Task, Writer
 from searchapp.tasks.own import variant
 from searchapp.text import counted
 
@@ -171,7 +171,7 @@ def make_run(
         shortfall = "1 topic was left out" if left == 1 else f"{left:,} topics were left out"
     else:
         try:
-            official = task.official.files(Submission(run, Part(collection, request.split)))
+            official = task.official.files(run, DataSplit(collection, request.split))
         except NoOfficialFile as error:
             shortfall = str(error)
     ranked = {document for ranking in run for document in ranking.hits.document_ids}

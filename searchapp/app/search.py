@@ -39,7 +39,7 @@ from searchapp.ranking.ranker import RankedTopic, Ranker, SignalShare
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.search_results import ResultPage, SearchResult
 from searchapp.ranking.signals.base import Inputs, one_document
-from searchapp.tasks.base import Collection, Part, Task
+from searchapp.tasks.base import Collection, DataSplit, Task
 from searchapp.tasks.folders import data_folder
 
 FUSED_DEPTH = 1000
@@ -530,7 +530,7 @@ def solved_topics(task: Task, collection: Collection) -> SolvedTopics:
 def _solved(task: Task, collection: Collection) -> Iterable[SolvedTopic]:
     for split in task.info.splits:
         with suppress(SearchappError):
-            grades = task.official.grades(collection.gold_files(split), Part(collection, split))
+            grades = task.official.grades(collection.gold_files(split), DataSplit(collection, split))
             topics = {one.id: one for one in collection.topics(split, Problems(lenient=True))}
             for topic_id, gold in grades.items():
                 topic = topics.get(topic_id, Topic(topic_id, ""))

@@ -27,13 +27,13 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
+from searchapp import tasks
 from searchapp.cli import complete
 from searchapp.cli.output import complain, report_requests, report_traceback, say, warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, SearchappError, UsageError, is_lack_of_memory
 from searchapp.files import STDOUT, parse_json, reason
 from searchapp.options import argument, flag, option
-from searchapp.tasks import catalogue
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Engine
@@ -310,7 +310,7 @@ def command(
                 found = resolution(flags, os.environ, opaque_id=_opaque_id(context))
                 for warning in found.warnings:
                     warn(warning)
-                if isinstance(task := values.get("task"), str) and task not in catalogue.names():
+                if isinstance(task := values.get("task"), str) and task not in tasks.names():
                     from searchapp.app.index import reference
 
                     values["task"] = reference(found.settings, task)

@@ -179,12 +179,14 @@ def validate(
     """
     from searchapp.app.evaluate import ValidateRequest
     from searchapp.app.evaluate import validate as validated
-    from searchapp.tasks.base import Part
+    from searchapp.tasks.base import DataSplit
 
     loaded = load(task)
     folder = None if split is None and data is None else data_of(settings, loaded, data)
-    part = None if folder is None or split is None else Part(loaded.collection(folder), split)
-    problems = validated(ValidateRequest(loaded, file, part, ScorerOptions(nearest)))
+    part = None
+    if folder is not None and split is not None:
+        part = DataSplit(loaded.collection(folder), split, ScorerOptions(nearest))
+    problems = validated(ValidateRequest(loaded, file, part))
     warnings = [str(note) for note in problems.notes.problems] if problems.notes else []
     if as_json:
         found = [

@@ -334,7 +334,7 @@ def _print_topics(
 def _figures_json(found: RunTopics, figures: Figures, topics: Sequence[str]) -> dict[str, object]:
     return {
         "task": found.task.name,
-        "split": found.part.split,
+        "split": found.part.name,
         "run": found.pages.name,
         "measure": figures.name,
         "instead_of": figures.instead_of,

@@ -97,7 +97,7 @@ def export(
     from searchapp.formats import trec
     from searchapp.formats.problems import Problems
     from searchapp.judging import exchange
-    from searchapp.tasks.base import Part
+    from searchapp.tasks.base import DataSplit
     from searchapp.tasks.folders import data_folder
 
     loaded = load(task)
@@ -119,7 +119,7 @@ def export(
     if format_ is JudgmentFormat.official:
         if split is None:
             raise UsageError("name the split of the judged topics with --split")
-        part = Part(loaded.collection(data_folder(loaded, settings.home, data)), split)
+        part = DataSplit(loaded.collection(data_folder(loaded, settings.home, data)), split)
         own = {topic.id for topic in part.topics(Problems(lenient=True))}
         of_split = {topic: given for topic, given in grades.items() if topic in own}
         write_files(out, loaded.official.gold(of_split, part), replace=overwrite)
@@ -262,11 +262,11 @@ def _of_gold(task: Task, file: Path, collection: Collection, split: str | None) 
         DataError: a file can't be read as the task's gold, or has topics that the split has not.
     """
     from searchapp.formats.problems import Problems, shown
-    from searchapp.tasks.base import Part
+    from searchapp.tasks.base import DataSplit
 
     if split is None:
         raise UsageError("name the split of the judged topics with --split")
-    part = Part(collection, split)
+    part = DataSplit(collection, split)
     files = [file]
     if file.is_dir():
         names = [path.name for path in collection.gold_files(split)]

@@ -556,7 +556,7 @@ def export(
     from searchapp.evaluation.base import ScorerOptions
     from searchapp.formats import run_files, trec
     from searchapp.runs import directory
-    from searchapp.tasks.base import NoOfficialFile, Part, Submission
+    from searchapp.tasks.base import DataSplit, NoOfficialFile
 
     if engine_scores and format_ is not ExportFormat.trec:
         raise UsageError("--engine-scores is for TREC runs: add --format trec")
@@ -570,9 +570,10 @@ def export(
     if format_ is ExportFormat.official:
         loaded = task_of(stored, task)
         manifest = stored.manifest
-        part = Part(loaded.collection(data or Path(manifest.data)), manifest.split)
+        folder = data or Path(manifest.data)
+        part = DataSplit(loaded.collection(folder), manifest.split, ScorerOptions(nearest))
         try:
-            writers = loaded.official.files(Submission(stored.run, part, ScorerOptions(nearest)))
+            writers = loaded.official.files(stored.run, part)
         except NoOfficialFile as error:
             raise DataError(f"{run}: {error}") from error
     elif format_ is ExportFormat.ir_metadata:

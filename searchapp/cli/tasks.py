@@ -133,9 +133,9 @@ def new(
 
     if path.suffix.lower() != ".toml":
         raise UsageError(f"{path}: a task file's name must end in .toml")
-    of_documents = [starter.look_at(file, header=header) for file in documents or ()]
-    of_topics = None if topics is None else starter.look_at(topics, header=header)
-    of_gold = None if gold is None else starter.look_at(gold, gold=True, header=header)
+    of_documents = [starter.detect(file, header=header) for file in documents or ()]
+    of_topics = None if topics is None else starter.detect(topics, header=header)
+    of_gold = None if gold is None else starter.detect(gold, gold=True, header=header)
     text = starter.text_of(path, name or starter.name_for(path), of_documents, of_topics, of_gold)
     for seen in (*of_documents, of_topics, of_gold):
         if seen is not None and seen.assumed is not None:

@@ -2,7 +2,7 @@
 
 Files lie in a hidden folder inside the task's, with a lock, until all of them are there.
 
-Of a ZIP file only the wanted entries are unpacked, and one that could do harm is refused. The archives are known by
+Of a ZIP file only the wanted entries are unpacked, and one that could do harm is rejected. The archives are known by
 their digests, so none of this should ever happen; it is what stands between a mistake in that knowledge, or a mirror's,
 and the person's files.
 """
@@ -44,10 +44,10 @@ from searchapp.files import atomic_file, digest_file, open_file, reason, sync_fo
 from searchapp.progress import Advance, Progress, no_progress
 
 MOST_ENTRIES = 100_000
-"""An archive with more entries than this is refused."""
+"""An archive with more entries than this is rejected."""
 
 HIGHEST_RATIO = 200
-"""An entry that grows by more than this factor is refused as a bomb; text shrinks to a tenth, rarely a fiftieth."""
+"""An entry that grows by more than this factor is rejected as a bomb; text shrinks to a tenth, rarely a fiftieth."""
 
 SMALL_BYTES = 1 << 20
 """Below this size no entry is a bomb, whatever its ratio."""

@@ -48,7 +48,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One address. `size` in bytes is None when it isn't known beforehand; more than `at_most` is refused."""
+    """One address. `size` in bytes is None when it isn't known beforehand; more than `at_most` is rejected."""
 
     url: str
     digest: Digest

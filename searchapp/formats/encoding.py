@@ -1,7 +1,6 @@
 """Text files: UTF-8, gzip, recognition of other kinds of file by their first bytes.
 
-A user's own file may be compressed with gzip, which `opened` undoes; the message on any other kind of file says what
-it is and what to do.
+`open_unpacked` reads a user's own file, which may be compressed with gzip.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from searchapp.formats.problems import Problems
 
 SAVE_AS_UTF8 = "save the file as UTF-8"
 
-LOOKED_AT = 4096
-"""The bytes at the beginning of a file that are looked at."""
+HEAD_BYTES = 4096
+"""How much of a file is read to recognise its kind."""
 
 LONGEST_LINE = 1 << 26
 """In bytes. A few kilobytes of gzip can hold a line that no memory holds."""
@@ -37,15 +36,15 @@ COMPRESSED = {
     b"Rar!": "RAR",
     b"\x1f\x9d": "compress",
 }
-"""How compressed files begin."""
+"""Compression methods by the magic number of their files."""
 
-_PACKED_DOCUMENTS = {
+_ZIPPED_DOCUMENTS = {
     b"xl/": "an Excel workbook",
     b"word/": "a Word document",
     b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet": "an OpenDocument spreadsheet",
     b"mimetypeapplication/vnd.oasis.opendocument.text": "an OpenDocument text",
 }
-"""What stands in the beginning of a zip file that is one of these."""
+"""Documents by a text near the beginning of their zip file."""
 
 _EXPORT = "save its table as CSV in UTF-8, and use that file"
 _EXTRACT = "extract its text, one JSON object per line (JSONL), and use that file"
@@ -53,7 +52,7 @@ _CONVERT = "write its rows as JSONL or CSV, for instance with pandas or DuckDB, 
 _AS_TABLE = "write each topic as a line `id<tab>text` of a file that ends in .tsv, and use that file"
 _AS_JSONL = "write each document as a JSON object with id and text, one per line, and use that file"
 _ADVICE = {"workbook": _EXPORT, "spreadsheet": _EXPORT, "document": _EXTRACT, "text": _EXTRACT}
-_OTHERS = {
+_MAGIC_NUMBERS = {
     b"PAR1": ("a Parquet file", _CONVERT),
     b"ARROW1": ("an Arrow file", _CONVERT),
     b"FEA1": ("a Feather file", _CONVERT),
@@ -74,41 +73,42 @@ _OTHERS = {
     b"\x89PNG": ("an image", _EXTRACT),
     b"\xff\xd8\xff": ("an image", _EXTRACT),
 }
-"""How other files begin that people take for tables or texts."""
+"""Other files that users take for tables or texts, by their beginning."""
 
-_TAR_PLACE, _TAR = 257, b"ustar"
+_TAR_OFFSET, _TAR = 257, b"ustar"
 
 
-class Foreign(NamedTuple):
-    """What a file is instead of text in UTF-8, and what to do about it."""
+class ForeignKind(NamedTuple):
+    """The kind of a file that is not text in UTF-8, and what to do about it."""
 
-    what: str
+    kind: str
     advice: str
 
     def __str__(self) -> str:
-        return f"it is {self.what}: {self.advice}"
+        return f"it is {self.kind}: {self.advice}"
 
 
-def foreign(head: bytes) -> Foreign | None:
-    """What a file is that begins like this; None if it may well be text in UTF-8."""
+def foreign_kind(head: bytes) -> ForeignKind | None:
+    """Recognise the kind of a file by its beginning; None if it may be text in UTF-8."""
     for magic, method in COMPRESSED.items():
         if _begins(head, magic):
-            if method == "zip" and (packed := _packed(head)):
-                return packed
-            return Foreign(f"compressed with {method}", "unpack it, or compress it with gzip")
+            for sign, kind in _ZIPPED_DOCUMENTS.items() if method == "zip" else ():
+                if sign in head:
+                    return ForeignKind(kind, _ADVICE[kind.rpartition(" ")[2]])
+            return ForeignKind(f"compressed with {method}", "unpack it, or compress it with gzip")
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    for magic, (what, advice) in _OTHERS.items():
+    for magic, (kind, advice) in _MAGIC_NUMBERS.items():
         if _begins(text, magic):
-            return Foreign(what, advice)
-    if head[_TAR_PLACE:].startswith(_TAR):
-        return Foreign("a tar archive", "unpack it, and name the file to use")
-    if coding := _wide(head):
-        return Foreign(coding, f"save it as UTF-8, for instance with `iconv -f {coding} -t UTF-8`")
+            return ForeignKind(kind, advice)
+    if head[_TAR_OFFSET:].startswith(_TAR):
+        return ForeignKind("a tar archive", "unpack it, and name the file to use")
+    if coding := _wide_encoding(head):
+        return ForeignKind(coding, f"save it as UTF-8, for instance with `iconv -f {coding} -t UTF-8`")
     return None
 
 
 def _begins(head: bytes, magic: bytes) -> bool:
-    """Whether a file begins so; where text could begin so as well, it must hold bytes that no text has."""
+    """Compare the beginning; where text could begin alike, the file must also hold bytes that no text has."""
     if head[: len(magic)].lower() != magic.lower():
         return False
     return not magic.isalnum() or b"\0" in head or not _is_utf8(head)
@@ -122,16 +122,8 @@ def _is_utf8(head: bytes) -> bool:
     return True
 
 
-def _packed(head: bytes) -> Foreign | None:
-    """What a zip file is whose content shows more than that it is one."""
-    for sign, what in _PACKED_DOCUMENTS.items():
-        if sign in head:
-            return Foreign(what, _ADVICE[what.rpartition(" ")[2]])
-    return None
-
-
-def _wide(head: bytes) -> str | None:
-    """The encoding of a text whose characters take two or four bytes each."""
+def _wide_encoding(head: bytes) -> str | None:
+    """Recognise an encoding with two or four bytes for each character."""
     for mark, coding in (
         (b"\xff\xfe\0\0", "UTF-32"),
         (b"\0\0\xfe\xff", "UTF-32"),
@@ -141,7 +133,7 @@ def _wide(head: bytes) -> str | None:
         if head.startswith(mark):
             return coding
     even, odd = head[::2], head[1::2]
-    # Without a mark: nearly every second byte of what is mostly ASCII is NUL, and none of the others.
+    # Without a mark: nearly every second byte of ASCII text is NUL, and none of the others.
     for zeros, others, coding in ((odd, even, "UTF-16LE"), (even, odd, "UTF-16BE")):
         if len(zeros) >= 4 and zeros.count(0) > 0.7 * len(zeros) and not others.count(0):
             return coding
@@ -149,18 +141,18 @@ def _wide(head: bytes) -> str | None:
 
 
 def undecodable(path: Path, error: UnicodeDecodeError, line: int | None = None) -> str:
-    """The sentence that a file is not UTF-8: where, and what to do; `line` is counted at LF unless it is given."""
+    """Return the message on a file that is not UTF-8; `line` is counted at LF unless it is given."""
     return f"{path}: line {line or _line(error)}: {_byte(error)} is not UTF-8; {remedy(path)}"
 
 
 def add_undecodable(path: Path, error: UnicodeDecodeError, problems: Problems) -> None:
-    """Record the same as a problem of the file."""
+    """Report a file that is not UTF-8."""
     detail = f"{_byte(error)} is not valid there; {remedy(path)}"
     problems.add(path, "not UTF-8", f"line {_line(error)}", detail, skippable=False)
 
 
-def read_whole(path: Path, problems: Problems) -> str | None:
-    """The text of a file, with its byte-order mark if it has one; None and a problem if it can't be read."""
+def read_utf8(path: Path, problems: Problems) -> str | None:
+    """Return the text of a file, with its byte-order mark if it has one; None if it can't be read, a problem."""
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError as error:
@@ -179,15 +171,16 @@ def _byte(error: UnicodeDecodeError) -> str:
 
 
 def remedy(path: Path) -> str:
-    """The advice that ends the message on a file that is not UTF-8, by how the file begins."""
+    """Return the advice on a file that is not UTF-8, by the kind of file."""
     with open_file(path) as file:
-        head = file.read(LOOKED_AT)
-    found = foreign(head)
-    if found is None:
+        foreign = foreign_kind(file.read(HEAD_BYTES))
+    if foreign is None:
         return SAVE_AS_UTF8
-    if found.what.startswith("compressed with "):
-        return f"unpack the file, which is {found.what}"
-    return str(found) if found.what.startswith("UTF-") else f"name another file: this one is {found.what}"
+    if foreign.kind.startswith("compressed with "):
+        return f"unpack the file, which is {foreign.kind}"
+    return (
+        str(foreign) if foreign.kind.startswith("UTF-") else f"name another file: this one is {foreign.kind}"
+    )
 
 
 class BrokenFile(OSError):
@@ -198,16 +191,16 @@ class LongLine(OSError):
     """A line is longer than `LONGEST_LINE`."""
 
 
-class Opened:
-    """A user's own file, to be read once from its beginning, by lines or pieces; `head` is how it begins."""
+class UnpackedFile:
+    """A user's own file, to be read once from its beginning, by lines or pieces; `head` are its first bytes."""
 
     def __init__(self, file: BufferedReader | gzip.GzipFile) -> None:
         self._file = file
-        with _told():
-            self.head = file.peek(LOOKED_AT)[:LOOKED_AT]
+        with _unpacking():
+            self.head = file.peek(HEAD_BYTES)[:HEAD_BYTES]
 
     def __iter__(self) -> Iterator[bytes]:
-        with _told():
+        with _unpacking():
             for number in count(1):
                 line = self._file.readline(LONGEST_LINE + 1)
                 if len(line) > LONGEST_LINE:
@@ -219,48 +212,48 @@ class Opened:
                 yield line
 
     def read(self, size: int = -1) -> bytes:
-        with _told():
+        with _unpacking():
             return self._file.read(size)
 
     def readline(self, size: int = -1) -> bytes:
-        with _told():
+        with _unpacking():
             return self._file.readline(size)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Every way in which unpacking can fail as one kind of error."""
+def _unpacking() -> Iterator[None]:
+    """Turn every error of unpacking into `BrokenFile`."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        what = "ends too early" if isinstance(error, EOFError) else "is damaged"
-        raise BrokenFile(f"the gzip file {what}: fetch it again, or pack it again") from error
+        damage = "ends too early" if isinstance(error, EOFError) else "is damaged"
+        raise BrokenFile(f"the gzip file {damage}: fetch it again, or pack it again") from error
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Opened]:
-    """A user's own file; one that is compressed with gzip is unpacked on the way.
+def open_unpacked(path: Path) -> Iterator[UnpackedFile]:
+    """Open a user's own file, unpacking gzip.
 
     Raises:
-        OSError: it can't be opened or read; `BrokenFile` if what it was compressed from can't be got back.
+        OSError: the file can't be opened or read; `BrokenFile` if it can't be unpacked.
     """
     with open_file(path) as file:
         if file.peek(len(GZIP)).startswith(GZIP):
             with gzip.GzipFile(fileobj=file) as unpacked:
-                yield Opened(unpacked)
+                yield UnpackedFile(unpacked)
         else:
-            yield Opened(file)
+            yield UnpackedFile(file)
 
 
 GZIP_SUFFIX = ".gz"
 
 GZIP_LEVEL = 1
-"""The quickest: what is random in a run, the order of its ids, no level makes smaller."""
+"""The fastest: no level compresses the random part of a run, the order of its ids."""
 
 
 @contextmanager
-def packing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to whose content is compressed as a whole, the same content to the same bytes."""
+def write_gzip(path: Path) -> Iterator[BinaryIO]:
+    """Open a file whose content is compressed, the same content to the same bytes."""
     with (
         path.open("wb") as file,
         gzip.GzipFile(filename="", mode="wb", compresslevel=GZIP_LEVEL, fileobj=file, mtime=0) as packed,

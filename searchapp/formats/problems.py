@@ -1,4 +1,4 @@
-"""Problems: everything that is wrong with the files of one request, collected to be reported at once; unusable ids."""
+"""Problems: everything that is wrong with the files of one request, reported together; unusable ids."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from searchapp.errors import InvalidFiles, Problem
 from searchapp.files import reason
 
 MAX_SHOWN = 40
+"""Characters of an id or value in a message."""
 
 MOST_KEYS = 12
-"""How many keys of an object a message names."""
+"""Keys of an object in a message."""
 
 
 class Problems:
-    """The problems found so far, in the order in which they were met.
+    """Collects problems in the order in which readers report them.
 
-    Readers add to it and go on with the next entry. With `lenient`, an entry that has a problem is left out
-    and only reported; a problem that is not `skippable` (a missing file, one that is no JSON) stays an error.
+    A reader reports a problem and goes on with the next entry. With `lenient`, an entry that has a problem is left out
+    and only reported; a problem that is not `skippable` (a missing file, one that is not JSON) stays an error.
 
         problems = Problems(lenient=True)
         documents = list(read_knowledge_base(path, problems))
@@ -29,42 +30,36 @@ class Problems:
 
     def __init__(self, *, lenient: bool = False) -> None:
         self.lenient = lenient
-        self._found: list[Problem] = []
+        self._problems: list[Problem] = []
         self._fatal: list[Problem] = []
         self._notes: list[Problem] = []
 
     def add(
         self, file: str | Path, kind: str, where: str = "", detail: str = "", *, skippable: bool = True
     ) -> None:
-        """Record one problem; the words are those of `errors.Problem`."""
+        """Record one problem; the parameters are fields of `errors.Problem`."""
         self._record(Problem(str(file), kind, where, detail), skippable=skippable)
 
     def add_missing(
         self, file: str | Path, key: str, where: str, keys: Iterable[str], *, skippable: bool = True
     ) -> None:
-        """Record that the object at a place lacks a key, and which keys it has.
-
-        However many objects of a file lack the key, a message has one line about it.
-        """
+        """Record that an object with these keys lacks a key: one line for all objects of a file."""
         there = f"the object has {some(list(keys), MOST_KEYS) or 'no keys'}"
         self._record(Problem(str(file), "missing key", where, f"{key}: {there}", key), skippable=skippable)
 
     def _record(self, problem: Problem, *, skippable: bool) -> None:
-        self._found.append(problem)
+        self._problems.append(problem)
         if not skippable:
             self._fatal.append(problem)
 
     def note(self, file: str | Path, kind: str, where: str = "", detail: str = "") -> None:
-        """Record something odd that is no reason to stop or to leave anything out, but should be known.
-
-        Real files have such places; `detail` says what is made of them.
-        """
+        """Record an oddity that the user should know of, although nothing is left out for it."""
         self._notes.append(Problem(str(file), kind, where, detail))
 
     def add_all(self, others: Problems) -> None:
-        """Record what a reading has found that is reported elsewhere too; what is recorded already is not repeated."""
+        """Record the problems of another collection, without those that this one has already."""
         for own, new in (
-            (self._found, others._found),
+            (self._problems, others._problems),
             (self._fatal, others._fatal),
             (self._notes, others._notes),
         ):
@@ -80,44 +75,44 @@ class Problems:
             self.add(file, "unreadable file", detail=reason(error), skippable=False)
 
     def __iter__(self) -> Iterator[Problem]:
-        return iter(self._found)
+        return iter(self._problems)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._problems)
 
     @property
     def stopped(self) -> bool:
-        """Whether there is a problem that no entry can be left out for, such as a file that is not read to its end."""
+        """Whether a problem is not skippable: a file, for example, was not read to its end."""
         return bool(self._fatal)
 
     def raise_if_any(self, advice: str = "") -> None:
-        """Raise what has been found, unless `lenient` lets it pass.
+        """Raise all problems, unless `lenient` accepts every one of them.
 
         Raises:
-            InvalidFiles: holds all problems, also those that `lenient` alone would have let pass.
+            InvalidFiles: has all problems, also those that `lenient` alone would accept.
         """
-        if self._fatal or (self._found and not self.lenient):
-            raise InvalidFiles(self._found, advice)
+        if self._fatal or (self._problems and not self.lenient):
+            raise InvalidFiles(self._problems, advice)
 
     @property
     def notes(self) -> InvalidFiles | None:
-        """What was noted, ready to be printed and counted; None when nothing was."""
+        """The notes, ready to be printed and counted; None without any."""
         return InvalidFiles(self._notes) if self._notes else None
 
     @property
     def skipped(self) -> InvalidFiles | None:
-        """What was left out under `lenient`, ready to be printed and counted; None when nothing was."""
-        return InvalidFiles(self._found) if self.lenient and self._found else None
+        """The problems that `lenient` accepted, ready to be printed and counted; None without any."""
+        return InvalidFiles(self._problems) if self.lenient and self._problems else None
 
 
 def shown(text: str) -> str:
-    """An id or a value as it can be printed in a message: short, on one line, and without lone surrogates."""
+    """Return an id or a value for a message: short, on one line, and without lone surrogates."""
     short = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
     return short if short.isprintable() and short.split() == [short] else ascii(short)
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """The first names as a message shows them, and how many others there are.
+    """Return the first names for a message, and the number of others.
 
     >>> some(["q1", "q2"]), some(["q1", "q2", "q3", "q4", "q5"])
     ('q1, q2', 'q1, q2, q3 and 2 more')
@@ -127,13 +122,13 @@ def some(names: Sequence[str], most: int = 3) -> str:
 
 
 MAX_ID_BYTES = 512
-"""As Elasticsearch has it."""
+"""The limit of Elasticsearch."""
 
 
 def unusable_id(id_: str) -> tuple[str, str] | None:
-    """Kind and detail of the problem of an id; None for a good one."""
+    """Return kind and detail of the problem of an id; None for a good one."""
     if 0 < len(id_) <= MAX_ID_BYTES and id_.isascii() and id_.isprintable() and " " not in id_:
-        return None  # nearly all are, and a collection has many
+        return None  # the fast path: a collection has many ids
     if id_.split() != [id_]:
         return "unusable id", "an id must not be empty or hold whitespace, which run files cannot carry"
     if not encodable(id_):
@@ -146,7 +141,7 @@ def unusable_id(id_: str) -> tuple[str, str] | None:
 
 
 def encodable(text: str) -> bool:
-    """Whether a text can be written in UTF-8: one with half a surrogate pair can't."""
+    """Return whether UTF-8 can encode a text, which half a surrogate pair prevents."""
     try:
         text.encode()
     except UnicodeEncodeError:

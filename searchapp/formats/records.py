@@ -1,12 +1,12 @@
 r"""Records of a user's own: a table with named columns, or a JSON object a line.
 
-    csv     commas; cells may be quoted as RFC 4180 has it, over line ends, quotes inside doubled
+    csv     commas; cells may be quoted as in RFC 4180, over line ends, quotes inside doubled
     tsv     tabs; nothing is quoted, a quote is an ordinary character, no cell holds a tab or a line end
     jsonl   a JSON object a line; blank lines are skipped
 
 Files are UTF-8, or that compressed with gzip, and read as streams. A byte-order mark, CRLF and a last line without an
-end are harmless and accepted. The first row of a table names its columns, unless the names are given because the file
-has none. Everything else is reported with its line, and the record left out.
+end are accepted. The first row of a table names its columns, unless the names are given because the file has none.
+Every problem is reported with its line, and the record left out.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from searchapp.formats import json_files
-from searchapp.formats.encoding import SAVE_AS_UTF8, foreign, opened
+from searchapp.formats.encoding import SAVE_AS_UTF8, foreign_kind, open_unpacked
+from searchapp.formats.json_files import type_name
 from searchapp.formats.problems import Problems, shown
 from searchapp.text import counted
 
 FORMATS = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl"}
-"""The formats, and the suffix that stands for each."""
+"""The formats, and the suffix of each."""
 
 SEPARATORS = {"csv": "commas", "tsv": "tabs"}
-"""What separates the cells of a table."""
+"""The separators of the cells of a table."""
 
 
 def has_keys(format_: str) -> bool:
-    """Whether every record of a format names its own values, as an object does; a table names its columns once."""
+    """Return whether every record has its own keys, as an object does; a table names its columns once."""
     return format_ not in SEPARATORS
 
 
@@ -43,7 +43,7 @@ _OTHER_SEPARATORS = (
 )
 
 LONGEST_CELL = 1 << 24
-"""In characters. A quote that is never closed would otherwise take the rest of a large file for one cell."""
+"""In characters. Without a limit, a quote that is never closed makes the rest of a large file one cell."""
 
 
 class Record(NamedTuple):
@@ -54,14 +54,14 @@ class Record(NamedTuple):
 
 
 def format_of(path: Path) -> str | None:
-    """The format that a file's name shows; None when it shows none."""
+    """Return the format that a file's name shows, if any."""
     suffix = suffix_of(path)
     suffix = ".jsonl" if suffix == ".ndjson" else suffix
     return next((name for name, own in FORMATS.items() if own == suffix), None)
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix that shows a file's format, in small letters: of `a.jsonl.gz` it is `.jsonl`."""
+    """Return the suffix that shows a file's format, in lower case: that of `a.jsonl.gz` is `.jsonl`."""
     name = Path(path.stem) if path.suffix.lower() == ".gz" else path
     return name.suffix.lower()
 
@@ -74,12 +74,12 @@ def read_records(
     required: Sequence[str] = (),
     columns: Sequence[str] | None = None,
 ) -> Iterator[Record]:
-    """The good records of a file, in its order.
+    """Read the good records of a file, in order.
 
-    A table must have the columns `required`; keys of JSON objects are for the caller to look for. `columns` are
-    the names for a table without a header line.
+    A table must have the columns `required`; the caller checks the keys of JSON objects. `columns` are the names for a
+    table without a header line.
     """
-    lines = _Lines(path, problems)
+    lines = _DecodedLines(path, problems)
     try:
         if has_keys(format_):
             yield from _objects(lines)
@@ -92,35 +92,34 @@ def read_records(
 
 
 class Unsupported(Exception):
-    """A file is no table or JSONL at all; says what it is, and what to do."""
+    """A file is neither a table nor JSONL; the message says what it is, and what to do."""
 
 
 def read_rows(path: Path, format_: str) -> Iterator[list[str]]:
-    """The cells of every row of a table, the first one too, whatever it is; a row that is broken is the last.
+    """Read the cells of every row of a table, including its first; a broken row is the last.
 
     Raises:
-        Unsupported: it is no text.
-        OSError: it can't be read.
+        Unsupported: the file is not text.
+        OSError: the file can't be read.
     """
-    lines = _Lines(path, Problems())
-    for _line, cells in _cells(lines, format_):
+    for _line, cells in _cells(_DecodedLines(path, Problems()), format_):
         yield cells
 
 
-class _Lines:
-    """The lines of a file as text; what is not UTF-8 is reported, and its record remembered as bad."""
+class _DecodedLines:
+    """The lines of a file as text; a line that is not UTF-8 is reported, and makes its record bad."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
         self.path = path
         self.problems = problems
         self.number = 0
-        self.bad = False
+        self._is_bad = False
 
     def __iter__(self) -> Iterator[str]:
         offset = 0
-        with opened(self.path) as file:
-            if found := foreign(file.head):
-                raise Unsupported(str(found))
+        with open_unpacked(self.path) as file:
+            if foreign := foreign_kind(file.head):
+                raise Unsupported(str(foreign))
             for self.number, raw in enumerate(file, 1):
                 try:
                     text = raw.decode()
@@ -132,45 +131,45 @@ class _Lines:
                 yield text.removeprefix("\ufeff") if self.number == 1 else text
 
     def wrong(self, kind: str, detail: str, line: int | None = None, *, skippable: bool = True) -> None:
-        self.bad = True
+        self._is_bad = True
         where = f"line {line or self.number}"
         self.problems.add(self.path, kind, where, detail, skippable=skippable)
 
-    def was_good(self) -> bool:
-        """Whether nothing was wrong since this was asked the last time."""
-        good, self.bad = not self.bad, False
+    def were_good(self) -> bool:
+        """Return whether no problem was reported since the last call."""
+        good, self._is_bad = not self._is_bad, False
         return good
 
 
 def _rows(
-    lines: _Lines, format_: str, required: Sequence[str], columns: Sequence[str] | None
+    lines: _DecodedLines, format_: str, required: Sequence[str], columns: Sequence[str] | None
 ) -> Iterator[Record]:
-    named = None if columns is None else list(columns)
-    any_row = False
+    names = None if columns is None else list(columns)
+    is_empty = True
     for start, cells in _cells(lines, format_):
-        good = lines.was_good()
-        if not any_row and (other := separator_instead(cells, format_)) and cells[0] not in required:
+        good = lines.were_good()
+        if is_empty and (other := other_separator(cells, format_)) and cells[0] not in required:
             raise Unsupported(
                 f"its cells are separated by {other[0]}, not by {SEPARATORS[format_]}: {other[1]}"
             )
-        any_row = True
-        if named is None:
-            named = cells
-            if not good or not _check_header(lines, named, required, start):
+        is_empty = False
+        if names is None:
+            names = cells
+            if not good or not _check_header(lines, names, required, start):
                 return
-        elif len(cells) != len(named):
-            expected = f"the {'header' if columns is None else 'task file'} has {len(named)}"
+        elif len(cells) != len(names):
+            expected = f"the {'header' if columns is None else 'task file'} has {len(names)}"
             lines.wrong("wrong number of cells", f"{counted(len(cells), 'cell')}, where {expected}", start)
-            lines.was_good()
+            lines.were_good()
         elif good:
-            yield Record(start, dict(zip(named, cells, strict=True)))
-    if not any_row:
+            yield Record(start, dict(zip(names, cells, strict=True)))
+    if is_empty:
         detail = "a header line is expected" if columns is None else "it has no row"
         lines.problems.add(lines.path, "empty file", detail=detail, skippable=False)
 
 
-def separator_instead(cells: Sequence[str], format_: str) -> tuple[str, str] | None:
-    """What separates the cells of a row that seems to be one cell, and what to do about it; None if it is one cell."""
+def other_separator(cells: Sequence[str], format_: str) -> tuple[str, str] | None:
+    """Return the separator of a row that another format would split, with advice; None for a row that is split."""
     if len(cells) == 1:
         for mark, name, advice in _OTHER_SEPARATORS:
             if mark in cells[0] and name != SEPARATORS[format_]:
@@ -178,8 +177,8 @@ def separator_instead(cells: Sequence[str], format_: str) -> tuple[str, str] | N
     return None
 
 
-def _cells(lines: _Lines, format_: str) -> Iterator[tuple[int, list[str]]]:
-    """Line and cells of every row that is not blank."""
+def _cells(lines: _DecodedLines, format_: str) -> Iterator[tuple[int, list[str]]]:
+    """Return line and cells of every row that is not blank."""
     if format_ == "tsv":
         for text in lines:
             if line := text.rstrip("\r\n"):
@@ -207,71 +206,65 @@ def _cells(lines: _Lines, format_: str) -> Iterator[tuple[int, list[str]]]:
         csv.field_size_limit(before)
 
 
-def _check_header(lines: _Lines, named: Sequence[str], required: Sequence[str], line: int) -> bool:
-    repeated = [name for place, name in enumerate(named) if name in named[:place]]
+def _check_header(lines: _DecodedLines, names: Sequence[str], required: Sequence[str], line: int) -> bool:
+    repeated = [name for index, name in enumerate(names) if name in names[:index]]
     for name in dict.fromkeys(repeated):
         lines.wrong("duplicate column", f"the header names {shown(name)!r} twice", line, skippable=False)
     for name in dict.fromkeys(required):
-        if name not in named:
-            there = ", ".join(map(shown, named))
+        if name not in names:
+            there = ", ".join(map(shown, names))
             detail = f"there is no column {name!r}: the header has {there}"
             lines.wrong("missing column", detail, line, skippable=False)
-    return lines.was_good()
-
-
-def _objects(lines: _Lines) -> Iterator[Record]:
-    any_line = False
-    for text in lines:
-        if not text.strip():
-            continue
-        if not any_line and _ARRAY.fullmatch(text):
-            raise Unsupported("it is a JSON array: write an object a line, for instance with `jq -c '.[]'`")
-        any_line = True
-        value = _parsed(text, lines)
-        if lines.was_good():
-            yield Record(lines.number, value)
-    if not any_line:
-        lines.problems.add(
-            lines.path, "empty file", detail="one JSON object per line is expected", skippable=False
-        )
+    return lines.were_good()
 
 
 _ARRAY = re.compile(r"\s*\[\s*(\{.*)?", re.DOTALL)
 """The first line of a JSON array of objects."""
 
 
+def _objects(lines: _DecodedLines) -> Iterator[Record]:
+    is_empty = True
+    for text in lines:
+        if not text.strip():
+            continue
+        if is_empty and _ARRAY.fullmatch(text):
+            raise Unsupported("it is a JSON array: write an object a line, for instance with `jq -c '.[]'`")
+        is_empty = False
+        try:
+            value = _DECODER.decode(text.rstrip())
+        except _RepeatedKey as error:
+            lines.wrong("duplicate key", f"the object has {shown(str(error))!r} twice")
+        except json.JSONDecodeError as error:
+            lines.wrong("not JSON", f"{error.msg[:1].lower()}{error.msg[1:]} at column {error.colno}")
+        except (ValueError, RecursionError) as error:
+            lines.wrong("not JSON", str(error))
+        else:
+            if not isinstance(value, dict):
+                lines.wrong("wrong type", f"the line is {type_name(value)}, not an object")
+            if lines.were_good():
+                yield Record(lines.number, value)
+        lines.were_good()
+    if is_empty:
+        lines.problems.add(
+            lines.path, "empty file", detail="one JSON object per line is expected", skippable=False
+        )
+
+
 class _RepeatedKey(ValueError):
     """An object has a key twice."""
 
 
-def _parsed(text: str, lines: _Lines) -> Any:
-    """The object of a line; what is wrong with it is reported."""
-    try:
-        value = _DECODER.decode(text.rstrip())
-    except _RepeatedKey as error:
-        lines.wrong("duplicate key", f"the object has {shown(str(error))!r} twice")
-    except json.JSONDecodeError as error:
-        lines.wrong("not JSON", f"{error.msg[:1].lower()}{error.msg[1:]} at column {error.colno}")
-    except (ValueError, RecursionError) as error:
-        lines.wrong("not JSON", str(error))
-    else:
-        if isinstance(value, dict):
-            return value
-        lines.wrong("wrong type", f"the line is {json_files.type_name(value)}, not an object")
-    return None
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    held = dict(pairs)
-    if len(held) < len(pairs):
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
         names = [name for name, _value in pairs]
-        raise _RepeatedKey(next(name for place, name in enumerate(names) if name in names[:place]))
-    return held
+        raise _RepeatedKey(next(name for index, name in enumerate(names) if name in names[:index]))
+    return value
 
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"there is no {name} in JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant)
 """Made once: `json.loads` makes one for each line."""

@@ -32,7 +32,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from searchapp.errors import UsageError
 from searchapp.formats import records, trec
-from searchapp.formats.encoding import opened
+from searchapp.formats.encoding import open_unpacked
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Run
 from searchapp.resources import install_command
@@ -82,7 +82,7 @@ def format_of(path: Path) -> str:
     named = _SUFFIXES.get(records.suffix_of(path)) or records.format_of(path)
     if named is not None:
         return named
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         if file.head.startswith(_MAGIC):
             return PARQUET
         return "jsonl" if file.head.lstrip().startswith(b"{") else TREC

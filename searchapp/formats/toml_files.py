@@ -1,4 +1,4 @@
-"""TOML that a person writes: reject unknown keys and wrong types, each with its line; write values as TOML."""
+"""TOML files of users: report unknown keys and wrong types, each with its line; write values as TOML."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from searchapp.files import parse_toml, read_bytes
 from searchapp.formats.problems import Problems, shown
@@ -21,42 +21,41 @@ _KEY = re.compile(
 _PART = re.compile(r"[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*'")
 _PLACE = re.compile(r"(.*) \(at (line \d+, column \d+|end of document)\)")
 
-Place = tuple[str, ...]
+Keys = tuple[str, ...]
+"""The key of a value in the file, through all tables."""
 
 
 class TomlTable:
-    """One table of the file, by its place there; asked for its values, it reports what is wrong with them.
+    """One table of a file, which checks the values that it returns.
 
-    What is absent or wrong is None, or the default. `finish` reports the keys that nobody has asked for.
+    A value that is missing or wrong is None, or the default. `finish` reports the keys that were never read.
     """
 
-    def __init__(self, file: TomlFile, place: Place, held: Mapping[str, Any]) -> None:
+    def __init__(self, file: TomlFile, keys: Keys, content: Mapping[str, Any]) -> None:
         self._file = file
-        self._place = place
-        self._held = held
-        self._asked: list[str] = []
+        self._keys = keys
+        self.content = content
+        self._read_keys: list[str] = []
 
     @property
     def name(self) -> str:
-        """The last part of its place."""
-        return self._place[-1]
-
-    @property
-    def held(self) -> Mapping[str, Any]:
-        """What stands in it, unchecked."""
-        return self._held
-
-    def keys(self) -> list[str]:
-        return list(self._held)
+        """The last part of its key."""
+        return self._keys[-1]
 
     def has(self, key: str) -> bool:
-        return key in self._held
+        return key in self.content
 
     def wrong(self, kind: str, detail: str, key: str | None = None) -> None:
-        self._file.wrong(kind, detail, self._place if key is None else (*self._place, key))
+        self._file.wrong(kind, detail, self._keys if key is None else (*self._keys, key))
+
+    @overload
+    def text(self, key: str, default: str, *, required: bool = False) -> str: ...
+
+    @overload
+    def text(self, key: str, default: None = None, *, required: bool = False) -> str | None: ...
 
     def text(self, key: str, default: str | None = None, *, required: bool = False) -> str | None:
-        """A text that is not blank."""
+        """Return a text that is not blank."""
         value = self._value(key, required=required)
         if value is None:
             return default
@@ -66,7 +65,7 @@ class TomlTable:
         return default
 
     def whole(self, key: str, default: int, lowest: int, highest: int | None = None) -> int:
-        """A whole number in a range, which has no end where no `highest` is given."""
+        """Return a whole number in a range."""
         value = self._value(key)
         if value is None:
             return default
@@ -76,7 +75,7 @@ class TomlTable:
         return default
 
     def truth(self, key: str) -> bool | None:
-        """A value that is true or false, None where it is not there."""
+        """Return true or false; None for a missing key."""
         value = self._value(key)
         if isinstance(value, bool | None):
             return value
@@ -93,25 +92,25 @@ class TomlTable:
         return default
 
     def texts(self, key: str, *, single: bool = False) -> tuple[str, ...] | None:
-        """A list of different texts; with `single` one text stands for a list of it."""
+        """Return a list of different texts; `single` accepts a text instead of a list."""
         value = self._value(key)
         if value is None:
             return None
         if single and isinstance(value, str):
             value = [value]
-        if not isinstance(value, list) or not value or not all(isinstance(one, str) and one for one in value):
+        if not (isinstance(value, list) and value and all(isinstance(text, str) and text for text in value)):
             self._mistyped(key, "text in quotes or a list of such" if single else "a list of texts in quotes")
             return None
-        for one in {one for one in value if value.count(one) > 1}:
-            self.wrong("repeated value", f"{key} has {shown(one)!r} twice", key)
+        for text in {text for text in value if value.count(text) > 1}:
+            self.wrong("repeated value", f"{key} has {shown(text)!r} twice", key)
         return tuple(dict.fromkeys(value))
 
     def mapping(self, key: str) -> dict[str, str]:
-        """A table of texts; a list of texts stands for each under its own name."""
+        """Return a table of texts; a list of texts is a table from each to itself."""
         value = self._value(key)
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
-            return {one: one for one in value}
-        if isinstance(value, dict) and all(isinstance(one, str) and one for one in value.values()):
+        if isinstance(value, list) and all(isinstance(text, str) for text in value):
+            return {text: text for text in value}
+        if isinstance(value, dict) and all(isinstance(text, str) and text for text in value.values()):
             return value
         if value is not None:
             self._mistyped(key, "a list of columns, or a table { name = 'column' }")
@@ -120,63 +119,61 @@ class TomlTable:
     def table(self, key: str, *, required: bool = False) -> TomlTable | None:
         value = self._value(key, required=required)
         if isinstance(value, dict):
-            return TomlTable(self._file, (*self._place, key), value)
+            return TomlTable(self._file, (*self._keys, key), value)
         if value is not None:
-            self._mistyped(key, f"a table [{'.'.join((*self._place, key))}]")
+            self._mistyped(key, f"a table [{'.'.join((*self._keys, key))}]")
         return None
 
     def tables(self, key: str) -> Iterator[TomlTable]:
-        """The tables in a table, in their order."""
-        outer = self.table(key)
-        for name in outer.keys() if outer else ():
-            assert outer is not None
-            if (inner := outer.table(name)) is not None:
-                yield inner
+        """Return the tables in a table, in order."""
+        if outer := self.table(key):
+            yield from filter(None, map(outer.table, outer.content))
 
     def raw(self, key: str) -> Any:
         return self._value(key)
 
     def finish(self) -> None:
-        """Tell the keys that mean nothing here."""
-        for key in self._held:
-            if key not in self._asked:
-                known = ", ".join(self._asked)
-                where = f"[{'.'.join(self._place)}]" if self._place else "the file"
-                named = f"{shown(key)!r}{suggestion(key, self._asked)}"
-                self.wrong("unknown key", f"{where} has {named}: there are {known}", key)
+        """Report the keys that were never read, which are unknown."""
+        for key in self.content:
+            if key not in self._read_keys:
+                unknown = f"{shown(key)!r}{suggestion(key, self._read_keys)}"
+                known = ", ".join(self._read_keys)
+                self.wrong("unknown key", f"{self._title()} has {unknown}: there are {known}", key)
 
     def _value(self, key: str, *, required: bool = False) -> Any:
-        if key not in self._asked:
-            self._asked.append(key)
-        if required and key not in self._held:
-            where = f"[{'.'.join(self._place)}]" if self._place else "the file"
-            self.wrong("missing key", f"{where} needs {key}")
-        return self._held.get(key)
+        if key not in self._read_keys:
+            self._read_keys.append(key)
+        if required and key not in self.content:
+            self.wrong("missing key", f"{self._title()} needs {key}")
+        return self.content.get(key)
+
+    def _title(self) -> str:
+        return f"[{'.'.join(self._keys)}]" if self._keys else "the file"
 
     def _mistyped(self, key: str, expected: str) -> None:
         self.wrong("wrong value", f"{key} must be {expected}", key)
 
 
 class TomlFile:
-    """A TOML file that has been parsed; `root` is its table, empty when it could not be."""
+    """A parsed TOML file; `root` is its table, empty when the file is unreadable."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
         self.path = path
         self.problems = problems
-        self._lines: dict[Place, int] = {}
+        self._lines: dict[Keys, int] = {}
         self.root = TomlTable(self, (), self._read())
 
-    def wrong(self, kind: str, detail: str, place: Place = ()) -> None:
-        """Tell a problem of a place in the file."""
-        while place and place not in self._lines:
-            place = place[:-1]
-        where = f"line {self._lines[place]}" if place else ""
+    def wrong(self, kind: str, detail: str, keys: Keys = ()) -> None:
+        """Report a problem with the line of a key, or of the nearest table around it."""
+        while keys and keys not in self._lines:
+            keys = keys[:-1]
+        where = f"line {self._lines[keys]}" if keys else ""
         self.problems.add(self.path, kind, where, detail, skippable=False)
 
     def _read(self) -> dict[str, Any]:
         try:
             text = read_bytes(self.path).decode("utf-8-sig")
-            held = parse_toml(text)
+            content = parse_toml(text)
         except OSError as error:
             self.problems.add_unopened(self.path, error)
         except UnicodeDecodeError as error:
@@ -185,33 +182,32 @@ class TomlFile:
             self.problems.add(self.path, "not UTF-8", f"line {line}", detail, skippable=False)
         except tomllib.TOMLDecodeError as error:
             match = _PLACE.fullmatch(str(error))
-            where, said = (match[2].replace(",", ""), match[1]) if match else ("", str(error))
-            detail = said[:1].lower() + said[1:]
+            where, message = (match[2].replace(",", ""), match[1]) if match else ("", str(error))
+            detail = message[:1].lower() + message[1:]
             self.problems.add(self.path, "not TOML", where, detail, skippable=False)
         else:
-            self._lines = _places(text)
-            return held
+            self._lines = _lines_of_keys(text)
+            return content
         return {}
 
 
-def _places(text: str) -> dict[Place, int]:
-    """The line in which each key or table first stands.
+def _lines_of_keys(text: str) -> dict[Keys, int]:
+    """Return the first line of each key or table, which TOML's parser does not provide.
 
-    TOML's parser does not say. A line of a text over several lines that looks like a key is taken for one, which
-    a message may be wrong by.
+    A line of a multi-line text that looks like a key may make a message name the wrong line.
     """
-    found: dict[Place, int] = {}
-    table: Place = ()
+    lines: dict[Keys, int] = {}
+    table: Keys = ()
     for number, line in enumerate(text.splitlines(), 1):
         if match := _HEADER.fullmatch(line):
             table = _parts(match[1])
-            found.setdefault(table, number)
+            lines.setdefault(table, number)
         elif match := _KEY.match(line):
-            found.setdefault((*table, *_parts(match[1])), number)
-    return found
+            lines.setdefault((*table, *_parts(match[1])), number)
+    return lines
 
 
-def _parts(key: str) -> Place:
+def _parts(key: str) -> Keys:
     return tuple(part.strip("\"'") for part in _PART.findall(key))
 
 
@@ -219,7 +215,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def inline(value: Any) -> str:
-    """A value in one line.
+    """Return a value as TOML in one line.
 
     >>> inline({"a": [1, 2.0, True], "b c": "so"})
     '{ a = [1, 2.0, true], "b c" = "so" }'
@@ -236,7 +232,7 @@ def inline(value: Any) -> str:
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else str(value)
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{key(name)} = {inline(one)}" for name, one in value.items())
+        inner = ", ".join(f"{key(name)} = {inline(item)}" for name, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(inline, value))}]"
@@ -244,17 +240,17 @@ def inline(value: Any) -> str:
 
 
 def assignments(table: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a table."""
+    """Return the lines of a table."""
     for name, value in table.items():
         yield f"{key(name)} = {inline(value)}"
 
 
 def key(name: str) -> str:
-    """A key, in quotes where it needs them."""
+    """Return a key, in quotes where TOML requires them."""
     return name if _BARE.fullmatch(name) else _quoted(name)
 
 
 def _quoted(text: str) -> str:
-    """A basic string: TOML's escapes are those of JSON, but for DEL and halves of characters."""
+    """Return a basic string: TOML's escapes are those of JSON, except for DEL and half surrogate pairs."""
     escaped = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
     return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in escaped)

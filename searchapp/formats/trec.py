@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from searchapp.errors import DataError
 from searchapp.files import atomic_file
-from searchapp.formats.encoding import SAVE_AS_UTF8, foreign, opened
+from searchapp.formats.encoding import SAVE_AS_UTF8, foreign_kind, open_unpacked
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Hits, Ranking, Run
 from searchapp.text import counted
@@ -263,7 +263,7 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
     """The rankings of a run file, topics in the order of their first lines; the first line has the tag.
 
     Scores are rounded to float32. The lines of a topic may stand apart. Without `problems` a file that has
-    any is refused; with it they are added there, and a line that has one is left out. Ranks that do not
+    any is rejected; with it they are added there, and a line that has one is left out. Ranks that do not
     ascend by one from 1 are the problem "ranks out of order", reported once per topic. Lenient `problems` let a
     gap pass, but not ranks that fall or repeat: nobody can tell which order was meant.
 
@@ -313,7 +313,7 @@ def _as_written(path: Path) -> Run | None:
         seen = path.stat()
         if not stat.S_ISREG(seen.st_mode):  # what comes from a pipe comes once
             return None
-        with opened(path) as file:
+        with open_unpacked(path) as file:
             return read_as_written(file)
     except (OSError, ValueError):
         return None  # which is told by whoever reads it line by line
@@ -418,7 +418,7 @@ def _below(score: float) -> float:
 def write_run(target: Path | Writes, run: Run) -> None:
     """Write a run file: UTF-8, LF, scores with the nine digits that a float32 needs to be read back the same.
 
-    Each ranking is written by itself: a file that is open may have those before the one that was refused, a file that
+    Each ranking is written by itself: a file that is open may have those before the one that was rejected, a file that
     is named appears whole or not at all.
 
     Raises:
@@ -470,8 +470,8 @@ def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[in
     columns = len(layout.split())
     offset, blank, is_beir = 0, True, False
     try:
-        with opened(path) as file:
-            if found := foreign(file.head):
+        with open_unpacked(path) as file:
+            if found := foreign_kind(file.head):
                 problems.add(path, "unsupported file", detail=str(found), skippable=False)
                 return
             for number, raw in enumerate(file, 1):

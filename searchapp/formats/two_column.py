@@ -1,7 +1,7 @@
 """The prediction file of the TextGraphs tasks: `topic<TAB>document` a line, ranked in the order of lines.
 
-The official scorers read it with `pandas.read_csv(sep=TAB, names=[...], dtype=str)`, whose habits decide
-what a file means. They are kept here (recorded with pandas 2.3):
+The official scorers read it with `pandas.read_csv(sep=TAB, names=[...], dtype=str)`. This module reads it alike
+(recorded with pandas 2.3):
 
 - lines end with LF, CRLF or CR; a line that is empty or only spaces is skipped; a byte-order mark is dropped;
 - a cell that begins with a double quote runs to the next lone one, over tabs and line ends;
@@ -10,19 +10,19 @@ what a file means. They are kept here (recorded with pandas 2.3):
   missing values and a longer one is an error;
 - an empty cell, and spellings such as NA, are missing values.
 
-One habit is left out: after a *lone* CR, pandas drops a tab, and with a space it may repeat rows without end.
+One quirk of pandas is left out: after a *lone* CR, pandas drops a tab, and with a space it may repeat rows without end.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeVar
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.files import atomic_file, open_file, read_bytes, unreadable
-from searchapp.formats.encoding import GZIP, GZIP_SUFFIX, opened, undecodable
+from searchapp.files import open_file, read_bytes, unreadable
+from searchapp.formats.encoding import GZIP, GZIP_SUFFIX, open_unpacked, undecodable
 from searchapp.formats.problems import shown
 from searchapp.model import Run
 
@@ -42,16 +42,31 @@ _UNSAFE = re.compile('^["\ufeff]|[\t\r\n\0\ud800-\udfff]')
 _PARSER_ERROR = "pandas.errors.ParserError: Error tokenizing data. C error: "
 
 
-class Row(NamedTuple):
-    """A line of the file, as it stands there; None is a missing value."""
+class TwoColumnRow(NamedTuple):
+    """A row with its cells as they are; None is a missing value."""
 
     line: int
     topic_id: str | None
     document_id: str | None
 
 
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Memo(dict[K, V]):
+    """A dictionary that computes missing values from their keys; faster than `functools.cache`."""
+
+    def __init__(self, compute: Callable[[K], V]) -> None:
+        self._compute = compute
+
+    def __missing__(self, key: K) -> V:
+        value = self[key] = self._compute(key)
+        return value
+
+
 def read_two_column(path: Path) -> dict[str, list[str | None]]:
-    """The ranking of each topic as the official scorers see it, topics in the order of their first rows.
+    """Return the ranking of each topic as the official scorers see it, topics in the order of their first rows.
 
     Raises:
         NotScorable: the official scorers stop on this file.
@@ -61,10 +76,9 @@ def read_two_column(path: Path) -> dict[str, list[str | None]]:
 
 
 def gather(rows: Iterable[tuple[str | None, str | None]]) -> dict[str, list[str | None]]:
-    """The documents of each topic, in lower case and each once, at its first place.
+    """Return the documents of each topic, in lower case and each once, at the position of its first row.
 
-    The rows of a topic may stand anywhere. Rows without a topic are dropped. All missing documents of a
-    topic are one entry, None.
+    Rows without a topic are dropped. All missing documents of a topic are one entry, None.
     """
     topics: dict[str, dict[str | None, None]] = {}
     for topic, document in rows:
@@ -75,10 +89,10 @@ def gather(rows: Iterable[tuple[str | None, str | None]]) -> dict[str, list[str 
 
 
 def of_run(run: Run) -> dict[str, list[str | None]]:
-    """The rankings that the file of a run would be read as."""
-    # As `gather`, a ranking at a time: a run may have 20 million hits.
+    """Return the rankings that the file of a run would be read as."""
+    # Like `gather`, but a ranking at a time: a run may have 20 million hits.
     topics: dict[str, list[str | None]] = {}
-    lower = _Lower()
+    lower = Memo(str.lower)  # all rankings share the lower-case form of an id
     for ranking in run:
         before = topics.get(ranking.topic_id, ())
         folded = map(lower.__getitem__, ranking.document_ids())
@@ -86,41 +100,31 @@ def of_run(run: Run) -> dict[str, list[str | None]]:
     return topics
 
 
-class _Lower(dict[str, str]):
-    """Ids in lower case: of an id that many topics rank there is one text, not a million."""
-
-    def __missing__(self, id_: str) -> str:
-        self[id_] = id_.lower()
-        return self[id_]
-
-
-def read_rows(path: Path) -> Iterator[Row]:
-    """Every row of the file, in order and with nothing folded.
+def read_rows(path: Path) -> Iterator[TwoColumnRow]:
+    """Read every row of the file, in order and without folding letter case.
 
     Raises:
-        NotScorable: not UTF-8, an open quote, a row that is too long; after the last row: a column that has
-            no value at all.
+        NotScorable: not UTF-8, an open quote, a row that is too long; after the last row: a column without values.
         DataError: the file cannot be opened.
     """
-    width, topics, documents = 0, False, False
+    width, has_topic, has_document = 0, False, False
     for line, row, cells in split_cells(read_text(path), path):
-        # Two columns are named, so that there are two at least.
-        width = width or max(2, len(cells))
+        width = width or max(2, len(cells))  # the scorers name two columns
         if len(cells) > width:
             raise NotScorable(
                 f"{path}: line {line}: {len(cells)} cells, where the earlier rows have {width}",
                 f"{_PARSER_ERROR}Expected {width} fields in line {row}, saw {len(cells)}",
             )
         if len(cells) < width:
-            cells = cells + [""] * (width - len(cells))
+            cells += [""] * (width - len(cells))
         first, second = cells[-2:]
         topic = None if first in MISSING else first
         document = None if second in MISSING else second
-        topics = topics or topic is not None
-        documents = documents or document is not None
-        yield Row(line, topic, document)
-    if not (topics and documents):
-        column = "second" if topics else "first"
+        has_topic = has_topic or topic is not None
+        has_document = has_document or document is not None
+        yield TwoColumnRow(line, topic, document)
+    if not (has_topic and has_document):
+        column = "second" if has_topic else "first"
         raise NotScorable(
             f"{path}: {f'the {column} column has no value' if width else 'empty file'}; "
             "write `topic<TAB>document` a line",
@@ -129,13 +133,13 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a table that the official scorers read with pandas, without its byte-order mark.
+    """Return the text of a table that the official scorers read with pandas, without its byte-order mark.
 
-    As pandas does, a file whose name ends in `.gz` is unpacked, and no other.
+    As pandas does, it unpacks a file whose name ends in `.gz`, and no other.
 
     Raises:
-        NotScorable: it is not UTF-8, or its name says that it is compressed, and it is not.
-        DataError: it cannot be opened.
+        NotScorable: the file is not UTF-8, or not compressed although its name ends in `.gz`.
+        DataError: the file cannot be opened.
     """
     try:
         content = _unpacked(path) if path.name.lower().endswith(GZIP_SUFFIX) else read_bytes(path)
@@ -150,18 +154,18 @@ def read_text(path: Path) -> str:
 
 def _unpacked(path: Path) -> bytes:
     with open_file(path) as file:
-        begins = file.read(len(GZIP))
-    if begins != GZIP:
+        magic = file.read(len(GZIP))
+    if magic != GZIP:
         message = f"{path}: the name ends in {GZIP_SUFFIX}, and it is not compressed with gzip: rename or compress it"
-        raise NotScorable(message, f"gzip.BadGzipFile: Not a gzipped file ({begins!r})")
-    with opened(path) as unpacked:
+        raise NotScorable(message, f"gzip.BadGzipFile: Not a gzipped file ({magic!r})")
+    with open_unpacked(path) as unpacked:
         return unpacked.read()
 
 
 def split_cells(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]:
-    """Line number, row number and cells of each row that is not blank; `path` is for the messages.
+    """Return line number, row number and cells of each row that is not blank; `path` is for the messages.
 
-    The row number is the one that pandas counts: blank lines are rows, lines inside a quoted cell are not.
+    Row numbers are those of pandas: blank lines are rows, lines inside a quoted cell are not.
 
     Raises:
         NotScorable: a quoted cell has no end.
@@ -177,71 +181,55 @@ def split_cells(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]:
 
 
 def _split_quoted(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]:
-    """The same for a text with quotes or NUL characters, cell by cell."""
-    place, line, row = 0, 1, 0
-    while place < len(text):
-        start, cells, end, row = place, [], "\t", row + 1
+    """Split a text with quotes or NUL characters, cell by cell."""
+    position, line, row = 0, 1, 0
+    while position < len(text):
+        start, cells, end, row = position, [], "\t", row + 1
         while end == "\t":
-            match = _CELL.match(text, place)
+            match = _CELL.match(text, position)
             if match is None:
-                open_at = line + len(_LINE_END.findall(text, start, place))
-                message = f"{path}: line {open_at}: a cell begins with a double quote that is never closed"
+                quote_line = line + len(_LINE_END.findall(text, start, position))
+                message = f"{path}: line {quote_line}: a cell begins with a double quote that is never closed"
                 raise NotScorable(message, f"{_PARSER_ERROR}EOF inside string starting at row {row - 1}")
             quoted, rest, plain, end = match.groups()
             cell = plain or "" if quoted is None else quoted.replace('""', '"') + rest
             cells.append(cell.partition("\0")[0])
-            place = match.end()
-        if len(cells) > 1 or text[start:place].strip(" \r\n"):
+            position = match.end()
+        if len(cells) > 1 or text[start:position].strip(" \r\n"):
             yield line, row, cells
-        line += len(_LINE_END.findall(text, start, place))
+        line += len(_LINE_END.findall(text, start, position))
 
 
-def write_two_column(target: Path | BinaryIO, rankings: Run | Mapping[str, Sequence[str]]) -> None:
+def write_two_column(target: BinaryIO, run: Run) -> None:
     """Write rankings so that every reader gets back the same ids: UTF-8, LF, nothing quoted.
 
-    A topic without documents has no row. Upper-case letters are written as they are, since the scorers fold
-    them; two documents of one topic that differ in nothing else are refused, as one would be lost. Each ranking is
-    written by itself: a file that is open may have those before the one that was refused, a file that is named appears
-    whole or not at all.
+    A topic without documents has no row. Ids keep their upper-case letters, which the scorers fold.
 
     Raises:
-        DataError: an id would not survive: it is empty, reads as a missing value, begins with a double
-            quote or a byte-order mark, or holds a tab, a line end, NUL or half a surrogate pair.
+        DataError: an id would not be read back: it is empty, reads as a missing value, begins with a double quote or
+            a byte-order mark, or holds a tab, a line end, NUL or half a surrogate pair; or two documents of a topic
+            differ in letter case only. The rankings before it are written.
     """
-    if isinstance(target, Path):
-        with atomic_file(target) as file:
-            write_two_column(file, rankings)
-        return
-    if isinstance(rankings, Run):
-        rankings = {ranking.topic_id: ranking.document_ids() for ranking in rankings}
-    for text in _written_rankings(rankings):
-        target.write(text.encode())
-
-
-def _written_rankings(rankings: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The lines of each ranking, as one text."""
-    lower: dict[str, str] = {}  # most documents stand in many rankings, and are looked at once
-    for topic, documents in rankings.items():
+    lower: dict[str, str] = {}  # most documents are in many rankings: each is checked once
+    for ranking in run:
+        topic, documents = ranking.topic_id, ranking.document_ids()
         _check_id("topic", topic)
         for document in documents:
             if document not in lower:
                 _check_id("document", document)
                 lower[document] = document.lower()
         if len({lower[document] for document in documents}) < len(documents):
-            twice = _again(documents, lower)
-            raise DataError(
-                f"topic {shown(topic)}: document {shown(twice)} is in the ranking already, "
-                "perhaps with other upper-case letters, which the official scorers fold; rank it once"
-            )
+            seen: set[str] = set()
+            for document in documents:
+                if lower[document] in seen:
+                    raise DataError(
+                        f"topic {shown(topic)}: document {shown(document)} is in the ranking already, "
+                        "perhaps with other upper-case letters, which the official scorers fold; rank it once"
+                    )
+                seen.add(lower[document])
         if documents:
-            between = f"\n{topic}\t"
-            yield f"{topic}\t{between.join(documents)}\n"
-
-
-def _again(documents: Sequence[str], lower: Mapping[str, str]) -> str:
-    """The first document whose lower-case id an earlier one has."""
-    first = {lower[document]: place for place, document in reversed(list(enumerate(documents)))}
-    return next(document for place, document in enumerate(documents) if first[lower[document]] < place)
+            separator = f"\n{topic}\t"
+            target.write(f"{topic}\t{separator.join(documents)}\n".encode())
 
 
 def _check_id(noun: str, id_: str) -> None:
@@ -250,7 +238,7 @@ def _check_id(noun: str, id_: str) -> None:
 
 
 class TwoColumnFiles:
-    """A scorer whose submission is one file of two columns."""
+    """The reading half of a scorer whose submission is one file of two columns."""
 
     files_make_one = False
 

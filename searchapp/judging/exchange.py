@@ -25,7 +25,7 @@ from typing import BinaryIO
 
 from searchapp.errors import DataError
 from searchapp.formats import trec
-from searchapp.formats.encoding import foreign, opened
+from searchapp.formats.encoding import foreign_kind, open_unpacked
 from searchapp.formats.problems import Problems, shown
 from searchapp.judging.events import Action, Author, Channel, Event, Kind
 from searchapp.judging.log import Import, JudgmentLog
@@ -184,8 +184,8 @@ def _two_kinds(annotator: str, kind: Kind) -> str:
 
 def _read_events(path: Path, problems: Problems) -> Iterator[tuple[int, Event]]:
     try:
-        with opened(path) as file:
-            if foreign_format := foreign(file.head):
+        with open_unpacked(path) as file:
+            if foreign_format := foreign_kind(file.head):
                 problems.add(path, "unsupported file", detail=str(foreign_format))
                 return
             yield from _events_in(enumerate(file, 1), path, problems)

@@ -145,7 +145,7 @@ def write(
         is_long = manifest.hits > max(LONG, DEEP * manifest.topics)
         for name, writer in writers.items():
             if name in official and name != RANKINGS and is_long:
-                with encoding.packing(folder / f"{name}{encoding.GZIP_SUFFIX}") as packed:
+                with encoding.write_gzip(folder / f"{name}{encoding.GZIP_SUFFIX}") as packed:
                     writer(packed)
             else:
                 with (folder / name).open("wb") as plain:

@@ -1,8 +1,6 @@
 """The tasks, by name or file: one folder for each shared task, `own` for tasks described in TOML.
 
-A folder holds the task's file formats, its collection, its official files and its official scorer; its module is
-imported only when the task is loaded. `base` defines a task, `catalogue` lists those that ship with searchapp,
-`folders` finds their files.
+The module of a task is imported only when the task is loaded. `base` defines what a task is.
 """
 
 from __future__ import annotations
@@ -12,27 +10,51 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from searchapp.errors import UsageError
-from searchapp.tasks.catalogue import MODULES as MODULES
-from searchapp.tasks.catalogue import SAMPLE as SAMPLE
-from searchapp.tasks.catalogue import names as names
-from searchapp.tasks.catalogue import sample_names as sample_names
 from searchapp.text import choices_hint
 
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
 
+MODULES = {
+    "nlps": "nlps.task:TASK",
+    "explanation-2019": "explanation.task:TASK_2019",
+    "explanation-2021": "explanation.task:TASK_2021",
+    "checkthat": "checkthat.task:TASK",
+    "smart-types-dbpedia": "smart_types.task:TASK_DBPEDIA",
+    "smart-types-wikidata": "smart_types.task:TASK_WIKIDATA",
+    "smart-relations-dbpedia": "smart_relations.task:TASK_DBPEDIA",
+    "smart-relations-wikidata": "smart_relations.task:TASK_WIKIDATA",
+}
+"""The module of each shipped task in this package, and the name of the task there."""
+
+OWN = "own-"
+"""The prefix of the index names of users' own tasks."""
+
+SAMPLE = "-sample"
+"""The suffix of the name of a shipped task's sample, which is a task of its own."""
+
+
+def names() -> list[str]:
+    """Return the names of all tasks that ship with searchapp."""
+    return list(MODULES)
+
+
+def sample_names() -> list[str]:
+    """Return the names of the samples, in the order of their tasks."""
+    return [f"{name}{SAMPLE}" for name in MODULES]
+
 
 def load(name: str) -> Task:
-    """The task of that name, or the one that the TOML file at that path describes: a user's own, or a variant.
+    """Return the task of a name, or the own task or variant that the TOML file at a path describes.
 
     Raises:
         UsageError: there is no such task, or no such file.
         InvalidFiles: the file has problems.
     """
     if name in sample_names():
-        from searchapp.tasks.shipped import sample_of
+        from searchapp.tasks.base import sample_of
 
-        return sample_of(load(name.removesuffix(SAMPLE)))
+        return sample_of(load(name.removesuffix(SAMPLE)), SAMPLE)
     if name not in MODULES:
         if name.lower().endswith(".toml") or Path(name).is_file():
             from searchapp.tasks.own import task, variant

@@ -1,22 +1,20 @@
 """What a task is, in three parts: data about it, its collection, and its official format.
 
     task = tasks.load("nlps")
-    task.info                              what there is to know of it without its files
+    task.info                              data about the task that needs none of its files
     collection = task.collection(folder)   its documents, topics and gold, in the folder that holds its files
     task.official                          the organisers' file: how it is written, checked and scored
 
-A task is made of these parts; it has no behaviour of its own. docs/extending.md says what a new one touches.
-
-`Once` and `DocumentSource` read the files of a collection once for each command, and report their problems to every
-caller. `general` is a query template that needs nothing of a task but text.
+docs/extending.md lists the files that a new task touches.
 """
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, Generic, Self, TypeVar
@@ -26,35 +24,34 @@ from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import BreakdownScorer, GoldFiles, Scorer, ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Markup, Run, Topic
-from searchapp.resources import RecipeBook
+from searchapp.resources import SAMPLES, RecipeBook
 from searchapp.text import choices_hint
 
 T = TypeVar("T")
 
 
-class Once(Generic[T]):
-    """What a reader makes of a file, with the problems that it found, which every caller gets."""
+class CachedReader(Generic[T]):
+    """Calls a reader once; returns its value, and adds the problems that it reported, on every call."""
 
     def __init__(self, read: Callable[[Problems], T]) -> None:
         self._read = read
-        self._found: tuple[T, Problems] | None = None
+        self._result: tuple[T, Problems] | None = None
 
     def __call__(self, problems: Problems) -> T:
-        """What has been read; what was wrong with the file goes to `problems`."""
-        if self._found is None:
-            own = Problems(lenient=True)
-            self._found = self._read(own), own
-        value, found = self._found
-        problems.add_all(found)
+        if self._result is None:
+            reported = Problems(lenient=True)
+            self._result = self._read(reported), reported
+        value, reported = self._result
+        problems.add_all(reported)
         return value
 
 
 class DocumentSource:
     """Documents in the order of their files.
 
-    Those of a shared task are `kept`: the largest of them has 16,000 short ones, and indexing it asks for them once for
-    each split besides. A user's own may be a million of any length: they are read again for each caller, one at a time,
-    and only their ids are kept, once somebody has asked for these.
+    Those of a shared task are `cached`: the largest one has 16,000 short documents, and indexing reads them for
+    each split again. A user's own task may have a million documents of any length: they are read again for each
+    caller, one at a time, and only their ids are cached.
     """
 
     def __init__(
@@ -62,40 +59,38 @@ class DocumentSource:
         files: Callable[[], list[Path]],
         read: Callable[[Problems], Iterator[Document]],
         *,
-        kept: bool = True,
+        cached: bool = True,
     ) -> None:
         self._files = files
         self._read = read
-        self._keeps = kept
-        self._kept: tuple[list[Document], Problems] | None = None
+        self._is_cached = cached
+        self._cache: tuple[list[Document], Problems] | None = None
         self._ids: frozenset[str] | None = None
 
     @property
     def files(self) -> list[Path]:
-        """The files that they are read from."""
         return self._files()
 
     def read(self, problems: Problems) -> Iterator[Document]:
-        """The documents; what is wrong with them goes to `problems`."""
-        if not self._keeps:
+        if not self._is_cached:
             yield from self._read(problems)
             return
-        if self._kept is not None:
-            documents, found = self._kept
-            problems.add_all(found)
+        if self._cache is not None:
+            documents, reported = self._cache
+            problems.add_all(reported)
             yield from documents
             return
-        documents, found = [], Problems(lenient=True)
+        documents, reported = [], Problems(lenient=True)
         try:
-            for document in self._read(found):
+            for document in self._read(reported):
                 documents.append(document)
                 yield document
-        finally:  # a caller that stops early has read a part of them, and gets that part's problems
-            problems.add_all(found)
-        self._kept = documents, found
+        finally:  # a caller that stops early gets the problems of the documents that it has read
+            problems.add_all(reported)
+        self._cache = documents, reported
 
     def ids(self) -> frozenset[str]:
-        """The ids of all of them; the reader of the documents reports what is wrong with them."""
+        """Return the ids of all documents, without reporting problems."""
         if self._ids is None:
             self._ids = frozenset(document.id for document in self.read(Problems(lenient=True)))
         return self._ids
@@ -112,73 +107,72 @@ Grades = Mapping[str, Mapping[str, int]]
 """Grades by topic and document."""
 
 JUDGING_DEPTH = 100
-"""How many documents of each ranking people judge where a task says nothing else: as deep as most pools of TREC."""
+"""The default number of documents of each ranking that people judge: as deep as most pools of TREC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskInfo:
-    """Data about a task.
-
-    `mapping` names the index mapping of its documents, `examples_mapping` that of its solved topics (None: the
-    task has none to learn from). With `topics_are_documents` a topic is itself one of the documents, under the
-    same id, and must never be retrieved for itself. `default_recipe` ranks topics, `search_recipe` what a person
-    types. `default_depth` is how many documents a topic's ranking has, `judging_depth` how many of them people judge.
-    `official_file` describes the organisers' file to people. `measures` are the names, in ir-measures'
-    notation, of what is reported beside the official figures. `grades` are what the grades 0, 1, ... of a judgment
-    mean. `context` names the fields that say in which text a document stands and as which of its parts, where its
-    neighbours there help to understand it. `markup` is what the texts are written in. `file` is the TOML file of a
-    user's own task, None for a task that ships with searchapp. `indexes` are the names of its indexes where these are
-    not one of the task's name. `variant` is the TOML file with recipes and mappings of a user's own, see
-    `tasks.variant`. `folder` is where a sample's files are.
-    """
+    """Data about a task."""
 
     name: str
     title: str
     about: str
     splits: tuple[str, ...]
+    # The names of the index mappings of documents, and of solved topics; None where the task has none of these.
     mapping: str
     examples_mapping: str | None
+    # How many documents the ranking of a topic has.
     default_depth: int
     official_measure: str
+    # The name or a description of the organisers' file.
     official_file: str
+    # Reported beside the official figures; in ir-measures' notation.
     measures: tuple[str, ...]
+    # The recipe for topics, and the one for queries that a person types.
     default_recipe: str = "bm25"
     search_recipe: str = "words"
+    # The labels of the grades 0, 1, ...
     grades: tuple[str, ...] = ("not relevant", "relevant")
     judging_depth: int = JUDGING_DEPTH
+    # Whether a topic is one of the documents, under the same id, and must never be retrieved for itself.
     topics_are_documents: bool = False
+    # The fields with the text that a document belongs to, and with its position there.
     context: tuple[str, str] | None = None
     markup: Markup = Markup.plain
+    # The TOML file of a user's own task; None for a task that ships with searchapp.
     file: Path | None = None
+    # The names of the indexes, where they are not the task's name.
     indexes: tuple[str, ...] = ()
+    # The TOML file of a variant, see `tasks.own.variant`.
     variant: Path | None = None
+    # The folder of a sample's files.
     folder: Path | None = None
 
     @property
     def reference(self) -> str:
-        """What names the task on the command line."""
-        named = self.variant or self.file
-        return self.name if named is None else str(named)
+        """The name or file that the command line takes for the task."""
+        file = self.variant or self.file
+        return self.name if file is None else str(file)
 
     @property
     def index_names(self) -> tuple[str, ...]:
         """The names of the indexes of its documents, which no other task has.
 
-        They are several where splits are ranked in different ones: each has all documents of those after it. People
-        search the first of them that there is.
+        Where splits are ranked in different indexes, each index has all documents of those after it. People search
+        the first index that exists.
         """
         return self.indexes or (self.name,)
 
     @property
     def index_name(self) -> str:
-        """The name of its index; of several that of the smallest."""
+        """The name of the (smallest) index."""
         return self.index_names[-1]
 
     def require_split(self, split: str, or_else: str = "") -> str:
-        """The split, if the task has it; `or_else` says what could be named besides.
+        """Return the split; `or_else` ends the message with alternatives.
 
         Raises:
-            UsageError: it has not.
+            UsageError: the task has no such split.
         """
         if split in self.splits:
             return split
@@ -187,18 +181,15 @@ class TaskInfo:
 
 
 class Collection(ABC):
-    """The files of a task in one folder, opened once in a command and never kept longer: the files may change.
+    """The files of a task in one folder, opened once in a command: the files may change later.
 
-    What is asked for several times in a command is read and parsed once, as far as it is small (see `documents`).
-    Whatever takes the name of a split raises UsageError when the task has none of that name.
-
-    `documents` are all documents, in the order of their files, `indexes` those of each index by its name, as
-    `TaskInfo.index_names` has them, and `renamed` those of these names that a variant has other ones for. `chosen` are
-    the splits whose solved topics somebody has chosen, None where nobody has.
+    Every method that takes the name of a split raises UsageError when the task has no such split.
     """
 
     chosen: frozenset[str] | None = None
+    """The splits whose solved topics the user has chosen; None for all."""
     renamed: Mapping[str, str] = MappingProxyType({})
+    """The index names of a variant, by those of `TaskInfo.index_names`."""
 
     def __init__(
         self,
@@ -213,141 +204,118 @@ class Collection(ABC):
         self.indexes = {info.index_name: documents} if indexes is None else indexes
 
     def index_of(self, split: str) -> str:
-        """The name of the index that a split is ranked in."""
+        """Return the name of the index that a split is ranked in."""
         self.info.require_split(split)
         return self.renamed.get(self.info.index_name, self.info.index_name)
 
     def with_indexes(self, names: Mapping[str, str]) -> Self:
-        """The same collection, whose indexes have other names: those of a variant with mappings of its own."""
+        """Return the same collection with other index names: those of a variant with mappings of its own."""
         other = copy(self)
         other.indexes = {names.get(name, name): documents for name, documents in self.indexes.items()}
         other.renamed = names
         return other
 
-    def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:  # noqa: ARG002  # the same for all
-        """Return how a task file says that a split's files are read, by its tables; empty for a task that ships.
+    def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:
+        """Return as JSON how a task file says that a split's files are read; empty for a task that ships.
 
-        The values are JSON. With `solved` they include the splits of the solved topics.
+        With `solved` it includes the splits of the solved topics.
         """
         return {}
 
     @abstractmethod
     def split_files(self, split: str) -> list[Path]:
-        """The files of a split's topics and gold, whether they exist or not."""
+        """Return the files of a split's topics and gold, whether they exist or not."""
 
     def gold_files(self, split: str) -> list[Path]:
-        """The files that the official scorer takes as a split's gold."""
+        """Return the files that the official scorer takes as a split's gold."""
         return self.split_files(split)
 
     @abstractmethod
     def all_solved_splits(self, split: str) -> tuple[str, ...]:
-        """The splits whose solved topics are those that a split may be ranked by."""
+        """Return the splits whose solved topics a split may be ranked by."""
 
     def solved_splits(self, split: str) -> tuple[str, ...]:
-        """The splits whose solved topics are the examples, as far as their files are there."""
-        every = self.all_solved_splits(split)
-        return every if self.chosen is None else tuple(one for one in every if one in self.chosen)
+        """Return the splits whose solved topics are the examples, of those that the user has chosen."""
+        solved = self.all_solved_splits(split)
+        return solved if self.chosen is None else tuple(name for name in solved if name in self.chosen)
 
     def solved_by(self, splits: Sequence[str]) -> Self:
-        """The same collection, in which the examples are of these splits alone.
+        """Return the same collection with examples of these splits alone.
 
         Raises:
-            UsageError: one of them has no solved topics.
+            UsageError: a split has no solved topics.
         """
-        every = dict.fromkeys(one for split in self.info.splits for one in self.all_solved_splits(split))
-        for one in splits:
-            if one not in every:
-                choice = choices_hint(one, every) if every else f"{one!r}: it has none at all"
+        solved = dict.fromkeys(name for split in self.info.splits for name in self.all_solved_splits(split))
+        for split in splits:
+            if split not in solved:
+                choice = choices_hint(split, solved) if solved else f"{split!r}: it has none at all"
                 raise UsageError(f"{self.info.reference} has no solved topics in the split {choice}")
         other = copy(self)
         other.chosen = frozenset(splits)
         return other
 
     def example_files(self, split: str) -> list[Path]:
-        """The files that the examples are read from."""
+        """Return the files that the examples are read from."""
         files = (file for solved in self.solved_splits(split) for file in self.split_files(solved))
         return list(dict.fromkeys(files))
 
     @abstractmethod
     def topics(self, split: str, problems: Problems) -> list[Topic]:
-        """The topics of a split in the order of their file; what their gold is like does not matter here."""
+        """Return the topics of a split in the order of their file, whatever their gold is like."""
 
     @abstractmethod
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        """The solved topics that the split's topics may be ranked by.
+        """Read the solved topics that the split's topics may be ranked by.
 
-        Those of a split that is itself solved may be among them: no topic votes for its own answers.
+        They may include topics of the split itself: no topic votes for its own answers.
         """
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
-        """The solved topic that a topic with these grades is: as `examples` would have it, were they its gold.
-
-        Without a relevant document it has no answer, and nothing to teach.
-        """
+        """Return the example that `examples` would read for a topic if these grades were its gold."""
         return Example(topic, {document: 1.0 for document, grade in grades.items() if grade > 0})
 
     @abstractmethod
     def check_split(self, split: str, problems: Problems) -> int:
-        """Find everything that is wrong with the files of a split's topics and gold; returns the number of good topics.
+        """Report everything that is wrong with a split's topics and gold, and return the number of good topics.
 
-        Splits that lie in the same files are checked together, by the first of them. The reader of the
-        documents reports what is wrong with these.
+        The first of several splits in the same file reports the problems of all. The problems of documents are
+        reported by their reader.
         """
 
     def is_masked(self, split: str) -> bool:
-        """Whether the organisers have left the gold out of a split's files."""
+        """Return whether the organisers have left the gold out of a split's files."""
         self.split_files(split)  # for its error
         return False
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Generic[C_co]):
-    """One split of a collection."""
+class DataSplit(Generic[C_co]):
+    """One split of a collection, with the options of its official scorer."""
 
     collection: C_co
-    split: str
+    name: str
+    options: ScorerOptions = ScorerOptions()
 
     @property
     def files(self) -> list[Path]:
         """The files of its topics and gold."""
-        return self.collection.split_files(self.split)
+        return self.collection.split_files(self.name)
 
     def topics(self, problems: Problems) -> list[Topic]:
-        """Its topics."""
-        return self.collection.topics(self.split, problems)
+        """Return its topics."""
+        return self.collection.topics(self.name, problems)
 
-    def gold(self, files: Sequence[Path], options: ScorerOptions) -> GoldFiles:
-        """Gold files that are scored as those of the split."""
-        return GoldFiles(files, replace(options, split=self.split))
-
-
-@dataclass(frozen=True, slots=True)
-class Submission(Generic[C_co]):
-    """A run that official files are made of; `part` is what it ranks."""
-
-    run: Run
-    part: Part[C_co]
-    options: ScorerOptions = field(default_factory=ScorerOptions)
-
-
-@dataclass(frozen=True, slots=True)
-class OfficialFile(Generic[C_co]):
-    """An official file that is to be checked: against the split that it answers or, without `part`, by itself."""
-
-    path: Path
-    part: Part[C_co] | None
-    options: ScorerOptions = field(default_factory=ScorerOptions)
+    def gold(self, files: Sequence[Path]) -> GoldFiles:
+        """Return gold files to be scored as those of the split."""
+        return GoldFiles(files, replace(self.options, split=self.name))
 
 
 class NoOfficialFile(DataError):
-    """No official file can be made of a run; the message says in a clause why not, and what helps."""
+    """A run has no official file; the message is a clause with the reason and the remedy."""
 
 
 class OfficialFormat(ABC, Generic[P, C_contra]):
-    """The organisers' file of a task with the collection C, and their scorer, which takes the predictions P.
-
-    `breakdowns` breaks the scorer's figures down by whatever it has a name for, None where nothing can be.
-    """
+    """The organisers' file of a task with the collection C, and their scorer, which takes the predictions P."""
 
     @property
     @abstractmethod
@@ -356,101 +324,145 @@ class OfficialFormat(ABC, Generic[P, C_contra]):
 
     @property
     def breakdowns(self) -> BreakdownScorer[P] | None:
-        """Breaks the scorer's figures down."""
+        """Breaks down the scorer's figures; None where it can't."""
         return None
 
     @abstractmethod
-    def files(self, submission: Submission[C_contra]) -> Mapping[str, Writer]:
-        """What writes each of a run's official files, by the file's name.
+    def files(self, run: Run, split: DataSplit[C_contra]) -> Mapping[str, Writer]:
+        """Return a writer for each of a run's official files, by the file's name.
 
         Raises:
-            NoOfficialFile: none can be made of the run.
-            DataError: the collection's files, of which the official ones take something, are gone.
+            NoOfficialFile: the run has no official file.
+            DataError: files of the collection that the official files depend on are missing.
         """
 
-    def predictions(self, submission: Submission[C_contra]) -> P:
-        """What the scorer would read from a run's official files, without writing them.
+    def predictions(self, run: Run, split: DataSplit[C_contra]) -> P:
+        """Return the predictions that the scorer would read from a run's official files.
 
         The field's measures are of the run's rankings, also where the official files list documents otherwise.
         """
-        return self.scorer.predictions(submission.run)
+        return self.scorer.predictions(run)
 
     @abstractmethod
-    def validate(self, file: OfficialFile[C_contra], problems: Problems) -> None:
-        """Find everything that is wrong with an official file.
+    def validate(
+        self,
+        path: Path,
+        split: DataSplit[C_contra] | None,
+        problems: Problems,
+    ) -> None:
+        """Report everything that is wrong with an official file: against the split that it answers, or by itself.
 
-        Alone only what the file itself shows; a task whose files show nothing alone raises UsageError. Where the
-        organisers' format checker lets pass what their scorer stops at, and the file alone is looked at, that is noted.
+        A problem that stops the organisers' scorer but not their format checker is only noted for a file by itself.
 
         Raises:
             NotScorable: the official scorer can't read the file.
+            UsageError: the task can't check a file by itself.
         """
 
     @abstractmethod
-    def gold(self, grades: Grades, part: Part[C_contra]) -> Mapping[str, Writer]:
-        """What writes the gold that grades amount to, for the official scorer, by the file's name.
+    def gold(self, grades: Grades, split: DataSplit[C_contra]) -> Mapping[str, Writer]:
+        """Return writers of grades as gold for the official scorer, by the file's name.
 
-        Only the topics with grades are in it; a document without a grade counts as not relevant.
+        The gold has only the topics with grades; a document without a grade counts as not relevant.
         """
 
-    def grades(
-        self, files: Sequence[Path], part: Part[C_contra], options: ScorerOptions = ScorerOptions()
-    ) -> Grades:
-        """The grades of files like those of `gold`, by topics of the split and by documents.
+    def grades(self, files: Sequence[Path], split: DataSplit[C_contra]) -> Grades:
+        """Return the grades in files like those of `gold`, by topics of the split and by documents.
 
         Raises:
             NotScorable: the organisers' script stops on a file or refuses it.
             DataError: a file is missing or can't be read.
         """
-        return self.scorer.qrels(part.gold(files, options))
+        return self.scorer.qrels(split.gold(files))
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task: its three parts, and what makes its index mappings and its recipes.
+    """One task: its three parts, its index mappings and its recipes.
 
-    `index_mapping` gives the create-index body of its documents, `examples_index_mapping` that of its solved topics
-    (None if it has none to learn from), `recipe_book` how it ranks; all of them raise DataError where a file of the
-    user's own is not what it should be.
+    The last three functions raise DataError where a file of the user's own is wrong.
     """
 
     info: TaskInfo
     collection: Callable[[Path], Collection]
-    # Tasks differ in P and C, and nobody outside a task need know them: what `read` returns goes back to `score` of
-    # the same scorer, what `collection` opens to the methods of the same format.
+    # Tasks differ in P and C, which no caller needs to know: a scorer takes the predictions that it has read, a
+    # format the collections of its own task.
     official: OfficialFormat[Any, Any]
+    # Make the create-index bodies of documents, and of solved topics (None if the task has none).
     index_mapping: Callable[[], dict[str, Any]]
     examples_index_mapping: Callable[[], dict[str, Any] | None]
     recipe_book: Callable[[], RecipeBook]
 
     @property
     def name(self) -> str:
-        """The task's name."""
         return self.info.name
 
     @property
     def reference(self) -> str:
-        """What names the task on the command line."""
+        """The name or file that the command line takes for the task."""
         return self.info.reference
 
     @property
     def breakdowns(self) -> tuple[str, ...]:
-        """The names of what its official figures can be broken down by, as `evaluate --by` takes them."""
-        found = self.official.breakdowns
-        return () if found is None else found.breakdowns
+        """The names of the breakdowns of its official figures, as `evaluate --by` takes them."""
+        scorer = self.official.breakdowns
+        return () if scorer is None else scorer.breakdowns
 
 
 def general_names() -> list[str]:
-    """Their names."""
-    return sorted(
-        file.stem for file in (resources.folder("query_templates") / resources.GENERAL).glob("*.json")
-    )
+    """Return the names of the general query templates, which need nothing of a task but text."""
+    templates = resources.folder("query_templates") / resources.GENERAL
+    return sorted(file.stem for file in templates.glob("*.json"))
 
 
 def general(info: TaskInfo, name: str) -> dict[str, Any]:
-    """One of them, which leaves the topic itself out where topics are documents."""
+    """Return a general template, which leaves the topic itself out where topics are documents."""
     body = resources.query_template(resources.GENERAL, name)
     if info.topics_are_documents:
         itself = {"term": {"id": "{{topic.id}}"}}
         body["query"] = {"bool": {"must": [body["query"]], "must_not": [itself]}}
     return body
+
+
+def shipped(info: TaskInfo, collection: Callable[[Path], C_co], official: OfficialFormat[P, C_co]) -> Task:
+    """Return a task with mappings of `index_mappings/` and recipes of `query_templates/`."""
+
+    def examples_index_mapping() -> dict[str, Any] | None:
+        return None if info.examples_mapping is None else resources.index_mapping(info.examples_mapping)
+
+    def recipe_book() -> RecipeBook:
+        own = resources.recipe_book(info.name)
+
+        def template(name: str) -> dict[str, Any]:
+            is_own = (own.file.parent / f"{name}.json").exists() or name not in general_names()
+            return own.template(name) if is_own else general(info, name)
+
+        return replace(own, template=template, depth=info.default_depth)
+
+    return Task(
+        info,
+        collection,
+        official,
+        index_mapping=lambda: resources.index_mapping(info.mapping),
+        examples_index_mapping=examples_index_mapping,
+        recipe_book=recipe_book,
+    )
+
+
+def sample_of(task: Task, suffix: str) -> Task:
+    """Return the sample of a shipped task: the few documents that ship with searchapp, with an index of their own."""
+    names = {name: f"{name}{suffix}" for name in task.info.index_names}
+    info = replace(
+        task.info,
+        name=f"{task.name}{suffix}",
+        title=f"Sample of {task.info.title}",
+        indexes=tuple(names.values()),
+        folder=SAMPLES / task.name,
+    )
+    return replace(task, info=info, collection=lambda folder: task.collection(folder).with_indexes(names))
+
+
+def json_writer(value: object) -> Writer:
+    """Return a writer of a value as a JSON file of gold."""
+    text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+    return lambda file: file.write(text.encode())

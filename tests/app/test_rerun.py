@@ -12,7 +12,6 @@ import pytest
 
 from searchapp import resources, tasks
 from searchapp.ranking import recipes
-from searchapp.tasks import catalogue
 from tests.cli.conftest import SAMPLES, Cli
 from tests.cli.conftest import offline as offline
 from tests.cli.conftest import samples_indexes as samples_indexes
@@ -254,7 +253,7 @@ def test_judgments_that_a_run_has_learned_from_are_kept_with_it(
 def shipped() -> list[tuple[str, str]]:
     """Every recipe of every shipped task; in the short form without those that train, which takes minutes."""
     found = []
-    for name in catalogue.names():
+    for name in tasks.names():
         book = tasks.load(name).recipe_book()
         for recipe in recipes.names(book):
             loaded = recipes.load(book, recipe)

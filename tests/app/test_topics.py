@@ -238,7 +238,7 @@ def test_of_a_run_of_another_system_only_what_it_has_is_known(
     path = tmp_path / "theirs.trec"
     path.write_text((home / "nlps-shallow" / "run.trec").read_text())
     found = topics("nlps", str(path))
-    assert found.part.split == "dev"
+    assert found.part.name == "dev"
     standings = {
         one.reason.standing
         for topic in found.topics
@@ -324,7 +324,7 @@ def ranking_of(found: RunTopics, topic: str) -> tuple[tuple[str, ...], tuple[flo
 @pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
 def test_what_a_recipe_ranks_now_is_what_its_run_has(topics: MakeTopics, home: Path, recipe: str) -> None:
     now = topics("nlps", recipe=recipe)
-    assert now.pages.name == f"search {recipe}" and now.part.split == "dev"
+    assert now.pages.name == f"search {recipe}" and now.part.name == "dev"
     task = tasks.load("nlps")
     with closing(open_engine(Settings(home=home))) as engine:
         collection = task.collection(SAMPLES / "nlps")

@@ -16,7 +16,7 @@ from searchapp.errors import DataError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.resources import SAMPLES
 from searchapp.tasks import load, names
-from searchapp.tasks.base import Part
+from searchapp.tasks.base import DataSplit
 
 RECORDED = Path(__file__).parents[1] / "fixtures" / "conformance"
 
@@ -124,7 +124,7 @@ def problems_of(task: str, case_folder: Path, case: Any, folder: Path) -> list[s
             return [
                 one.kind
                 for one in validate(
-                    ValidateRequest(loaded, path, Part(loaded.collection(folder), split), options)
+                    ValidateRequest(loaded, path, DataSplit(loaded.collection(folder), split, options))
                 )
             ]
         found = []
@@ -134,8 +134,8 @@ def problems_of(task: str, case_folder: Path, case: Any, folder: Path) -> list[s
             shutil.copy(case_folder / gold, debate)
             predicted = folder / debate.name
             shutil.copy(case_folder / given, predicted)
-            part = Part(loaded.collection(folder), debate.stem)
-            found += [one.kind for one in validate(ValidateRequest(loaded, predicted, part, options))]
+            part = DataSplit(loaded.collection(folder), debate.stem, options)
+            found += [one.kind for one in validate(ValidateRequest(loaded, predicted, part))]
         return found
     except DataError as error:
         return [type(error).__name__]

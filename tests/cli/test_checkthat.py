@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.tasks.base import Part
+from searchapp.tasks.base import DataSplit
 from searchapp.text import visible
 from tests.cli.conftest import SAMPLES, Cli, official_figures
 
@@ -424,7 +424,9 @@ def test_no_judged_gold_is_lost(debates: Cli, tmp_path: Path) -> None:
     from searchapp.tasks.checkthat.task import TASK
 
     grades: dict[str, Any] = {"farm_speech": {"farm_speech:2": 1, "farm_speech:3": 0}}
-    (name, write), *others = TASK.official.gold(grades, Part(TASK.collection(SAMPLE), "training")).items()
+    (name, write), *others = TASK.official.gold(
+        grades, DataSplit(TASK.collection(SAMPLE), "training")
+    ).items()
     with (tmp_path / name).open("wb") as file:
         write(file)
     labels = [line[-1] for line in (tmp_path / name).read_text().splitlines()]

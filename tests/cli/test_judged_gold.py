@@ -15,7 +15,7 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.judging.view import JudgmentView
 from searchapp.runs import directory
-from searchapp.tasks.base import Part
+from searchapp.tasks.base import DataSplit
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.shared_indexes
@@ -34,7 +34,7 @@ def judge(sample: Sample, run: Path, log: Path) -> int:
     """Grade every document of the run, and every one of the gold, as the gold does; returns how many topics."""
     task = sample.task
     stored = directory.read(run)
-    part = Part(sample.collection, sample.split)
+    part = DataSplit(sample.collection, sample.split)
     gold = task.official.grades(sample.collection.gold_files(sample.split), part)
     count = 0
     with JudgmentLog(log) as opened:
@@ -90,7 +90,7 @@ def test_official_gold_of_judgments_is_read_as_the_same_judgments(
 ) -> None:
     sample, log, again, out = SAMPLES[name], tmp_path / "log", tmp_path / "again", tmp_path / "out"
     gold = sample.task.official.grades(
-        sample.collection.gold_files(sample.split), Part(sample.collection, sample.split)
+        sample.collection.gold_files(sample.split), DataSplit(sample.collection, sample.split)
     )
     with JudgmentLog(log) as opened:
         session = Session(opened, name, Author("ann"))

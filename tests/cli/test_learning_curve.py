@@ -14,7 +14,7 @@ import pytest
 
 from searchapp import tasks
 from searchapp.formats import trec
-from searchapp.tasks.base import Part
+from searchapp.tasks.base import DataSplit
 from tests.cli.conftest import SAMPLES, Cli
 
 pytestmark = pytest.mark.shared_indexes
@@ -37,7 +37,7 @@ def curve(run: Cli, *options: object) -> Any:
 def gold() -> dict[str, dict[str, int]]:
     task = tasks.load("nlps")
     collection = task.collection(SAMPLES / "nlps")
-    grades = task.official.grades(collection.gold_files("dev"), Part(collection, "dev"))
+    grades = task.official.grades(collection.gold_files("dev"), DataSplit(collection, "dev"))
     return {topic: dict(held) for topic, held in grades.items()}
 
 

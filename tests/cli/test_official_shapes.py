@@ -16,7 +16,7 @@ import pytest
 
 from searchapp.fetching import sources
 from searchapp.tasks import load, names
-from searchapp.tasks.base import Part
+from searchapp.tasks.base import DataSplit
 from tests.cli import official_shapes as shapes
 from tests.cli.conftest import Cli
 from tests.cli.ranked_samples import SCORED_WITH
@@ -218,7 +218,7 @@ def judged_gold(task: str, data: Path, folder: Path) -> dict[str, Path]:
     topic, document = "3", "dbo:Person"
     written = {}
     for name, write in loaded.official.gold(
-        {topic: {document: 1}}, Part(loaded.collection(data), "fold1")
+        {topic: {document: 1}}, DataSplit(loaded.collection(data), "fold1")
     ).items():
         written[name] = folder / f"judged-{name}"
         with written[name].open("wb") as file:

@@ -12,7 +12,7 @@ import pytest
 
 from searchapp import tasks
 from searchapp.formats import trec
-from searchapp.tasks.base import Grades, Part
+from searchapp.tasks.base import DataSplit, Grades
 from tests.cli.conftest import Cli
 from tests.profile import FULL
 from tests.real import RealRuns, real_data
@@ -59,7 +59,7 @@ NOT_GRADES = {"smart-relations-dbpedia": {"Recall", "F1"}}
 def gold_of(task: str) -> Grades:
     loaded, data, split = tasks.load(task), real_data(task), SPLITS[task]
     return loaded.official.grades(
-        loaded.collection(data).gold_files(split), Part(loaded.collection(data), split)
+        loaded.collection(data).gold_files(split), DataSplit(loaded.collection(data), split)
     )
 
 

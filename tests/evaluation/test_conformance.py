@@ -17,19 +17,14 @@ from searchapp.tasks.smart_types.scorer_dbpedia import SmartTypesDbpediaScorer
 from searchapp.tasks.smart_types.scorer_wikidata import SmartTypesWikidataScorer
 from tests.conformance import CASES, Case, assert_as_recorded
 
-
-def every(_split: str | None, _id: object) -> bool:
-    return True
-
-
 SCORERS: dict[str, Callable[[], Scorer[Any]]] = {
     "nlps": NlpsScorer,
-    "explanation-2019": lambda: Explanation2019Scorer(lambda _text: frozenset()),
-    "explanation-2021": lambda: Explanation2021Scorer(lambda _text: frozenset()),
-    "smart-types-dbpedia": lambda: SmartTypesDbpediaScorer(every),
-    "smart-types-wikidata": lambda: SmartTypesWikidataScorer(every),
-    "smart-relations-dbpedia": lambda: RelationScorer("dbpedia", CutOff(0.5, 2), every),
-    "smart-relations-wikidata": lambda: RelationScorer("wikidata", CutOff(0.5, 2), every),
+    "explanation-2019": Explanation2019Scorer,
+    "explanation-2021": Explanation2021Scorer,
+    "smart-types-dbpedia": SmartTypesDbpediaScorer,
+    "smart-types-wikidata": SmartTypesWikidataScorer,
+    "smart-relations-dbpedia": lambda: RelationScorer("dbpedia", CutOff(0.5, 2)),
+    "smart-relations-wikidata": lambda: RelationScorer("wikidata", CutOff(0.5, 2)),
 }
 
 

@@ -12,8 +12,7 @@ from searchapp.errors import DataError, NotScorable
 from searchapp.tasks.explanation.scorer_2019 import (
     ALL_QUESTIONS,
     BREAKDOWNS,
-    BreakdownInputs,
-    breakdown,
+    RankedExplanations,
     folded,
     read_gold,
     score,
@@ -26,8 +25,8 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def figures(name: str, material: BreakdownInputs) -> dict[str, Any]:
-    return {row.group: (row.count, dict(row.values)) for row in breakdown(name, material).rows}
+def figures(name: str, material: RankedExplanations) -> dict[str, Any]:
+    return {row.group: (row.count, dict(row.values)) for row in BREAKDOWNS[name](material).rows}
 
 
 # The worked example of the task's description: ranks and roles of the facts that explain one question.
@@ -53,7 +52,7 @@ solution: the 164 other facts without overlap before rank 860 stand between rank
 
 
 @pytest.fixture
-def example() -> BreakdownInputs:
+def example() -> RankedExplanations:
     """4,947 facts in the order of their ranks; a fact with overlap has the question's word."""
     without = set(range(500, 664)) | {860}
     without |= set(range(1000, 1585)) | {3778}  # 585 others between the ranks 165 and 751
@@ -62,10 +61,10 @@ def example() -> BreakdownInputs:
     texts = {f"f{rank}": "other" if rank in without else "ice" for rank in range(1, 4948)}
     gold = {"q": {f"f{rank}": roles for rank, roles in EXAMPLE.items()}}
     assert [sum(no <= rank for no in without) for rank in NO_OVERLAP] == list(NO_OVERLAP.values())
-    return BreakdownInputs({"q": ranked}, gold, texts, {"q": "ice"}, words)
+    return RankedExplanations({"q": ranked}, gold, texts, {"q": "ice"}, words)
 
 
-def test_the_worked_example_has_the_averages_of_its_description(example: BreakdownInputs) -> None:
+def test_the_worked_example_has_the_averages_of_its_description(example: RankedExplanations) -> None:
     official = score(example.rankings, example.gold)
     assert official.value == pytest.approx(0.14862461238725275, abs=1e-16)
     assert official.warnings == ()
@@ -80,14 +79,14 @@ def test_the_worked_example_has_the_averages_of_its_description(example: Breakdo
     )
 
 
-def test_the_worked_example_has_the_precisions_of_its_description(example: BreakdownInputs) -> None:
+def test_the_worked_example_has_the_precisions_of_its_description(example: RankedExplanations) -> None:
     precisions = {
         k: round(values["precision"], 3) for k, (_, values) in figures("precision", example).items()
     }
     assert precisions == {"P@1": 1.0, "P@2": 0.5, "P@3": 0.333, "P@4": 0.25, "P@5": 0.2}
 
 
-SMALL = BreakdownInputs(
+SMALL = RankedExplanations(
     rankings={"q1": ["a", "x", "b", None, "c"], "q2": ["x", "d"], "q3": ["y"]},
     gold={
         "q1": {"a": C, "b": (*G, *L), "c": C},
@@ -96,7 +95,7 @@ SMALL = BreakdownInputs(
         "q4": {"a": C},
     },
     texts={"a": "ice melts", "b": "heat", "c": "cold", "d": "sun", "x": "ice", "y": "sun"},
-    asked={"q1": "ice", "q2": "the moon"},
+    questions={"q1": "ice", "q2": "the moon"},
     terms=words,
 )
 
@@ -128,7 +127,7 @@ def test_precision_divides_by_a_short_explanation() -> None:
 
 
 def test_map_by_length_and_its_histogram() -> None:
-    made = breakdown("length", SMALL)
+    made = BREAKDOWNS["length"](SMALL)
     assert made.histogram == "MAP"
     # q1: 1/1, 2/3, 3/5
     expected = {"1": (1, {"MAP": 0.5}), "3": (1, {"MAP": pytest.approx((1 + 2 / 3 + 3 / 5) / 3)})}
@@ -136,9 +135,9 @@ def test_map_by_length_and_its_histogram() -> None:
 
 
 def test_no_answered_question_is_no_figure_and_no_error() -> None:
-    nothing = BreakdownInputs({}, SMALL.gold, SMALL.texts, SMALL.asked, words)
+    nothing = RankedExplanations({}, SMALL.gold, SMALL.texts, SMALL.questions, words)
     for name in BREAKDOWNS:
-        assert all(row.count == 0 for row in breakdown(name, nothing).rows)
+        assert all(row.count == 0 for row in BREAKDOWNS[name](nothing).rows)
 
 
 def test_average_precision_divides_by_all_facts() -> None:

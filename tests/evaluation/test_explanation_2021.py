@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation.base import ranks_of
 from searchapp.tasks.explanation.scorer_2021 import (
+    BREAKDOWNS,
     FURTHER_RANKS,
-    BreakdownInputs,
-    breakdown,
+    RankedRatings,
     ndcg,
     official_ndcg_at,
     overlap,
@@ -27,8 +27,8 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def figures(name: str, material: BreakdownInputs) -> dict[str, Any]:
-    return {row.group: (row.count, *row.values.values()) for row in breakdown(name, material).rows}
+def figures(name: str, material: RankedRatings) -> dict[str, Any]:
+    return {row.group: (row.count, *row.values.values()) for row in BREAKDOWNS[name](material).rows}
 
 
 def put(folder: Path, value: Any) -> Path:
@@ -173,12 +173,12 @@ def test_gold_of_another_shape_is_refused(tmp_path: Path, value: Any) -> None:
         read_gold(put(tmp_path, value))
 
 
-MATERIAL = BreakdownInputs(
+MATERIAL = RankedRatings(
     rankings={"q1": ["a", "x", "b", "c"], "q2": ["d"]},
     gold={"q1": {"a": 2.0, "b": 6.0, "c": 1.0}, "q2": {"d": 3.0}, "q3": {}, "q4": {"e": 1.0}},
     texts={"a": "ice melts", "b": "ice", "c": "heat", "d": "sun moon"},
     types={"a": "RET", "b": "COMPLEX", "c": "INSUPP", "d": "RET", "e": "RET"},
-    asked={"q1": "ice heat", "q2": "stars", "q4": "rain"},
+    questions={"q1": "ice heat", "q2": "stars", "q4": "rain"},
     terms=words,
 )
 

@@ -47,7 +47,7 @@ def score(tmp_path: Path) -> Any:
             files.append(tmp_path / name)
             listed = [{"id": id_, "relations": relations} for id_, relations in entries.items()]
             files[-1].write_text(json.dumps(listed))
-        scorer = RelationScorer(base, CUT_OFF, lambda split, id_: split in (None, id_))
+        scorer = RelationScorer(base, CUT_OFF)
         return scorer.score(scorer.read([files[1]]), GoldFiles([files[0]], ScorerOptions(**options)))
 
     return make
@@ -96,19 +96,19 @@ def test_an_ordinary_file_has_no_warning(score: Any) -> None:
 def test_what_is_skipped_is_told(tmp_path: Path, score: Any) -> None:
     path = tmp_path / "p.json"
     path.write_text('[{"id": "1", "relations": ["a"]}, {"id": "1", "relations": ["b"]}, {"id": "2"}]')
-    scorer = RelationScorer("wikidata", CUT_OFF, lambda _split, _id: True)
+    scorer = RelationScorer("wikidata", CUT_OFF)
     first, second = scorer.read([path]).warnings
     assert first.endswith("p.json: 1 prediction without `relations` skipped")
     assert second.endswith("1 prediction with an id that came before: the last one counts")
 
 
 def test_only_the_questions_of_the_split_count(score: Any) -> None:
-    gold = {"1": ["a"], "2": ["b"]}
-    scored = score(gold, {"1": ["a"]}, "wikidata", split="1")
+    gold = {"1": ["a"], "lcquad_0": ["b"]}  # in the folds 1 and 3
+    scored = score(gold, {"1": ["a"]}, "wikidata", split="fold1")
     assert (scored.topics, scored.official.value) == (1, 1.0)
     assert score(gold, {"1": ["a"]}, "wikidata").official.value == 0.5
     with pytest.raises(NotScorable, match="has no question to score"):
-        score(gold, {"1": ["a"]}, "wikidata", split="7")
+        score(gold, {"1": ["a"]}, "wikidata", split="fold0")
 
 
 def test_the_option_kb_decides_how_the_gold_is_read(score: Any) -> None:
@@ -118,7 +118,7 @@ def test_the_option_kb_decides_how_the_gold_is_read(score: Any) -> None:
 def test_a_run_is_scored_by_its_cut_answers_and_measured_by_its_whole_ranking(tmp_path: Path) -> None:
     gold = tmp_path / "gold.json"
     gold.write_text('[{"id": "1", "question": "Who?", "relations": [["a"], ["c", "d"]]}]')
-    scorer = RelationScorer("dbpedia", CUT_OFF, lambda _split, _id: True)
+    scorer = RelationScorer("dbpedia", CUT_OFF)
     run = Run("tag", (Ranking("1", hits(a=2.0, b=1.5, c=0.1)),))
     scored = scorer.score(scorer.predictions(run), GoldFiles([gold]))
     assert scored.official.per_topic["1"] == {"Precision": 0.5, "Recall": 0.5, "F1": 0.5}
@@ -160,7 +160,7 @@ def test_a_file_that_is_no_list_of_predictions_is_told(tmp_path: Path, content: 
     path = tmp_path / "p.json"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match="p.json") as caught:
-        RelationScorer("dbpedia", CUT_OFF, lambda _split, _id: True).read([path])
+        RelationScorer("dbpedia", CUT_OFF).read([path])
     assert words in str(caught.value)
 
 
@@ -174,7 +174,7 @@ def test_figures_are_broken_down(tmp_path: Path) -> None:
     path, predictions = tmp_path / "gold.json", tmp_path / "p.json"
     path.write_text(json.dumps(gold))
     predictions.write_text(json.dumps([{"id": one["id"], "relations": ["dbo:a"]} for one in gold]))
-    scorer = RelationScorer("dbpedia", CUT_OFF, lambda _split, _id: True)
+    scorer = RelationScorer("dbpedia", CUT_OFF)
     found = {
         each.name: {row.group: (row.count, row.values["Recall"]) for row in each.rows}
         for each in scorer.breakdown(

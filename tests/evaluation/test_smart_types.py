@@ -14,7 +14,7 @@ from searchapp.errors import NotScorable, UsageError
 from searchapp.evaluation.base import GoldFiles, Scored, ScorerOptions
 from searchapp.model import Hits, Ranking, Run
 from searchapp.tasks.smart_types.answers import (
-    Predictions,
+    TypesPredictions,
     category_and_type,
     document_id,
     first_word,
@@ -35,14 +35,14 @@ def put(path: Path, entries: list[Any]) -> Path:
 
 def dbpedia(folder: Path, gold: list[Any], predictions: list[Any]) -> Scored:
     (folder / "types.tsv").write_text(HIERARCHY)
-    scorer = SmartTypesDbpediaScorer(lambda _split, _id: True)
+    scorer = SmartTypesDbpediaScorer()
     read = scorer.read([put(folder / "predictions.json", predictions)])
     options = ScorerOptions(hierarchy=folder / "types.tsv")
     return scorer.score(read, GoldFiles([put(folder / "gold.json", gold)], options))
 
 
 def wikidata(folder: Path, gold: list[Any], predictions: list[Any], **options: Any) -> Scored:
-    scorer = SmartTypesWikidataScorer(lambda _split, _id: True)
+    scorer = SmartTypesWikidataScorer()
     read = scorer.read([put(folder / "predictions.json", predictions)])
     return scorer.score(read, GoldFiles([put(folder / "gold.json", gold)], ScorerOptions(**options)))
 
@@ -69,7 +69,7 @@ def test_the_best_document_says_the_category_and_its_types_follow() -> None:
 
 def test_a_run_scores_as_its_file_whatever_the_type_of_the_ids(tmp_path: Path) -> None:
     gold = [{**PERSON, "id": 7, "type": ["poet", "person"]}]
-    scorer = SmartTypesWikidataScorer(lambda _split, _id: True)
+    scorer = SmartTypesWikidataScorer()
     run = Run("tag", (Ranking("7", Hits.of()), Ranking("7", Hits(["person"], [1.0]))))
     file = put(tmp_path / "gold.json", gold)
     of_run = scorer.score(scorer.predictions(run), GoldFiles([file]))
@@ -103,9 +103,11 @@ def test_rankings_and_qrels_have_documents(tmp_path: Path) -> None:
 
 
 def test_without_a_hierarchy_nothing_of_dbpedia_is_scored(tmp_path: Path) -> None:
-    scorer = SmartTypesDbpediaScorer(lambda _split, _id: True)
+    scorer = SmartTypesDbpediaScorer()
     with pytest.raises(UsageError, match="name the file with --hierarchy"):
-        scorer.score(Predictions([]), GoldFiles([put(tmp_path / "gold.json", [PERSON])], ScorerOptions()))
+        scorer.score(
+            TypesPredictions([]), GoldFiles([put(tmp_path / "gold.json", [PERSON])], ScorerOptions())
+        )
 
 
 def test_types_that_are_no_list_stop_the_official_scorer(tmp_path: Path) -> None:
@@ -120,9 +122,9 @@ def test_types_that_are_no_list_stop_the_official_scorer(tmp_path: Path) -> None
 def test_a_byte_order_mark_stops_the_scorer_of_dbpedia_only(tmp_path: Path) -> None:
     path = tmp_path / "predictions.json"
     path.write_text('\ufeff[{"id": "q1", "category": "resource", "type": []}]', encoding="utf-8")
-    assert len(SmartTypesWikidataScorer(lambda _split, _id: True).read([path]).entries) == 1
+    assert len(SmartTypesWikidataScorer().read([path]).entries) == 1
     with pytest.raises(NotScorable) as raised:
-        SmartTypesDbpediaScorer(lambda _split, _id: True).read([path])
+        SmartTypesDbpediaScorer().read([path])
     assert raised.value.official.startswith("json.decoder.JSONDecodeError: Unexpected UTF-8 BOM")
 
 
@@ -150,7 +152,7 @@ def test_a_part_of_a_label_stops_the_script_unless_whole_labels_are_asked_for(tm
 def test_breakdowns_are_means_of_groups(tmp_path: Path) -> None:
     answers = [{"id": "q1", "category": "resource", "type": ["a:Poet"]}]
     (tmp_path / "dbpedia_types.tsv").write_text(HIERARCHY)
-    scorer = SmartTypesDbpediaScorer(lambda _split, _id: True)
+    scorer = SmartTypesDbpediaScorer()
     read = scorer.read([put(tmp_path / "predictions.json", answers)])
     gold = put(tmp_path / "gold.json", [PERSON, {**PERSON, "id": "q3", "type": []}, NUMBER])
     by_category, by_types, by_word = scorer.breakdown(

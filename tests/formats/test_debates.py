@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from searchapp.formats.problems import Problems
-from searchapp.tasks.checkthat.debate_files import Line, read_debate, write_debate
+from searchapp.tasks.checkthat.debate_files import DebateLine, read_debate, write_debate
 
 
-def read(tmp_path: Path, content: bytes) -> tuple[list[Line], list[tuple[str, str]]]:
+def read(tmp_path: Path, content: bytes) -> tuple[list[DebateLine], list[tuple[str, str]]]:
     path, problems = tmp_path / "d.tsv", Problems()
     path.write_bytes(content)
     lines = list(read_debate(path, problems))
@@ -18,7 +18,7 @@ def read(tmp_path: Path, content: bytes) -> tuple[list[Line], list[tuple[str, st
 
 def test_the_lines_of_a_debate(tmp_path: Path) -> None:
     lines, problems = read(tmp_path, b"1\tANN\tWe lost 5 jobs.\t1\n2\tSYSTEM\t(APPLAUSE)\t0\n")
-    assert lines == [Line(1, "ANN", "We lost 5 jobs.", 1), Line(2, "SYSTEM", "(APPLAUSE)", 0)]
+    assert lines == [DebateLine(1, "ANN", "We lost 5 jobs.", 1), DebateLine(2, "SYSTEM", "(APPLAUSE)", 0)]
     assert not problems
 
 
@@ -88,7 +88,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
-    lines = [Line(1, "ANN", "“We” lost — 5 jobs.", 1), Line(2, "", " (APPLAUSE)", 0)]
+    lines = [DebateLine(1, "ANN", "“We” lost — 5 jobs.", 1), DebateLine(2, "", " (APPLAUSE)", 0)]
     written = io.BytesIO()
     write_debate(written, lines)
     assert read(tmp_path, written.getvalue()) == (lines, [])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.formats import encoding
-from searchapp.formats.encoding import BrokenFile, LongLine, foreign, opened, packing, remedy
+from searchapp.formats.encoding import BrokenFile, LongLine, foreign_kind, open_unpacked, remedy, write_gzip
 
 
 def zipped(content: bytes) -> bytes:
@@ -89,9 +89,9 @@ def tarred() -> bytes:
     ],
 )
 def test_a_file_is_known_by_how_it_begins(content: bytes, what: str, advice: str) -> None:
-    found = foreign(content)
+    found = foreign_kind(content)
     assert found is not None
-    assert found.what == what
+    assert found.kind == what
     assert advice in found.advice
 
 
@@ -110,7 +110,7 @@ def test_a_file_is_known_by_how_it_begins(content: bytes, what: str, advice: str
     ],
 )
 def test_text_is_not_taken_for_something_else(content: bytes) -> None:
-    assert foreign(content) is None
+    assert foreign_kind(content) is None
 
 
 CONTENT = b"".join(b"line %d\n" % number for number in range(5000))
@@ -122,13 +122,13 @@ def test_a_file_of_ones_own_is_read_as_what_it_was_before_it_was_packed(
 ) -> None:
     path = tmp_path / "file"
     path.write_bytes(pack(CONTENT))
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         assert CONTENT.startswith(file.head) and len(file.head) > 1000
         assert list(file) == CONTENT.splitlines(keepends=True)
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         assert file.read() == CONTENT
     path.write_bytes(pack(CONTENT[:9]) + pack(CONTENT[9:]))  # as `cat a.gz b.gz` makes it
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         assert b"".join(file) == CONTENT
 
 
@@ -136,7 +136,7 @@ def test_a_pipe_can_be_read(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.write(write, gzip.compress(b"a\nb\n", mtime=0))
     os.close(write)
-    with opened(Path(f"/dev/fd/{read}")) as file:
+    with open_unpacked(Path(f"/dev/fd/{read}")) as file:
         assert list(file) == [b"a\n", b"b\n"]
     os.close(read)
 
@@ -157,7 +157,7 @@ def test_a_damaged_gzip_file_is_refused_in_a_sentence(tmp_path: Path, content: b
     path = tmp_path / "file.gz"
     path.write_bytes(content)
     with pytest.raises(BrokenFile, match="the gzip file (ends too early|is damaged): fetch it again"):
-        with opened(path) as file:
+        with open_unpacked(path) as file:
             list(file)
 
 
@@ -168,17 +168,20 @@ def test_a_line_beyond_the_limit_is_refused(
     monkeypatch.setattr(encoding, "LONGEST_LINE", 1000)
     path = tmp_path / "file"
     path.write_bytes(pack(b"a\n" + b"x" * 999 + b"\nlast"))
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         assert [len(line) for line in file] == [2, 1000, 4]
     path.write_bytes(pack(b"a\n" + b"x" * 1001))
-    with opened(path) as file, pytest.raises(LongLine, match="line 2 is longer than 1,000 bytes, the limit"):
+    with (
+        open_unpacked(path) as file,
+        pytest.raises(LongLine, match="line 2 is longer than 1,000 bytes, the limit"),
+    ):
         for line in file:
             assert line == b"a\n"
 
 
 def test_a_whole_file_is_packed_to_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        with packing(tmp_path / name) as file:
+        with write_gzip(tmp_path / name) as file:
             file.write(b"one\n")
             file.write(b"two\n")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -15,7 +15,7 @@ from searchapp.tasks.checkthat.debate_files import failures, fixed_point, write_
 def found(tmp_path: Path, text: str) -> list[tuple[int, str]]:
     path = tmp_path / "d.tsv"
     path.write_text(text, encoding="utf-8")
-    return [(failure.place, failure.official) for failure in failures(path)]
+    return [(failure.line, failure.official) for failure in failures(path)]
 
 
 def test_every_failure_is_found_not_only_the_first(tmp_path: Path) -> None:

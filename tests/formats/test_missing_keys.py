@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def lines(values: Iterable[object]) -> str:
     [
         (
             json.dumps({one["id"]: one for one in QUESTIONS}),
-            task.read_topics,
+            partial(task.read_statements, gold=False),
             "statement q1: missing key: text: the object has id, query; 2,000 objects lack it, this is the first",
         ),
         (

@@ -11,15 +11,14 @@ import pytest
 
 from searchapp.formats.json_files import official_ids
 from searchapp.formats.problems import Problems
-from searchapp.tasks.shipped import words_of
 from searchapp.tasks.smart_relations.task import (
-    Question,
+    RelationQuestion,
     read_dbpedia_vocabulary,
     read_predictions,
     read_questions,
     read_wikidata_vocabulary,
 )
-from searchapp.tasks.splits import write_entries
+from searchapp.tasks.splits import words_of, write_entries
 
 
 def written(tmp_path: Path, value: Any) -> Path:
@@ -118,7 +117,7 @@ def test_questions_with_slots_and_flat_ones_are_read(tmp_path: Path) -> None:
     slots = written(tmp_path, [question(relations=[["r:a", "r:b"], ["r:a"]], sparql="ASK")])
     problems = Problems()
     assert list(read_questions(slots, problems, slots=True, known={"r:a", "r:b"})) == [
-        Question("q", "Who?", (("r:a", "r:b"), ("r:a",)))
+        RelationQuestion("q", "Who?", (("r:a", "r:b"), ("r:a",)))
     ]
     flat = written(tmp_path, [question(relations=["P1", "P1"]), question("q2", relations=["P2"])])
     assert [one.slots for one in read_questions(flat, problems, slots=False)] == [

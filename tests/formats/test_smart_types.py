@@ -10,8 +10,8 @@ import pytest
 from searchapp.formats.json_files import official_ids
 from searchapp.formats.problems import Problems
 from searchapp.tasks.smart_types.answers import (
-    Prediction,
-    Question,
+    TypesPrediction,
+    TypesQuestion,
     read_predictions,
     read_questions,
 )
@@ -32,12 +32,12 @@ def put(folder: Path, *entries: object, bom: bool = False) -> Path:
     return path
 
 
-def questions(path: Path, **options: Any) -> tuple[list[Question], list[Any]]:
+def questions(path: Path, **options: Any) -> tuple[list[TypesQuestion], list[Any]]:
     read, problems, _notes = with_notes(path, **options)
     return read, problems
 
 
-def with_notes(path: Path, **options: Any) -> tuple[list[Question], list[Any], list[str]]:
+def with_notes(path: Path, **options: Any) -> tuple[list[TypesQuestion], list[Any], list[str]]:
     problems = Problems()
     read = list(read_questions(path, problems, known=KNOWN, **options))
     notes = [note.kind for note in problems.notes.problems] if problems.notes else []
@@ -47,7 +47,10 @@ def with_notes(path: Path, **options: Any) -> tuple[list[Question], list[Any], l
 def test_a_good_entry_is_read(tmp_path: Path) -> None:
     path = put(tmp_path, entry(), entry(id="q2", category="literal", type=["date"], score=1))
     assert questions(path) == (
-        [Question("q1", "Who?", "resource", ("dbo:Person",)), Question("q2", "Who?", "literal", ("date",))],
+        [
+            TypesQuestion("q1", "Who?", "resource", ("dbo:Person",)),
+            TypesQuestion("q2", "Who?", "literal", ("date",)),
+        ],
         [],
     )
 
@@ -178,7 +181,7 @@ def test_masked_gold_may_be_missing_but_not_half_of_it(tmp_path: Path) -> None:
 
 def test_without_gold_only_the_question_matters(tmp_path: Path) -> None:
     path = put(tmp_path, entry(category="?", type=3))
-    assert questions(path, gold=False) == ([Question("q1", "Who?", None, ())], [])
+    assert questions(path, gold=False) == ([TypesQuestion("q1", "Who?", None, ())], [])
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -194,7 +197,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     path.write_bytes(file.getvalue())
     problems = Problems()
     assert list(read_predictions(path, problems)) == [
-        Prediction(line, str(id_), id_, category, tuple(types))
+        TypesPrediction(line, str(id_), id_, category, tuple(types))
         for line, (id_, category, types) in enumerate(answers, 2)
     ]
     assert len(problems) == 0

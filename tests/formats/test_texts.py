@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from searchapp.formats.problems import Problems
-from searchapp.tasks.own.task_file import Text, TextLayout, read_texts
+from searchapp.tasks.own.task_file import TextLayout, TextRecord, read_texts
 
 LAYOUT = TextLayout("jsonl", fields={"kind": "Kind"})
 
 
 def read(
     tmp_path: Path, rows: list[Any], layout: TextLayout = LAYOUT, *, complete: bool = False
-) -> tuple[list[Text], list[str]]:
+) -> tuple[list[TextRecord], list[str]]:
     path = tmp_path / "file.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     problems = Problems()

@@ -8,7 +8,7 @@ from searchapp.errors import InvalidFiles
 from searchapp.formats.problems import Problems
 from searchapp.model import Document
 from searchapp.tasks.explanation.worldtree import (
-    Question,
+    ExplainedQuestion,
     explained,
     read_facts,
     read_knowledge_types,
@@ -140,7 +140,7 @@ def test_options_are_split_from_the_question(asked: str, expected: tuple[str, di
 
 def questions(
     folder: Path, rows: str, known: set[str] | None = None, header: str = QUESTIONS, **options: bool
-) -> tuple[list[Question], Problems]:
+) -> tuple[list[ExplainedQuestion], Problems]:
     problems = Problems()
     path = put(folder, header + rows, "dev.tsv")
     return list(read_questions(path, problems, known, **options)), problems

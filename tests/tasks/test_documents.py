@@ -20,7 +20,7 @@ from searchapp.model import Document
 from searchapp.progress import SilentProgress
 from searchapp.ranking import recipes
 from searchapp.resources import SAMPLES
-from searchapp.tasks.base import DocumentSource, Once
+from searchapp.tasks.base import CachedReader, DocumentSource
 from searchapp.tasks.explanation import worldtree
 from searchapp.tasks.nlps import task as proofwiki
 from searchapp.tasks.own import task as own
@@ -48,7 +48,7 @@ def test_documents_come_with_their_problems_however_often_they_are_asked_for(
     kept: bool, readings: int
 ) -> None:
     reader = Reader()
-    documents = DocumentSource(lambda: [Path("file")], reader, kept=kept)
+    documents = DocumentSource(lambda: [Path("file")], reader, cached=kept)
     for _time in range(2):
         problems = Problems()
         assert ids(documents, problems) == ["1", "3"]
@@ -73,7 +73,7 @@ def test_who_knows_a_problem_is_not_told_it_again() -> None:
         own.add("file", "worse", skippable=False)
         return ["read"]
 
-    read = Once(read_file)
+    read = CachedReader(read_file)
     assert read(problems) is read(problems)
     assert [problem.kind for problem in problems] == ["odd", "worse"]
     assert problems.stopped

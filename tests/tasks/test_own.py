@@ -15,7 +15,7 @@ from searchapp.errors import DataError, InvalidFiles, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.ranking import recipes
 from searchapp.resources import SAMPLES
-from searchapp.tasks.base import OfficialFile, Part, Task
+from searchapp.tasks.base import DataSplit, Task
 from searchapp.tasks.folders import data_folder
 
 SAMPLE = SAMPLES / "own"
@@ -310,19 +310,19 @@ def test_everything_wrong_with_a_run_file_is_found(sample: Task, tmp_path: Path)
     path = tmp_path / "run.trec"
     path.write_text("q1 Q0 r01 1 2 t\nq1 Q0 r99 2 1 t\nqx Q0 r01 1 1 t\nq2 Q0 r01 2 1 t\n")
     problems = Problems()
-    part = Part(sample.collection(SAMPLE), "dev")
-    sample.official.validate(OfficialFile(path, part), problems)
+    part = DataSplit(sample.collection(SAMPLE), "dev")
+    sample.official.validate(path, part, problems)
     told = [f"{one.where}: {one.kind}" for one in problems]
     assert told[:3] == ["line 4: ranks out of order", "line 2: unknown document", "line 3: unknown topic"]
     assert len(told) == 3  # q3 to q8 have no line and count as 0, as in `evaluate`
     alone = Problems()
-    sample.official.validate(OfficialFile(path, None), alone)
+    sample.official.validate(path, None, alone)
     assert [one.kind for one in alone] == ["ranks out of order"]
 
 
 def test_grades_of_people_are_written_as_qrels(sample: Task, tmp_path: Path) -> None:
     ((name, write),) = sample.official.gold(
-        {"q1": {"r01": 2}}, Part(sample.collection(SAMPLE), "dev")
+        {"q1": {"r01": 2}}, DataSplit(sample.collection(SAMPLE), "dev")
     ).items()
     with (tmp_path / name).open("wb") as file:
         write(file)

@@ -8,10 +8,9 @@ import pytest
 
 from searchapp import resources
 from searchapp.errors import DataError
-from searchapp.tasks.base import Task
+from searchapp.tasks.base import Task, shipped
 from searchapp.tasks.checkthat import task as checkthat
 from searchapp.tasks.nlps import task as nlps
-from searchapp.tasks.shipped import shipped
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from searchapp import tasks
 from searchapp.errors import InvalidFiles, UsageError
 from searchapp.formats.problems import Problems
-from searchapp.tasks.base import Part
+from searchapp.tasks.base import DataSplit
 from searchapp.tasks.own import starter
 
 
@@ -38,7 +38,7 @@ def test_columns_are_filled_in(tmp_path: Path) -> None:
     topics.write_text('{"query_id": 1, "query": "x", "kind": "k"}\n')
     gold.write_text("query-id\tcorpus-id\tscore\n1\td1\t2\n")
     path = tmp_path / "task.toml"
-    seen = [starter.look_at(documents), starter.look_at(topics), starter.look_at(gold, gold=True)]
+    seen = [starter.detect(documents), starter.detect(topics), starter.detect(gold, gold=True)]
     path.write_text(starter.text_of(path, "mine", seen[:1], seen[1], seen[2]))
     held = tomllib.loads(path.read_text())
     assert held["documents"] == {"file": "data/d.csv", "id": "doc_id", "text": "body"}
@@ -59,7 +59,7 @@ def test_columns_are_filled_in(tmp_path: Path) -> None:
 def test_without_a_known_name_the_first_column_is_the_id_and_the_longest_the_text(tmp_path: Path) -> None:
     path = tmp_path / "d.tsv"
     path.write_text("nr\tshort\tlong\n1\ta\tabc\n")
-    text = starter.text_of(tmp_path / "task.toml", "mine", [starter.look_at(path)])
+    text = starter.text_of(tmp_path / "task.toml", "mine", [starter.detect(path)])
     assert 'id = "nr"\ntext = "long"' in text
 
 
@@ -81,7 +81,7 @@ def test_a_file_that_cannot_be_described_is_refused(
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises((UsageError, InvalidFiles), match=error):
-        starter.text_of(tmp_path / "task.toml", "mine", [starter.look_at(path)])
+        starter.text_of(tmp_path / "task.toml", "mine", [starter.detect(path)])
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_table_without_a_header_line_keeps_its_first_line(tmp_path: Path, name
     documents.write_text("d1\tfirst things first\nd2\tand then the second\n")
     topics.write_text('1,"what, first?"\n2,second thoughts\n')
     gold.write_text("1\td1\t1\n2\td2\t2\n")
-    seen = [starter.look_at(documents), starter.look_at(topics), starter.look_at(gold, gold=True)]
+    seen = [starter.detect(documents), starter.detect(topics), starter.detect(gold, gold=True)]
     assert [one.header for one in seen] == [False, False, False]
     assert seen[0].assumed == (
         f"{documents}: it has no header line, as it seems ('d1' looks like what is below it): else use --header; "
@@ -114,7 +114,7 @@ def test_a_table_without_a_header_line_keeps_its_first_line(tmp_path: Path, name
         "second thoughts",
     ]
     assert task.collection(tmp_path).check_split("dev", problems) == 2
-    assert task.official.grades([gold], Part(task.collection(tmp_path), "dev")) == {
+    assert task.official.grades([gold], DataSplit(task.collection(tmp_path), "dev")) == {
         "1": {"d1": 1},
         "2": {"d2": 2},
     }
@@ -125,13 +125,13 @@ def test_a_table_without_a_header_line_keeps_its_first_line(tmp_path: Path, name
 def test_what_the_person_says_of_header_lines_holds(tmp_path: Path) -> None:
     path = tmp_path / "d.tsv"
     path.write_text("d1\tfirst\nd2\tsecond\n")
-    said = starter.look_at(path, header=True)
+    said = starter.detect(path, header=True)
     assert (said.columns, said.assumed) == (("d1", "first"), None)
     path.write_text("id\ttext\nd2\tsecond\n")
-    said = starter.look_at(path, header=False)
+    said = starter.detect(path, header=False)
     assert (said.columns, said.header, said.assumed) == (("id", "text"), False, None)
     assert len(said.records) == 2
-    assert (starter.look_at(path).assumed or "").endswith("(the first line has 'id'): else use --no-header")
+    assert (starter.detect(path).assumed or "").endswith("(the first line has 'id'): else use --no-header")
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_gold_without_a_header_line_is_understood_by_its_columns(
     (tmp_path / "t.jsonl").write_text('{"id": "q1", "text": "x"}\n{"id": "q2", "text": "x"}\n')
     (tmp_path / "g.tsv").write_text(content)
     path = tmp_path / "task.toml"
-    documents, topics = starter.look_at(tmp_path / "d.jsonl"), starter.look_at(tmp_path / "t.jsonl")
-    gold = starter.look_at(tmp_path / "g.tsv", gold=True)
+    documents, topics = starter.detect(tmp_path / "d.jsonl"), starter.detect(tmp_path / "t.jsonl")
+    gold = starter.detect(tmp_path / "g.tsv", gold=True)
     path.write_text(starter.text_of(path, "mine", [documents], topics, gold))
     task = tasks.load(str(path))
-    part = Part(task.collection(tmp_path), "dev")
+    part = DataSplit(task.collection(tmp_path), "dev")
     assert task.official.grades([tmp_path / "g.tsv"], part) == expected
 
 
@@ -162,8 +162,8 @@ def test_the_format_is_written_where_the_name_does_not_tell_it(tmp_path: Path) -
     (tmp_path / "t.dat").write_text('{"id": "q1", "text": "x"}\n')
     (tmp_path / "g.dat").write_text("q1 0 1 1\n")
     path = tmp_path / "task.toml"
-    documents, topics = starter.look_at(tmp_path / "d.csv"), starter.look_at(tmp_path / "t.dat")
-    gold = starter.look_at(tmp_path / "g.dat", gold=True)
+    documents, topics = starter.detect(tmp_path / "d.csv"), starter.detect(tmp_path / "t.dat")
+    gold = starter.detect(tmp_path / "g.dat", gold=True)
     path.write_text(starter.text_of(path, "mine", [documents], topics, gold))
     held = tomllib.loads(path.read_text())
     assert held["documents"] == {"file": "d.csv", "format": "tsv", "id": "id", "text": "text"}
@@ -177,6 +177,6 @@ def test_the_format_is_written_where_the_name_does_not_tell_it(tmp_path: Path) -
 def test_files_of_documents_must_agree_on_their_header_lines(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("id\ttext\n1\ta\n")
     (tmp_path / "b.tsv").write_text("2\tb\n3\tc\n")
-    seen = [starter.look_at(tmp_path / name) for name in ("a.tsv", "b.tsv")]
+    seen = [starter.detect(tmp_path / name) for name in ("a.tsv", "b.tsv")]
     with pytest.raises(UsageError, match="some files of documents have a header line and others none"):
         starter.text_of(tmp_path / "task.toml", "mine", seen)

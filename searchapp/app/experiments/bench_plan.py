@@ -20,7 +20,8 @@ from searchapp.formats.problems import Problems
 from searchapp.formats.toml_files import TomlFile, TomlTable
 from searchapp.judging.judgments import Aggregation, Rule, Unjudged
 from searchapp.ranking import recipes
-from searchapp.tasks import catalogue, load
+from searchapp.tasks import load
+from searchapp.tasks import names as task_names
 from searchapp.tasks.base import Task
 from searchapp.tasks.folders import data_folder
 from searchapp.text import choices_hint
@@ -192,7 +193,7 @@ def _recipe(table: TomlTable, task_names: list[str], tasks: tuple[BenchTask, ...
     _require_name(table, "a recipe")
     parameters: dict[str, object] = {}
     if (inner := table.table("set")) is not None:
-        for key in inner.keys():  # noqa: SIM118
+        for key in inner.content:
             value = inner.raw(key)
             if isinstance(value, str | int | float | bool):
                 parameters[key] = value
@@ -225,7 +226,7 @@ def _task(
     reference = table.text("task", table.name) or ""
     if reference.endswith(".toml"):
         reference = str(folder / reference)
-    elif reference not in catalogue.names():
+    elif reference not in task_names():
         own_files = (index.reference(settings, reference) for settings in stores)
         reference = next((file for file in own_files if file != reference), reference)
     data, hierarchy = table.text("data"), table.text("hierarchy")

@@ -47,7 +47,7 @@ from searchapp.progress import Progress, SilentProgress
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Inputs, Need, SolvedTopics
-from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
+from searchapp.tasks.base import Collection, DataSplit, Grades, Task
 from searchapp.tasks.splits import FOLD_COUNT, FOLD_SEED, fold_number
 
 if TYPE_CHECKING:
@@ -353,7 +353,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
             )
         run = _run_of_all(ranked, (*ranked, *grades))
         options = replace(request.options, split=split)
-        predictions = task.official.predictions(Submission(run, Part(collection, split), options))
+        predictions = task.official.predictions(run, DataSplit(collection, split))
         files = GoldFiles(collection.gold_files(split), options)
         scored = official_figures(task.official.scorer, predictions, files)
         values: Mapping[str, float | None] = scored.official.of_topics(measure)
@@ -382,8 +382,8 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
             advance(len(topics))
         self._problems.add_all(problems)
         if not problems.stopped:
-            part = Part(collection, split)
-            grades = task.official.grades(collection.gold_files(split), part, self.request.options)
+            part = DataSplit(collection, split, self.request.options)
+            grades = task.official.grades(collection.gold_files(split), part)
             self.grades[split] = grades
             self._topics[split] = [topic for topic in topics if topic.id in grades]
 

@@ -110,7 +110,7 @@ def read_space(path: Path) -> list[Dimension]:
     problems = Problems()
     root = TomlFile(path, problems).root
     over = root.table("over", required=True)
-    dimensions = [_of_table(over, key) for key in over.keys()] if over is not None else []  # noqa: SIM118
+    dimensions = [_of_table(over, key) for key in over.content] if over is not None else []
     root.finish()
     problems.raise_if_any()
     return [dimension for dimension in dimensions if dimension is not None]

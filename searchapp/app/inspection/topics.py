@@ -26,7 +26,7 @@ from searchapp.evaluation.base import GoldFiles, ScorerOptions, of_one
 from searchapp.model import Ranking, Run
 from searchapp.progress import Progress
 from searchapp.ranking import recipes
-from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
+from searchapp.tasks.base import Collection, DataSplit, Grades, Task
 from searchapp.tasks.folders import data_folder
 
 
@@ -117,7 +117,7 @@ class RunTopics:
         require_topic(self.pages, self.topics, topic_id)
 
     @cached_property
-    def part(self) -> Part[Collection]:
+    def part(self) -> DataSplit[Collection]:
         """The split that the run ranks; that of a TREC run, which does not name it, has most of its topics.
 
         Raises:
@@ -129,7 +129,7 @@ class RunTopics:
             split = max(
                 self.task.info.splits, key=lambda name: len(wanted & readable_topics(collection, name).keys())
             )
-        return Part(collection, split)
+        return DataSplit(collection, split)
 
     @property
     def gold(self) -> Grades:
@@ -143,9 +143,9 @@ class RunTopics:
     @cached_property
     def _own_gold(self) -> Grades:
         part = self.part
-        if part.collection.is_masked(part.split):
-            raise SearchappError(f"the gold of {part.split} is masked: no topic has figures")
-        grades: Grades = self.task.official.grades(part.collection.gold_files(part.split), part)
+        if part.collection.is_masked(part.name):
+            raise SearchappError(f"the gold of {part.name} is masked: no topic has figures")
+        grades: Grades = self.task.official.grades(part.collection.gold_files(part.name), part)
         return grades
 
     def relevant(self, topic_id: str) -> dict[str, int]:
@@ -198,10 +198,10 @@ class RunTopics:
         part = self.part
         scorer = self.task.official.scorer
         gold = GoldFiles(
-            part.collection.gold_files(part.split), ScorerOptions(split=part.split), part.collection.folder
+            part.collection.gold_files(part.name), ScorerOptions(split=part.name), part.collection.folder
         )
         try:
-            predictions = self.task.official.predictions(Submission(run, part))
+            predictions = self.task.official.predictions(run, part)
             scored = official_figures(scorer, predictions, gold)
         except (SearchappError, ValueError) as error:  # ValueError: ids are not the task's
             other = self.task.info.measures[0]

@@ -1,45 +1,44 @@
 """The official scorer of check-worthiness ranking (CheckThat! 2019, task 1): AP, RR, R-Precision, P@k, their means.
 
-A submission is a result file a debate, paired in order with as many gold files. Each debate weighs the same in the
-means. A debate of fewer than 50 lines stops the official scorer, which then has no means at all: so it does for the
-training debates, one of which has 44 lines. Leniently such a debate is left out of P@50 alone: every other figure of it
-is what their formula yields.
+A submission is a result file for each debate, paired in order with as many gold files. Each debate weighs the same in
+the means. A debate of fewer than 50 lines stops the official scorer, also one of the training debates, which has 44.
+The lenient mode leaves such a debate out of P@50 alone.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import NotScorable
-from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Row, Scored
+from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Row, Scored, mean
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Run
 from searchapp.tasks.checkthat.debate_files import failures, read_debate, read_text
 from searchapp.text import counted
 
 CUTOFFS = (1, 3, 5, 10, 20, 50)
-"""The k of P@k; a debate has none for a k greater than its number of lines, where the official scorer stops."""
+"""The k of P@k; the official scorer stops at a debate with fewer lines."""
 
 MEANS = {"AP": "MAP", "RR": "MRR"}
-"""What the means of figures are called; of the others `mean` and the figure's name."""
+"""The names of means, where they are not `mean` and the figure's name."""
 
 SUFFIX = ".tsv"
-"""The official files of a run are named for the debates."""
+"""The suffix of the official files, whose stems are names of debates."""
 
 ONE_VOICE = 0.75
-"""The share of the spoken lines from which on a debate is one person's speech or press conference."""
+"""The least share of one speaker in the spoken lines of a speech or press conference."""
 
 REACTIONS = frozenset({"SYSTEM", "SYSYTEM", "AUDIENCE", "AUDIENCE MEMBERS"})
-"""The speakers of lines that nobody on the stage says, as the data spells them."""
+"""The speakers of reactions, as the data spells them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
-    """What is predicted of one debate: a result file, or the scores by line number that one would hold."""
+class DebatePrediction:
+    """The prediction for one debate: a result file, or scores by line number."""
 
     name: str
     path: Path | None = None
@@ -52,16 +51,16 @@ class CheckThatScorer:
     files_make_one = True
     breakdowns: tuple[str, ...] = ("debate", "event", "speaker")
 
-    def read(self, files: Sequence[Path]) -> list[Prediction]:
+    def read(self, files: Sequence[Path]) -> list[DebatePrediction]:
         # The official scorer counts the files before it opens one, so they are opened in `score`.
         names = Counter(path.name for path in files)
-        return [Prediction(path.name if names[path.name] == 1 else str(path), path) for path in files]
+        return [DebatePrediction(path.name if names[path.name] == 1 else str(path), path) for path in files]
 
-    def predictions(self, run: Run) -> list[Prediction]:
+    def predictions(self, run: Run) -> list[DebatePrediction]:
         return [
-            Prediction(
+            DebatePrediction(
                 ranking.topic_id + SUFFIX,
-                scores={line_number(document): score for document, score in sorted_by_line(ranking.hits)},
+                scores=dict(sorted((line_number(document), score) for document, score in ranking.hits)),
             )
             for ranking in run
         ]
@@ -69,7 +68,7 @@ class CheckThatScorer:
     def qrels(self, gold: GoldFiles) -> Qrels:
         return {path.name: _grades(read_gold(path)) for path in gold.files}
 
-    def score(self, predictions: Sequence[Prediction], gold: GoldFiles) -> Scored:
+    def score(self, predictions: Sequence[DebatePrediction], gold: GoldFiles) -> Scored:
         _check_files(predictions, gold.files)
         ranked: dict[str, list[int]] = {}
         labels: dict[str, dict[int, int]] = {}
@@ -93,7 +92,7 @@ class CheckThatScorer:
 
     def breakdown(
         self,
-        predictions: Sequence[Prediction],
+        predictions: Sequence[DebatePrediction],
         gold: GoldFiles,
         wanted: Sequence[str],
     ) -> Iterable[Breakdown]:
@@ -110,17 +109,12 @@ class CheckThatScorer:
 
 
 def line_number(document_id: str) -> int:
-    """The line number in a document id `<debate>:<line>`."""
+    """Return the line number in a document id `<debate>:<line>`."""
     return int(document_id.rpartition(":")[2])
 
 
-def sorted_by_line(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Documents of one debate and their scores in the order of the lines."""
-    return sorted(hits, key=lambda hit: line_number(hit[0]))
-
-
-def _check_files(predictions: Sequence[Prediction], gold: Sequence[Path]) -> None:
-    """Refuse what the official scorer refuses before it reads any gold, in its order."""
+def _check_files(predictions: Sequence[DebatePrediction], gold: Sequence[Path]) -> None:
+    """Raise the errors that the official scorer raises before it reads any gold, in its order."""
     if len(predictions) != len(gold):
         names = {prediction.path.name if prediction.path else prediction.name for prediction in predictions}
         lacking = [path.name for path in gold if path.name not in names]
@@ -141,7 +135,7 @@ def _check_files(predictions: Sequence[Prediction], gold: Sequence[Path]) -> Non
         if prediction.path is None:
             continue
         for failure in failures(prediction.path):
-            where = f"{prediction.path}: line {failure.place}: {failure.kind}: {failure.advice}"
+            where = f"{prediction.path}: line {failure.line}: {failure.kind}: {failure.advice}"
             if failure.crashes:
                 raise NotScorable(where, failure.official)
             bad = f"Bad format for pred file {prediction.path.name}. Cannot score."
@@ -149,49 +143,49 @@ def _check_files(predictions: Sequence[Prediction], gold: Sequence[Path]) -> Non
 
 
 def read_gold(path: Path) -> dict[int, int]:
-    """The label of each line number as the official scorer reads them: nothing is checked but what stops it.
+    """Return the label of each line number as the official scorer reads them, otherwise unchecked.
 
     Raises:
-        NotScorable: not UTF-8, a line that has not four cells, or a number or label that is not an integer.
+        NotScorable: not UTF-8, a line without four cells, or a number or label that is not an integer.
         DataError: the file can't be opened.
     """
     labels = {}
     text = read_text(path)
-    for place, line in enumerate(_lines(text), start=1):
-        where = f"{path}: line {place}"
+    for index, line in enumerate(_lines(text), start=1):
+        where = f"{path}: line {index}"
         number, _speaker, _text, label = _cells(line.strip(), 4, where)
         labels[_integer(number, where)] = _integer(label, where)
     return labels
 
 
-def _scores(prediction: Prediction, gold: Mapping[int, int]) -> Mapping[int, float]:
-    """The score of each line number, in the order of the file.
+def _scores(prediction: DebatePrediction, gold: Mapping[int, int]) -> Mapping[int, float]:
+    """Return the score of each line number, in the order of the file.
 
     Raises:
-        NotScorable: a line that has not two cells, or a line number that the gold lacks.
+        NotScorable: a line without two cells, or a line number that the gold lacks.
     """
     scores: dict[int, float] = {}
-    if prediction.path is None:
-        scores = dict(prediction.scores or {})
-        unknown = [number for number in scores if number not in gold]
-    else:
-        unknown = []
-        for place, line in enumerate(_lines(read_text(prediction.path)), start=1):
-            number, score = _cells(line, 2, f"{prediction.path}: line {place}")
-            scores[int(number)] = float(score)
-            if int(number) not in gold:
-                unknown.append(int(number))
-                break
-    if unknown:
-        raise NotScorable(
-            f"{prediction.name}: line {unknown[0]} is ranked and its gold file has no such line",
-            f"No such line_number: {unknown[0]} in gold file!",
-        )
+    for number, score in _scored_lines(prediction):
+        if number not in gold:
+            raise NotScorable(
+                f"{prediction.name}: line {number} is ranked and its gold file has no such line",
+                f"No such line_number: {number} in gold file!",
+            )
+        scores[number] = score
     return scores
 
 
+def _scored_lines(prediction: DebatePrediction) -> Iterator[tuple[int, float]]:
+    if prediction.path is None:
+        yield from (prediction.scores or {}).items()
+        return
+    for index, line in enumerate(_lines(read_text(prediction.path)), start=1):
+        number, score = _cells(line, 2, f"{prediction.path}: line {index}")
+        yield int(number), float(score)
+
+
 def ranking(scores: Mapping[int, float], gold: Mapping[int, int], name: str) -> list[int]:
-    """The line numbers of a debate, best first: equal scores keep the order of the lines.
+    """Return the line numbers of a debate, best first; equal scores keep the order of the lines.
 
     Raises:
         NotScorable: a line of the gold has no score.
@@ -206,14 +200,14 @@ def ranking(scores: Mapping[int, float], gold: Mapping[int, int], name: str) -> 
 
 
 def figures(ranked: Sequence[int], gold: Mapping[int, int]) -> dict[str, float]:
-    """AP, RR, R, R-Precision and P@k of a ranking of all lines; a line is relevant when its label is exactly 1.
+    """Return AP, RR, R, R-Precision and P@k of a ranking of all lines; a line is relevant when its label is exactly 1.
 
-    Without relevant lines all of them are 0. There is no P@k where the ranking is shorter than k.
+    Without relevant lines they are 0. A ranking that is shorter than k has no P@k.
     """
     hits = [gold[number] == 1 for number in ranked]
     relevant = sum(hits)
     ranks = [rank for rank, hit in enumerate(hits, start=1) if hit]
-    precisions = [found / rank for found, rank in enumerate(ranks, start=1)]
+    precisions = [hit_count / rank for hit_count, rank in enumerate(ranks, start=1)]
     return {
         "AP": math.fsum(precisions) / relevant if relevant else 0.0,
         "RR": 1 / ranks[0] if ranks else 0.0,
@@ -224,32 +218,32 @@ def figures(ranked: Sequence[int], gold: Mapping[int, int]) -> dict[str, float]:
 
 
 def means(per_debate: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of each figure but R over the debates that have it, under its official name."""
-    found: dict[str, list[float]] = {}
-    for one in sorted(
-        per_debate, key=len, reverse=True
-    ):  # the order of the figures is that of one with all of them
-        for name, value in one.items():
-            if name != "R":
-                found.setdefault(name, []).append(value)
+    """Return the mean of each figure but R over the debates that have it, under its official name."""
     return {
-        MEANS.get(name, f"mean {name}"): math.fsum(values) / len(values) for name, values in found.items()
+        MEANS.get(name, f"mean {name}"): mean([debate[name] for debate in per_debate if name in debate])
+        for name in _names(per_debate)
+        if name != "R"
     }
 
 
+def _names(per_debate: Iterable[Mapping[str, float]]) -> dict[str, None]:
+    """Return the names of figures in the order of the debate with most of them."""
+    by_count = sorted(per_debate, key=len, reverse=True)
+    return dict.fromkeys(name for debate in by_count for name in debate)
+
+
 def _official(ranked: Mapping[str, Sequence[int]], labels: Mapping[str, Mapping[int, int]]) -> OfficialScore:
-    """The figures of one debate or the means over several, with what misleads about them."""
+    """Return the figures of one debate or the means over several, with warnings."""
     warnings = []
     per_file = {name: figures(ranked[name], labels[name]) for name in ranked}
     scored = list(per_file.values())
-    alone = {name: value for name, value in scored[0].items() if name != "R"}
-    values = means(scored) if len(ranked) > 1 else alone
+    of_first = {name: value for name, value in scored[0].items() if name != "R"}
+    values = means(scored) if len(ranked) > 1 else of_first
     if any(len(numbers) < CUTOFFS[-1] for numbers in ranked.values()):
         warnings.append(_without_precision(ranked))
-    idle = [name for name in per_file if not per_file[name]["R"]]
-    if idle:
+    if empty := [name for name in per_file if not per_file[name]["R"]]:
         warnings.append(
-            f"{len(idle)} of {len(per_file)} debates have no check-worthy line, such as {idle[0]}: "
+            f"{len(empty)} of {len(per_file)} debates have no check-worthy line, such as {empty[0]}: "
             "every figure of theirs is 0 and counts in the means"
         )
     for name, relevant in labels.items():
@@ -260,13 +254,13 @@ def _official(ranked: Mapping[str, Sequence[int]], labels: Mapping[str, Mapping[
                 f"the gold of {name} has the labels {shown_labels}, which count as not check-worthy"
             )
     measure = "MAP" if len(ranked) > 1 else "AP"
-    every = dict.fromkeys((name for one in sorted(scored, key=len, reverse=True) for name in one), None)
-    per_topic = {name: {**every, **found} for name, found in per_file.items()}
+    missing = _names(scored)
+    per_topic = {name: {**missing, **of_file} for name, of_file in per_file.items()}
     return OfficialScore(measure, values, per_topic, tuple(warnings))
 
 
 def _without_precision(ranked: Mapping[str, Sequence[int]]) -> str:
-    """The sentence that some debates have no P@k for a k: which k these are, and what all other figures are over."""
+    """Return the warning that some debates are too short for some P@k."""
     short = [
         f"{name} ({len(numbers)} lines)" for name, numbers in ranked.items() if len(numbers) < CUTOFFS[-1]
     ]
@@ -284,16 +278,15 @@ def _without_precision(ranked: Mapping[str, Sequence[int]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Debate:
-    """A debate by its name; `topic` is that of `Scored.qrels`."""
-
     name: str
+    # Its name in `Scored.qrels`.
     topic: str
     ranked: Sequence[int]
     labels: Mapping[int, int]
     speakers: Mapping[int, str]
 
     def event(self) -> str:
-        """Speech or debate, by how much of it the one who says most says."""
+        """Distinguish speech and debate by the share of the main speaker."""
         spoken = Counter(speaker for speaker in self.speakers.values() if speaker not in REACTIONS)
         if not spoken:
             return "reactions alone"
@@ -301,14 +294,17 @@ class _Debate:
 
 
 def _by_debate(debates: Sequence[_Debate]) -> Breakdown:
-    rows = [Row(one.name, len(one.ranked), figures(one.ranked, one.labels), (one.topic,)) for one in debates]
+    rows = [
+        Row(debate.name, len(debate.ranked), figures(debate.ranked, debate.labels), (debate.topic,))
+        for debate in debates
+    ]
     return Breakdown("debate", "by debate", tuple(rows), counted="lines")
 
 
 def _by_event(debates: Sequence[_Debate]) -> Breakdown:
     groups: dict[str, dict[str, dict[str, float]]] = {}
-    for one in debates:
-        groups.setdefault(one.event(), {})[one.topic] = figures(one.ranked, one.labels)
+    for debate in debates:
+        groups.setdefault(debate.event(), {})[debate.topic] = figures(debate.ranked, debate.labels)
     rows = [
         Row(group, len(of_debate), means(list(of_debate.values())), tuple(of_debate))
         for group, of_debate in sorted(groups.items())
@@ -318,16 +314,16 @@ def _by_event(debates: Sequence[_Debate]) -> Breakdown:
 
 
 def _by_speaker(debates: Sequence[_Debate]) -> Breakdown:
-    """How well a speaker's own lines are ranked among themselves; MAP is over debates where one is check-worthy."""
+    """Rank each speaker's own lines by themselves; MAP is over debates where the speaker has a check-worthy line."""
     lines: Counter[str] = Counter()
     relevant: Counter[str] = Counter()
     precisions: dict[str, list[float]] = {}
-    for one in debates:
-        own: dict[str, list[int]] = {}
-        for number in one.ranked:
-            own.setdefault(one.speakers.get(number, ""), []).append(number)
-        for speaker, ranked in own.items():
-            result = figures(ranked, one.labels)
+    for debate in debates:
+        by_speaker: dict[str, list[int]] = {}
+        for number in debate.ranked:
+            by_speaker.setdefault(debate.speakers.get(number, ""), []).append(number)
+        for speaker, ranked in by_speaker.items():
+            result = figures(ranked, debate.labels)
             lines[speaker] += len(ranked)
             relevant[speaker] += int(result["R"])
             if result["R"]:
@@ -336,16 +332,16 @@ def _by_speaker(debates: Sequence[_Debate]) -> Breakdown:
         Row(
             speaker or "(none)",
             lines[speaker],
-            {"R": relevant[speaker], "MAP": math.fsum(found) / len(found)},
+            {"R": relevant[speaker], "MAP": mean(values)},
         )
-        for speaker, found in sorted(precisions.items(), key=lambda entry: (-lines[entry[0]], entry[0]))
+        for speaker, values in sorted(precisions.items(), key=lambda entry: (-lines[entry[0]], entry[0]))
     ]
     title = "by speaker, each one's lines among themselves"
     return Breakdown("speaker", title, tuple(rows), counted="lines")
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as Python reads them from a file: what follows the last line end is one only if there is something."""
+    """Split lines as Python reads them from a file."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
@@ -354,8 +350,8 @@ def _cells(line: str, count: int, where: str) -> list[str]:
     cells = line.split("\t")
     if len(cells) < count:
         official = f"ValueError: not enough values to unpack (expected {count}, got {len(cells)})"
-        found = "a blank line" if not line.strip() else f"{len(cells)} cells"
-        raise NotScorable(f"{where}: {found}, where {count} cells should be", official)
+        actual = "a blank line" if not line.strip() else f"{len(cells)} cells"
+        raise NotScorable(f"{where}: {actual}, where {count} cells should be", official)
     if len(cells) > count:
         official = f"ValueError: too many values to unpack (expected {count})"
         raise NotScorable(f"{where}: {len(cells)} cells, where {count} should be", official)

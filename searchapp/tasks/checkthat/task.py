@@ -1,11 +1,11 @@
 """Check-worthiness of the sentences of political debates (CheckThat! 2019, task 1).
 
 A topic is a debate, the documents are the lines of debates, and a topic's ranking holds the lines of its debate and
-no others, the ones most worth a fact check first. What that means is learnt from the labelled debates: of the training
-debates each is ranked by the others, of the test debates each by all training debates.
+no others, the ones most worth a fact check first. The ranking is learnt from the labelled debates: each training debate
+is ranked by the others, each test debate by all training debates.
 
-Scores depend on statistics of all lines in an index. So the training debates have an index of their own, in which
-they are ranked whether there are test debates or not; test debates are ranked among the lines of both.
+Scores depend on statistics of all lines in an index. Therefore the training debates have an index of their own, in
+which they are ranked whether there are test debates or not; test debates are ranked among the lines of both.
 
 `TermCounts` chooses the characteristic terms of check-worthy lines, each as often as it weighs: by the weight of
 relevance feedback (Robertson and Spärck Jones, "Relevance weighting of search terms", JASIS 1976) times the number of
@@ -17,38 +17,34 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from searchapp import resources
 from searchapp.errors import DataError
-from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems, unusable_id
 from searchapp.lucene.analysis import AnalysisRegistry
-from searchapp.model import Document, Example, Ranking, Topic
+from searchapp.model import Document, Example, Ranking, Run, Topic
 from searchapp.tasks.base import (
+    CachedReader,
     Collection,
+    DataSplit,
     DocumentSource,
     Grades,
     NoOfficialFile,
-    OfficialFile,
     OfficialFormat,
-    Once,
-    Part,
-    Submission,
     TaskInfo,
     Writer,
+    shipped,
 )
 from searchapp.tasks.checkthat import debate_files
-from searchapp.tasks.checkthat.debate_files import MOST_LINES, Line, read_debate, write_debate
-from searchapp.tasks.checkthat.scorer import CUTOFFS, SUFFIX, CheckThatScorer, Prediction, line_number
-from searchapp.tasks.shipped import shipped
+from searchapp.tasks.checkthat.debate_files import MOST_LINES, DebateLine, read_debate, write_debate
+from searchapp.tasks.checkthat.scorer import CUTOFFS, SUFFIX, CheckThatScorer, DebatePrediction, line_number
 from searchapp.text import counted
 
 FEWEST = 2
-"""Relevant texts that must have a term: what is in one alone is chance."""
+"""Relevant texts that must have a term; a term of a single text is chance."""
 
 COPIES = 4
 """How often a term is repeated in the query whose relevance weight equals its idf."""
@@ -56,12 +52,12 @@ COPIES = 4
 
 @dataclass
 class TermCounts:
-    """In how many texts, and in how many relevant ones, each term is."""
+    """The number of texts, of relevant texts, and of those that contain each term."""
 
     texts: int = 0
     relevant: int = 0
-    containing: Counter[str] = dataclass_field(default_factory=Counter)
-    containing_relevant: Counter[str] = dataclass_field(default_factory=Counter)
+    containing: Counter[str] = field(default_factory=Counter)
+    containing_relevant: Counter[str] = field(default_factory=Counter)
 
     def add(self, terms: Iterable[str], relevant: bool) -> None:
         """Count a text by its terms."""
@@ -73,32 +69,35 @@ class TermCounts:
             self.containing_relevant.update(distinct)
 
     def without(self, other: TermCounts) -> TermCounts:
-        """These counts without those of some of their texts."""
-        return TermCounts(
+        """Subtract the counts of some of the texts."""
+        difference = TermCounts(
             self.texts - other.texts,
             self.relevant - other.relevant,
-            _without(self.containing, other.containing),
-            _without(self.containing_relevant, other.containing_relevant),
+            self.containing.copy(),
+            self.containing_relevant.copy(),
         )
+        difference.containing.subtract(other.containing)
+        difference.containing_relevant.subtract(other.containing_relevant)
+        return difference
 
     def include(self, other: TermCounts) -> None:
-        """Count the texts of the other as well."""
+        """Add the counts of other texts."""
         self.texts += other.texts
         self.relevant += other.relevant
         self.containing.update(other.containing)
         self.containing_relevant.update(other.containing_relevant)
 
     def weight(self, term: str) -> float:
-        """The relevance weight of a term: log of its odds in relevant texts over those in the others."""
+        """Return the relevance weight of a term: log of its odds in relevant texts over those in the others."""
         r, n = self.containing_relevant[term], self.containing[term]
-        among = (r + 0.5) / (self.relevant - r + 0.5)
-        others = (n - r + 0.5) / (self.texts - n - self.relevant + r + 0.5)
-        return math.log(among / others)
+        odds = (r + 0.5) / (self.relevant - r + 0.5)
+        other_odds = (n - r + 0.5) / (self.texts - n - self.relevant + r + 0.5)
+        return math.log(odds / other_odds)
 
     def query(self, terms: int) -> list[str]:
-        """The `terms` most characteristic terms, best first, each repeated so that its BM25 comes to its weight.
+        """Return the `terms` most characteristic terms, best first, each repeated in proportion to its weight.
 
-        BM25 multiplies each copy by the term's idf, so there are COPIES * weight / idf, rounded.
+        BM25 multiplies each copy by the term's idf, so there are COPIES * weight / idf copies, rounded.
         """
         weights = {term: self.weight(term) for term, r in self.containing_relevant.items() if r >= FEWEST}
         best = sorted(weights, key=lambda term: (-self.containing_relevant[term] * weights[term], term))
@@ -107,26 +106,19 @@ class TermCounts:
         ]
 
     def _idf(self, term: str) -> float:
-        """The idf of BM25 as Lucene has it."""
+        """Return the idf of Lucene's BM25."""
         n = self.containing[term]
         return math.log(1 + (self.texts - n + 0.5) / (n + 0.5))
 
 
-def _without(counts: Counter[str], gone: Counter[str]) -> Counter[str]:
-    """The counts that are left: only those of what is gone are looked at, which is less than what is there."""
-    left = counts.copy()
-    left.subtract(gone)
-    return left
-
-
 TRAINING = "training"
-"""The folder whose debates are the labelled examples."""
+"""The folder of the debates that are labelled examples."""
 
 WITH_TEST = "checkthat-with-test"
 """The index of all debates; that of the training debates has the task's name."""
 
 TERMS = 200
-"""Characteristic terms, and as many characteristic pairs of terms, that a topic asks for."""
+"""Characteristic terms, and as many characteristic pairs of terms, in the query of a topic."""
 
 QUERIES = {"words": "claims", "pairs": "claim_pairs"}
 """The topic fields with characteristic terms, and the analyzers of the mapping that make the terms."""
@@ -150,39 +142,38 @@ INFO = TaskInfo(
 
 
 class CheckThatCollection(Collection):
-    """A folder of debates a split, a file of lines each. The name of a single debate is a split too."""
+    """A folder of debates for each split, a file of lines for each debate. The name of a debate is a split too."""
 
     def __init__(self, folder: Path) -> None:
-        # Documents, topics, gold and official files are all made of the lines, 3 MB for all debates: these are kept,
-        # and the documents made again from them.
-        self._debates: dict[Path, Once[Sequence[Line]]] = {}
+        # Documents, topics, gold and official files are all made of the lines, 3 MB for all debates: these are cached,
+        # the documents are not.
+        self._debates: dict[Path, CachedReader[Sequence[DebateLine]]] = {}
         every = DocumentSource(
-            self._every_file, lambda problems: self._read(self._every_file(), problems), kept=False
+            self._all_files, lambda problems: self._read(self._all_files(), problems), cached=False
         )
-        in_training = DocumentSource(
-            self._training, lambda problems: self._read(self._training(), problems), kept=False
+        training = DocumentSource(
+            self._training, lambda problems: self._read(self._training(), problems), cached=False
         )
-        super().__init__(INFO, folder, every, {WITH_TEST: every, INFO.index_name: in_training})
+        super().__init__(INFO, folder, every, {WITH_TEST: every, INFO.index_name: training})
 
-    def lines(self, path: Path, problems: Problems) -> Sequence[Line]:
-        """The lines of a debate."""
+    def lines(self, path: Path, problems: Problems) -> Sequence[DebateLine]:
+        """Return the lines of a debate."""
         if path not in self._debates:
-            self._debates[path] = Once(partial(_read_lines, path))
+            self._debates[path] = CachedReader(lambda reported: tuple(read_debate(path, reported)))
         return self._debates[path](problems)
 
     def index_of(self, split: str) -> str:
-        (part,) = {path.parent.name for path in self.split_files(split)[:1]}
-        name = INFO.index_name if part == TRAINING else WITH_TEST
+        name = INFO.index_name if self.split_files(split)[0].parent.name == TRAINING else WITH_TEST
         return self.renamed.get(name, name)
 
     def split_files(self, split: str) -> list[Path]:
         if split in INFO.splits:
             return sorted((self.folder / split).glob(f"*{SUFFIX}")) or [self.folder / split / f"*{SUFFIX}"]
-        named = (self.folder / part / f"{split}{SUFFIX}" for part in INFO.splits)
-        found = [path for path in named if path.is_file()]
-        if not found:
+        paths = (self.folder / folder / f"{split}{SUFFIX}" for folder in INFO.splits)
+        existing = [path for path in paths if path.is_file()]
+        if not existing:
             INFO.require_split(split, f" or the name of a debate in {self.folder}, such as 20160926_1pres")
-        return found
+        return existing
 
     def all_solved_splits(self, split: str) -> tuple[str, ...]:
         self.split_files(split)  # for its error
@@ -191,29 +182,29 @@ class CheckThatCollection(Collection):
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         registry = AnalysisRegistry(resources.index_mapping(INFO.mapping)["settings"]["analysis"])
         labelled = {
-            path: _counts(self.lines(path, Problems(lenient=True)), registry)
+            path: _term_counts(self.lines(path, Problems(lenient=True)), registry)
             for path in self._training()
             if path.exists()
         }
-        every = {field: TermCounts() for field in QUERIES}
+        totals = {name: TermCounts() for name in QUERIES}
         for counts in labelled.values():
-            for field in QUERIES:
-                every[field].include(counts[field])
+            for name, total in totals.items():
+                total.include(counts[name])
         topics = []
         for path in self.split_files(split):
             lines = self.lines(path, problems)
             if not lines:
                 continue
             queries = {}
-            for field, among in every.items():
-                others = among.without(labelled[path][field]) if path in labelled else among
+            for name, total in totals.items():
+                others = total.without(labelled[path][name]) if path in labelled else total
                 if not others.relevant:
                     raise DataError(
                         f"{self.folder / TRAINING} has no debate with check-worthy lines to rank {path.stem} by: put "
                         "labelled debates there"
                     )
-                queries[field] = " ".join(others.query(TERMS))
-            topics.append(Topic(path.stem, _described(path, lines), {"debate": path.stem, **queries}))
+                queries[name] = " ".join(others.query(TERMS))
+            topics.append(_topic(path, lines, queries))
         return topics
 
     def check_split(self, split: str, problems: Problems) -> int:
@@ -224,15 +215,16 @@ class CheckThatCollection(Collection):
         for path in self.example_files(split):
             if path not in own:
                 lines = self.lines(path, problems)
-                gold = {_id(path, line): 1.0 for line in lines if line.label == 1}
-                yield Example(Topic(path.stem, _described(path, lines), {"debate": path.stem}), gold)
+                yield Example(
+                    _topic(path, lines, {}), {_id(path, line): 1.0 for line in lines if line.label == 1}
+                )
 
     def _training(self) -> list[Path]:
         return self.split_files(TRAINING)
 
-    def _every_file(self) -> list[Path]:
-        parts = [self.split_files(split) for split in INFO.splits if (self.folder / split).is_dir()]
-        return [path for part in parts for path in part] or self._training()
+    def _all_files(self) -> list[Path]:
+        existing = [split for split in INFO.splits if (self.folder / split).is_dir()]
+        return [path for split in existing for path in self.split_files(split)] or self._training()
 
     def _read(self, files: Sequence[Path], problems: Problems) -> Iterator[Document]:
         for path in files:
@@ -244,23 +236,18 @@ class CheckThatCollection(Collection):
                 detail = f"{TRAINING} has a debate of that name already"
                 problems.add(path, "duplicate debate", detail=detail, skippable=False)
             for line in self.lines(path, problems):
-                fields = {
-                    "debate": path.stem,
-                    "part": part,
-                    "line": line.number,
-                    "speaker": line.speaker,
-                }
+                fields = {"debate": path.stem, "part": part, "line": line.number, "speaker": line.speaker}
                 yield Document(_id(path, line), line.text, fields)
 
 
-class CheckThatFormat(OfficialFormat[list[Prediction], CheckThatCollection]):
-    """A file of line numbers and scores for each debate, which together are one submission."""
+class CheckThatFormat(OfficialFormat[list[DebatePrediction], CheckThatCollection]):
+    """A file of line numbers and scores for each debate; all files are one submission."""
 
     scorer = CheckThatScorer()
     breakdowns = scorer
 
-    def files(self, submission: Submission[CheckThatCollection]) -> Mapping[str, Writer]:
-        for ranking in submission.run:
+    def files(self, run: Run, split: DataSplit[CheckThatCollection]) -> Mapping[str, Writer]:
+        for ranking in run:
             numbers = {line_number(document) for document in ranking.document_ids()}
             missing = next((number for number in range(1, len(numbers) + 1) if number not in numbers), None)
             if missing is not None or not numbers:
@@ -268,75 +255,77 @@ class CheckThatFormat(OfficialFormat[list[Prediction], CheckThatCollection]):
                     f"debate {ranking.topic_id} has no line {missing or 1}, and the official file needs every line: "
                     "rank deeper with --depth"
                 )
-        collection = submission.part.collection
-        return {f"{ranking.topic_id}{SUFFIX}": _writer(ranking, collection) for ranking in submission.run}
+        return {f"{ranking.topic_id}{SUFFIX}": _writer(ranking, split.collection) for ranking in run}
 
-    def validate(self, file: OfficialFile[CheckThatCollection], problems: Problems) -> None:
-        path, part = file.path, file.part
+    def validate(
+        self,
+        path: Path,
+        split: DataSplit[CheckThatCollection] | None,
+        problems: Problems,
+    ) -> None:
         for failure in debate_files.failures(path):
             detail = f"{failure.advice} (the official checker: {failure.official})"
-            problems.add(path.name, failure.kind, f"line {failure.place}", detail)
+            problems.add(path.name, failure.kind, f"line {failure.line}", detail)
         if len(problems):
             return
         text = debate_files.read_text(path)
-        # The format checker lets pass what the scorer stops at: alone, a file is held to the checker.
-        report = problems.note if part is None else problems.add
-        for place, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
+        # By itself, a file is held to the format checker, which accepts files that the scorer stops on.
+        report = problems.note if split is None else problems.add
+        for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
             if line.count("\t") != 1:
                 detail = "the official checker lets it pass, but the scorer stops there: remove blank lines and tabs"
-                report(path.name, "stray white space", f"line {place}", detail)
-        found = len(text.split()) // 2
-        if found < CUTOFFS[-1]:
+                report(path.name, "stray white space", f"line {number}", detail)
+        scored = len(text.split()) // 2
+        if scored < CUTOFFS[-1]:
             detail = (
-                f"{counted(found, 'line')}, and the official scorer stops at a debate of fewer than {CUTOFFS[-1]}: "
+                f"{counted(scored, 'line')}, and the official scorer stops at a debate of fewer than {CUTOFFS[-1]}: "
                 "evaluate the other debates, or all with --lenient"
             )
             report(path.name, "too few lines", detail=detail)
-        if part is None:
+        if split is None:
             return
-        debates = part.files
-        debate = next((one for one in debates if one.name == path.name), debates[0])
+        debates = split.files
+        debate = next((file for file in debates if file.name == path.name), debates[0])
         if len(debates) > 1 and debate.name != path.name:
             detail = f"name the file after its debate, such as {debate.name}, or the debate with --split"
             problems.add(path.name, "unknown debate", detail=detail)
             return
         unread = Problems()
-        expected = len(part.collection.lines(debate, unread))
+        expected = len(split.collection.lines(debate, unread))
         unread.raise_if_any()
-        if found != expected:
-            kind = "missing lines" if found < expected else "unknown lines"
-            are = "is" if found == 1 else "are"
-            detail = (
-                f"{counted(found, 'line')} {are} scored, and {debate.name} has {expected}: score each of them"
-            )
+        if scored != expected:
+            kind = "missing lines" if scored < expected else "unknown lines"
+            are = "is" if scored == 1 else "are"
+            detail = f"{counted(scored, 'line')} {are} scored, and {debate.name} has {expected}: score each of them"
             problems.add(path.name, kind, detail=detail)
 
-    def gold(self, grades: Grades, part: Part[CheckThatCollection]) -> Mapping[str, Writer]:
+    def gold(self, grades: Grades, split: DataSplit[CheckThatCollection]) -> Mapping[str, Writer]:
         def writer(path: Path, labels: Mapping[str, int]) -> Writer:
             lines = [
-                Line(line.number, line.speaker, line.text, int(labels.get(_id(path, line), 0) > 0))
-                for line in part.collection.lines(path, Problems(lenient=True))
+                line._replace(label=int(labels.get(_id(path, line), 0) > 0))
+                for line in split.collection.lines(path, Problems(lenient=True))
             ]
-            return lambda file: write_debate(file, lines)
+            return partial(write_debate, lines=lines)
 
-        return {path.name: writer(path, grades[path.stem]) for path in part.files if path.stem in grades}
+        return {path.name: writer(path, grades[path.stem]) for path in split.files if path.stem in grades}
 
     def grades(
-        self, files: Sequence[Path], part: Part[CheckThatCollection], options: ScorerOptions = ScorerOptions()
+        self,
+        files: Sequence[Path],
+        split: DataSplit[CheckThatCollection],
     ) -> Grades:
-        qrels = self.scorer.qrels(part.gold(files, options))
-        grades = {Path(name).stem: lines for name, lines in qrels.items()}
+        qrels = {Path(name).stem: lines for name, lines in super().grades(files, split).items()}
         return {
             debate: {f"{debate}:{line}": grade for line, grade in lines.items()}
-            for debate, lines in grades.items()
+            for debate, lines in qrels.items()
         }
 
 
 def _writer(ranking: Ranking, collection: CheckThatCollection) -> Writer:
-    """What writes the lines of a debate, all of them.
+    """Return a writer of the lines of a debate.
 
     Raises:
-        DataError: the debate has more lines; its last ones are missing.
+        DataError: the ranking lacks the last lines of the debate.
     """
     for path in collection.documents.files:
         if path.stem == ranking.topic_id and path.exists():
@@ -348,30 +337,27 @@ def _writer(ranking: Ranking, collection: CheckThatCollection) -> Writer:
                     "the official file needs every line: rank deeper with --depth"
                 )
     scores = [(line_number(document), score) for document, score in ranking.hits]
-    return lambda file: debate_files.write_line_scores(file, scores)
+    return partial(debate_files.write_line_scores, scores=scores)
 
 
-def _read_lines(path: Path, problems: Problems) -> Sequence[Line]:
-    return tuple(read_debate(path, problems))
-
-
-def _id(path: Path, line: Line) -> str:
+def _id(path: Path, line: DebateLine) -> str:
     return f"{path.stem}:{line.number}"
 
 
-def _described(path: Path, lines: Sequence[Line]) -> str:
-    """A debate in a few words, for people."""
+def _topic(path: Path, lines: Sequence[DebateLine], queries: Mapping[str, str]) -> Topic:
     speakers = [speaker for speaker, _count in Counter(line.speaker for line in lines).most_common(3)]
-    return f"{path.stem}: {counted(len(lines), 'line')}, by {', '.join(filter(None, speakers)) or 'unnamed speakers'}"
+    names = ", ".join(filter(None, speakers)) or "unnamed speakers"
+    text = f"{path.stem}: {counted(len(lines), 'line')}, by {names}"
+    return Topic(path.stem, text, {"debate": path.stem, **queries})
 
 
-def _counts(lines: Sequence[Line], registry: AnalysisRegistry) -> dict[str, TermCounts]:
-    """The terms of a debate's lines, by topic field."""
+def _term_counts(lines: Sequence[DebateLine], registry: AnalysisRegistry) -> dict[str, TermCounts]:
+    """Count the terms of a debate's lines, by topic field."""
     texts = [line.text for line in lines]
-    counts = {field: TermCounts() for field in QUERIES}
-    for field, name in QUERIES.items():
-        for line, terms in zip(lines, registry.analyzer(name).terms_of_each(texts), strict=True):
-            counts[field].add(terms, relevant=line.label == 1)
+    counts = {name: TermCounts() for name in QUERIES}
+    for name, analyzer in QUERIES.items():
+        for line, terms in zip(lines, registry.analyzer(analyzer).terms_of_each(texts), strict=True):
+            counts[name].add(terms, relevant=line.label == 1)
     return counts
 
 

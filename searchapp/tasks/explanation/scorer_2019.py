@@ -1,21 +1,20 @@
 """The official scorer of explanation regeneration (TextGraphs-13, 2019): mean average precision, with its quirks.
 
-The average precision of a question divides by the number of all facts of its explanation, as it is usually
-defined. But a question of whose facts one is not ranked scores 0 as a whole, and a question that is not answered
-is left out. `score` returns the official figure, and beside it the one with neither.
+The average precision of a question divides by the number of all facts of its explanation, as usual. But a question
+with a fact that is not ranked scores 0, and a question that is not answered is left out. `score` returns the official
+figure, and an honest one without these quirks.
 
 The breakdowns are the finer figures of the organisers (by role, by lexical overlap, at the first ranks), computed as in
 the worked example of the task's description:
 
-- by role, the facts of a question that have other roles are taken out of the ranking, so that they neither count
-  nor are in the way;
+- by role, a question's facts of other roles are removed from the ranking;
 - by lexical overlap, the ranking is divided: facts that share a content word with the question or its right
   answer are ranked among themselves, and so are the others;
 - precision at k divides by k, or by the number of the explanation's facts where that is less, so that 1 can always
   be reached.
 
-A fact that is not ranked adds nothing. A question counts in a row if its explanation has facts of that kind; the
-figures that the organisers publish count a question without such facts as 0, which is given beside.
+A fact that is not ranked adds nothing. A question counts in a row if its explanation has such facts; the figures that
+the organisers publish count a question without such facts as 0: they are a second column.
 """
 
 from __future__ import annotations
@@ -48,146 +47,123 @@ from searchapp.formats.two_column import TwoColumnFiles
 from searchapp.tasks.explanation import worldtree
 from searchapp.text import counted
 
+MEASURE = "MAP"
+
+Explanations = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""The facts of each question's explanation with their roles, all ids in lower case."""
+
 PRECISION_AT = (1, 2, 3, 4, 5)
 ALL_QUESTIONS = "MAP over all questions"
 
 
 @dataclass(frozen=True, slots=True)
-class BreakdownInputs:
-    """What breakdowns are made from, all ids in lower case.
-
-    `gold` has the facts of each question's explanation with their roles, `texts` those of the facts, `asked`
-    question and right answer as one text, `terms` makes content words of a text.
-    """
+class RankedExplanations:
+    """The inputs of breakdowns, all ids in lower case."""
 
     rankings: Mapping[str, Ranked]
-    gold: Mapping[str, Mapping[str, tuple[str, ...]]]
+    gold: Explanations
+    # The texts of facts; question and right answer as one text.
     texts: Mapping[str, str]
-    asked: Mapping[str, str]
+    questions: Mapping[str, str]
     terms: Terms
 
     def answered(self) -> Iterable[tuple[str, Ranked, Mapping[str, tuple[str, ...]]]]:
-        """Each question that has an explanation and a ranking, with both."""
+        """Return each question that has an explanation and a ranking, with both."""
         for question, facts in self.gold.items():
             if facts and question in self.rankings:
                 yield question, self.rankings[question], facts
 
 
-def breakdown(name: str, material: BreakdownInputs) -> Breakdown:
-    """The breakdown of that name, one of `BREAKDOWNS`."""
-    return _MAKERS[name](material)
-
-
-def by_role(material: BreakdownInputs) -> Breakdown:
-    """MAP of the facts of each role."""
-    figures: dict[str, list[float]] = {"CENTRAL": [], "GROUNDING": [], "LEXGLUE": []}
+def _by_role(inputs: RankedExplanations) -> Breakdown:
+    precisions: dict[str, list[float]] = {"CENTRAL": [], "GROUNDING": [], "LEXGLUE": []}
     questions = 0
-    for _question, ranked, facts in material.answered():
+    for _question, ranked, facts in inputs.answered():
         questions += 1
         for role in dict.fromkeys(role for roles in facts.values() for role in roles):
             of_role = [fact for fact, roles in facts.items() if role in roles]
-            others = facts.keys() - set(of_role)
-            ranks = ranks_of(without(ranked, others), of_role)
-            figures.setdefault(role, []).append(average_precision(ranks.values(), len(of_role)))
-    return Breakdown(
-        "role",
-        "MAP of the facts of a role, the explanation's other facts taken out of the ranking",
-        _rows(figures, questions),
-    )
+            ranks = ranks_of(without(ranked, facts.keys() - set(of_role)), of_role)
+            precisions.setdefault(role, []).append(average_precision(ranks.values(), len(of_role)))
+    title = "MAP of the facts of a role, the explanation's other facts taken out of the ranking"
+    return Breakdown("role", title, _rows(precisions, questions))
 
 
-def by_overlap(material: BreakdownInputs) -> Breakdown:
-    """MAP of the facts that share a content word with question or answer, and of those that do not."""
-    figures: dict[str, list[float]] = {"LEXOVERLAP": [], "NOLEXOVERLAP": []}
-    terms = {fact: material.terms(text) for fact, text in material.texts.items()}
+def _by_overlap(inputs: RankedExplanations) -> Breakdown:
+    precisions: dict[str, list[float]] = {"LEXOVERLAP": [], "NOLEXOVERLAP": []}
+    terms = {fact: inputs.terms(text) for fact, text in inputs.texts.items()}
     questions = 0
-    for question, ranked, facts in material.answered():
+    for question, ranked, facts in inputs.answered():
         questions += 1
-        asked = material.terms(material.asked.get(question, ""))
-        overlapping = {fact for fact, words in terms.items() if not asked.isdisjoint(words)}
-        for group, inside in (("LEXOVERLAP", True), ("NOLEXOVERLAP", False)):
-            of_group = [fact for fact in facts if (fact in overlapping) is inside]
+        question_terms = inputs.terms(inputs.questions.get(question, ""))
+        overlapping = {fact for fact, words in terms.items() if not question_terms.isdisjoint(words)}
+        for group, overlaps in (("LEXOVERLAP", True), ("NOLEXOVERLAP", False)):
+            of_group = [fact for fact in facts if (fact in overlapping) is overlaps]
             if of_group:
-                among = [fact for fact in ranked if (fact in overlapping) is inside]
-                ranks = ranks_of(among, of_group)
-                figures[group].append(average_precision(ranks.values(), len(of_group)))
-    return Breakdown(
-        "overlap",
-        "MAP of the facts with and without a content word of question or answer, each kind ranked by itself",
-        _rows(figures, questions),
+                ranks = ranks_of([fact for fact in ranked if (fact in overlapping) is overlaps], of_group)
+                precisions[group].append(average_precision(ranks.values(), len(of_group)))
+    title = (
+        "MAP of the facts with and without a content word of question or answer, each kind ranked by itself"
     )
+    return Breakdown("overlap", title, _rows(precisions, questions))
 
 
-def by_precision(material: BreakdownInputs) -> Breakdown:
-    """Precision at the first ranks."""
-    figures: dict[int, list[float]] = {k: [] for k in PRECISION_AT}
-    for _question, ranked, facts in material.answered():
+def _by_precision(inputs: RankedExplanations) -> Breakdown:
+    precisions: dict[int, list[float]] = {k: [] for k in PRECISION_AT}
+    for _question, ranked, facts in inputs.answered():
         ranks = ranks_of(ranked[: PRECISION_AT[-1]], facts).values()
         for k in PRECISION_AT:
-            figures[k].append(sum(rank <= k for rank in ranks) / min(k, len(facts)))
-    return Breakdown(
-        "precision",
-        "precision at k, divided by the length of the explanation where that is less than k",
-        tuple(Row(f"P@{k}", len(values), {"precision": mean(values)}) for k, values in figures.items()),
-    )
+            precisions[k].append(sum(rank <= k for rank in ranks) / min(k, len(facts)))
+    rows = tuple(Row(f"P@{k}", len(values), {"precision": mean(values)}) for k, values in precisions.items())
+    title = "precision at k, divided by the length of the explanation where that is less than k"
+    return Breakdown("precision", title, rows)
 
 
-def by_length(material: BreakdownInputs) -> Breakdown:
-    """MAP by the number of facts that the explanation has."""
-    figures: dict[int, dict[str, float]] = {}
-    for question, ranked, facts in material.answered():
+def _by_length(inputs: RankedExplanations) -> Breakdown:
+    precisions: dict[int, dict[str, float]] = {}
+    for question, ranked, facts in inputs.answered():
         ranks = ranks_of(ranked, facts)
-        figures.setdefault(len(facts), {})[question] = average_precision(ranks.values(), len(facts))
+        precisions.setdefault(len(facts), {})[question] = average_precision(ranks.values(), len(facts))
     rows = tuple(
         Row(str(length), len(of_topic), {"MAP": mean(list(of_topic.values()))}, tuple(of_topic))
-        for length, of_topic in sorted(figures.items())
+        for length, of_topic in sorted(precisions.items())
     )
     return Breakdown("length", "MAP by the number of facts of the explanation", rows, histogram="MAP")
 
 
-def _rows(figures: Mapping[str, list[float]], questions: int) -> tuple[Row, ...]:
+def _rows(precisions: Mapping[str, list[float]], questions: int) -> tuple[Row, ...]:
     return tuple(
         Row(
             group,
             len(values),
             {"MAP": mean(values), ALL_QUESTIONS: sum(values) / questions if questions else 0.0},
         )
-        for group, values in figures.items()
+        for group, values in precisions.items()
     )
 
 
-_MAKERS: Mapping[str, Callable[[BreakdownInputs], Breakdown]] = {
-    "role": by_role,
-    "overlap": by_overlap,
-    "precision": by_precision,
-    "length": by_length,
+BREAKDOWNS: Mapping[str, Callable[[RankedExplanations], Breakdown]] = {
+    "role": _by_role,
+    "overlap": _by_overlap,
+    "precision": _by_precision,
+    "length": _by_length,
 }
-BREAKDOWNS = tuple(_MAKERS)
-"""The names of what questions can be broken down by."""
-
-
-MEASURE = "MAP"
-
-Gold = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""The facts of each question's explanation with their roles, all ids in lower case."""
 
 
 V2_ID = "QuestionID"
-"""What WorldTree 2 calls the column `questionID`, by which the organisers' script of 2019 does not know it."""
+"""The name of the column `questionID` in WorldTree 2, which the organisers' script of 2019 does not know."""
 
 
 def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple[str, ...]]]:
-    """The explanations as the official scorer reads them; with `lenient` also those in the layout of WorldTree 2.
+    """Return the explanations as the official scorer reads them; with `lenient` also in the layout of WorldTree 2.
 
-    Rows without a question id or an explanation are dropped, a repeated question keeps its last row at the place
-    of its first, a repeated fact counts once.
+    Rows without a question id or an explanation are dropped, a repeated question has its last row at the position of
+    its first, a repeated fact counts once.
 
     Raises:
         NotScorable: not UTF-8, an open quote, no such column, a row that is too long, a fact without a role.
         DataError: the file cannot be opened.
     """
     rows = two_column.split_cells(two_column.read_text(path), path)
-    _line, _row, header = next(rows, (0, 0, []))
+    header = next((cells for _line, _row, cells in rows), [])
     if not header:
         message = f"{path} is empty: the gold is a table with a header"
         raise NotScorable(message, "pandas.errors.EmptyDataError: No columns to parse from file")
@@ -219,17 +195,17 @@ def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple
 
 
 def is_of_worldtree_2(header: Sequence[str]) -> bool:
-    """Whether a header is that of the questions of WorldTree 2."""
+    """Return whether a header is that of the questions of WorldTree 2."""
     return worldtree.QUESTION_ID not in header and V2_ID in header
 
 
 def _stops_at_header(path: Path) -> bool:
-    _line, _row, header = next(two_column.split_cells(two_column.read_text(path), path), (0, 0, []))
-    return is_of_worldtree_2(header)
+    rows = two_column.split_cells(two_column.read_text(path), path)
+    return is_of_worldtree_2(next((cells for _line, _row, cells in rows), []))
 
 
 def _checked(path: Path, line: int, explanation: str) -> str:
-    """The explanation, each of whose items has a bar: the script looks at repeated questions' too."""
+    # The script checks the rows that a repeated question drops, too.
     for item in explanation.split():
         if "|" not in item:
             raise NotScorable(
@@ -248,12 +224,12 @@ def _roles(explanation: str) -> dict[str, tuple[str, ...]]:
 
 
 def folded(predictions: Predictions) -> dict[str, Ranked]:
-    """The rankings by question id in lower case; of several spellings the last by code point counts."""
+    """Return the rankings by question id in lower case; the last spelling by code point counts."""
     return {question.lower(): predictions[question] for question in sorted(predictions)}
 
 
-def score(predictions: Predictions, gold: Gold) -> OfficialScore:
-    """The official figure of rankings."""
+def score(predictions: Predictions, gold: Explanations) -> OfficialScore:
+    """Return the official figure of rankings, and the honest one where they differ."""
     rankings = folded(predictions)
     ranks = {
         question: ranks_of(rankings[question], facts)
@@ -261,44 +237,41 @@ def score(predictions: Predictions, gold: Gold) -> OfficialScore:
         if question in rankings
     }
     per_topic = {
-        question: average_precision(found.values(), len(found)) if len(found) == len(gold[question]) else 0.0
-        for question, found in ranks.items()
+        question: average_precision(of_facts.values(), len(of_facts))
+        if len(of_facts) == len(gold[question])
+        else 0.0
+        for question, of_facts in ranks.items()
     }
-    value = math.fsum(per_topic.values()) / len(per_topic) if per_topic else 0.0
-    honest = {
-        question: average_precision(ranks.get(question, {}).values(), len(facts))
+    honest = [
+        average_precision(ranks.get(question, {}).values(), len(facts))
         for question, facts in gold.items()
         if facts
-    }
-    honest_value = math.fsum(honest.values()) / len(honest) if honest else math.nan
+    ]
+    honest_value = mean(honest) if honest else math.nan
     warnings = tuple(_warnings(predictions, gold, ranks, honest_value))
+    value = mean(list(per_topic.values()))
     return OfficialScore(
         MEASURE, {MEASURE: value}, per_topic, warnings, {MEASURE: honest_value} if warnings else {}
     )
 
 
 def _warnings(
-    predictions: Predictions, gold: Gold, ranks: Mapping[str, Mapping[str, int]], honest: float
+    predictions: Predictions, gold: Explanations, ranks: Mapping[str, Mapping[str, int]], honest: float
 ) -> Iterator[str]:
-    """Where the official figure misleads, as sentences."""
     instead = f"with missing questions and facts as misses and nothing else changed it is {honest:.6f}"
     if not gold:
         yield "the gold has no explanation, so that the official MAP is 0 whatever is ranked"
         return
-    unanswered = len(gold) - len(ranks)
-    if unanswered:
+    if unanswered := len(gold) - len(ranks):
         yield f"the official MAP leaves out {unanswered} of {len(gold)} questions, which are not answered: {instead}"
-    incomplete = sum(0 < len(gold[question]) != len(found) for question, found in ranks.items())
-    if incomplete:
+    if incomplete := sum(0 < len(gold[question]) != len(of_facts) for question, of_facts in ranks.items()):
         yield (
             f"{incomplete} of {len(gold)} questions lack a fact of their explanation in the ranking, for which the "
             f"official AP of the whole question is 0: {instead}"
         )
-    empty = sum(not gold[question] for question in ranks)
-    if empty:
+    if empty := sum(not gold[question] for question in ranks):
         yield f"{empty} of {len(gold)} questions have an explanation of no facts; the official AP of each is 0"
-    spellings = len(predictions) - len({question.lower() for question in predictions})
-    if spellings:
+    if spellings := len(predictions) - len({question.lower() for question in predictions}):
         yield (
             f"{counted(spellings, 'ranking')} of questions that another spelling in upper and lower case answers "
             "too: the spelling that sorts last counts"
@@ -306,12 +279,9 @@ def _warnings(
 
 
 class Explanation2019Scorer(TwoColumnFiles):
-    """The official scorer of `explanation-2019`; `terms` are what lexical overlap is a matter of."""
+    """The official scorer of `explanation-2019`."""
 
-    breakdowns = BREAKDOWNS
-
-    def __init__(self, terms: Terms) -> None:
-        self._terms = terms
+    breakdowns = tuple(BREAKDOWNS)
 
     def qrels(self, gold: GoldFiles) -> Qrels:
         return _qrels(read_gold(gold.file, lenient=gold.options.lenient))
@@ -337,18 +307,22 @@ class Explanation2019Scorer(TwoColumnFiles):
     ) -> Iterable[Breakdown]:
         folder = gold.require_folder()
         texts: dict[str, str] = {}
-        asked: dict[str, str] = {}
+        questions: dict[str, str] = {}
         if "overlap" in wanted:
             problems = Problems()
             texts = {fact.id.lower(): fact.text for fact in worldtree.read_facts(folder / "tables", problems)}
-            questions = worldtree.read_questions(gold.file, problems)
-            asked = {each.id.lower(): f"{each.text} {each.answer}" for each in questions}
+            questions = {
+                question.id.lower(): f"{question.text} {question.answer}"
+                for question in worldtree.read_questions(gold.file, problems)
+            }
             problems.raise_if_any()
-        # What stops the organisers' script was met when the figures themselves were computed.
-        gold_read = read_gold(gold.file, lenient=True)
-        material = BreakdownInputs(folded(predictions), gold_read, texts, asked, self._terms)
-        return [breakdown(name, material) for name in wanted]
+        # An error that stops the organisers' script was raised when the figures themselves were computed.
+        explanations = read_gold(gold.file, lenient=True)
+        inputs = RankedExplanations(
+            folded(predictions), explanations, texts, questions, worldtree.content_words
+        )
+        return [BREAKDOWNS[name](inputs) for name in wanted]
 
 
-def _qrels(gold: Gold) -> Qrels:
+def _qrels(gold: Explanations) -> Qrels:
     return {question: dict.fromkeys(facts, 1) for question, facts in gold.items()}

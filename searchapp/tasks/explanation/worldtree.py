@@ -8,21 +8,21 @@ Tables and questions have the layout of TextGraphs-13:
                                           (`... (A) a stone (B) a leaf`), the label of the right one, and the
                                           explanation: `6abc-4443-f672-9a97|CENTRAL a1a9-97db-a771-1c2b|GROUNDING`
 
-Every problem is recorded and the next row read; a row with a problem is left out. The published files have
-some oddities that do no harm, or whose harm nobody can undo. They are noted, not refused:
+Every problem is reported and the next row read; a row with a problem is left out. Some oddities of the published files
+are only noted:
 
-- a UID that several rows have, with the same text or with different ones: a ranking can name it only once, so the
-  first row is its fact;
+- a UID of several rows, with the same text or different ones: a ranking can name it only once, so its fact is the first
+  row;
 - an explanation that names a fact twice, even in two roles: it counts once;
-- an explanation among the solved questions that names a fact which no table has: the other facts count;
+- an explanation among the solved questions that names an unknown fact: the other facts count;
 - a question without options, which is ranked by its text alone.
 
 The questions of WorldTree 2 name two columns otherwise, `QuestionID` and `question`: both spellings are read. In a
-masked file the explanations are empty, or have no column at all.
+masked file the explanations are empty, or have no column.
 
-And some need no note: UIDs that are no groups of hexadecimal digits (`Good`), columns without a name, two columns
-of the same name that agree, blanks around cells, facts of the same text, and questions without an explanation
-(too special to be explained by facts), which are ranked and never scored.
+Not even noted are UIDs that are not groups of hexadecimal digits (`Good`), columns without a name, two columns of the
+same name that agree, blanks around cells, facts of the same text, and questions without an explanation (too special to
+be explained by facts), which are ranked and never scored.
 
 The ratings of TextGraphs-15: how relevant facts are to a question and its right answer, from 0 to 6.
 
@@ -32,19 +32,13 @@ The ratings of TextGraphs-15: how relevant facts are to a question and its right
        "documents": [{"uuid": "6abc-4443-f672-9a97", "relevance": 6, "goldRole": "CENTRAL"}, ...]}, ...]}
 
 `questionText` and `answerText` may be missing: `queryText` has both. Other keys are ignored. A blank answer is noted:
-only the question is the query. Every problem is recorded and the next question read; a question with a problem is left
-out.
-
-The organisers leave out what is to be found in a masked file: `documents` is missing, null or empty there.
+only the question is the query. A masked file has `documents` missing, null or empty.
 
 The file of knowledge types has a header, then a table and its type a row: RET (retrieval), INSUPP
 (inference-supporting) or COMPLEX (complex inference).
 
-Reads a tab-separated table with a header, as pandas reads it, and says where it is broken.
-
-Cells are quoted as in the two-column file (see `formats.two_column`). Every row must have as many cells as the
-header. A byte-order mark, line ends other than LF and a last line without one change nothing and are reported as
-notes.
+Tables have a header, and cells that are quoted as in the two-column file (see `formats.two_column`). Every row must
+have as many cells as the header. A byte-order mark, line ends other than LF and a last line without one are noted.
 """
 
 from __future__ import annotations
@@ -53,16 +47,36 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from searchapp import resources
 from searchapp.errors import NotScorable
 from searchapp.formats import json_files, two_column
-from searchapp.formats.encoding import read_whole
+from searchapp.formats.encoding import read_utf8
 from searchapp.formats.problems import Problems, shown, unusable_id
 from searchapp.formats.two_column import MISSING
 from searchapp.model import Document
 from searchapp.text import counted
+
+if TYPE_CHECKING:
+    from searchapp.lucene.analysis import Analyzer
+
+MAPPING = "facts"
+"""The index mapping of facts."""
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Return the terms that lexical overlap counts: those that the facts are indexed under."""
+    return frozenset(term for term, _position in _analyzer().terms(text))
+
+
+@cache
+def _analyzer() -> Analyzer:
+    from searchapp.lucene.analysis import AnalysisRegistry
+
+    return AnalysisRegistry(resources.index_mapping(MAPPING)["settings"]["analysis"]).analyzer("fact")
 
 
 class TableRow(NamedTuple):
@@ -72,15 +86,15 @@ class TableRow(NamedTuple):
     cells: list[str]
 
 
-class Table(NamedTuple):
+class WorldTreeTable(NamedTuple):
     """A table without its blank lines."""
 
     columns: list[str]
     rows: list[TableRow]
 
-    def places(self, column: str) -> list[int]:
-        """Where the columns of that name stand: most names stand once."""
-        return [place for place, name in enumerate(self.columns) if name == column]
+    def indexes(self, column: str) -> list[int]:
+        """Return the indexes of the columns of a name, which most names have only one of."""
+        return [index for index, name in enumerate(self.columns) if name == column]
 
 
 def read_table(
@@ -88,34 +102,37 @@ def read_table(
     problems: Problems,
     required: Sequence[str],
     spellings: Mapping[str, Sequence[str]] | None = None,
-) -> Table | None:
-    """The table in a file; None when it cannot be used as a whole, which is reported in `problems`.
+) -> WorldTreeTable | None:
+    """Read a table that has the columns `required`; None, with a problem, when it is unusable.
 
-    Rows that have more or fewer cells than the header are reported and left out. The columns `required` must be
-    there. `spellings` has for a column what a header may call it: the first of them that it has is renamed.
+    A row that has more or fewer cells than the header is left out. `spellings` has alternative names of columns, of
+    which the first that the header has is renamed.
     """
-    text = _text(path, problems)
+    text = _table_text(path, problems)
     if text is None:
         return None
-    rows: list[TableRow] = []
     try:
-        rows += (TableRow(line, cells) for line, _row, cells in two_column.split_cells(text, path))
+        rows = [TableRow(line, cells) for line, _row, cells in two_column.split_cells(text, path)]
     except NotScorable as error:
-        # The rest of the file has been read as one cell.
         problems.add(path, "open quote", detail=error.problem.removeprefix(f"{path}: "), skippable=False)
         return None
     if not rows:
         problems.add(path, "empty file", detail="a header line is expected", skippable=False)
         return None
-    columns = _renamed(rows[0].cells, spellings or {})
-    table = Table(columns, [])
-    for name in required:
-        if name not in columns:
-            where = f"line {rows[0].line}"
-            problems.add(path, "missing column", where, f"the header has no {name!r}", skippable=False)
-    if any(name not in columns for name in required):
+    header = rows.pop(0)
+    renamed = {
+        next((spelling for spelling in names if spelling in header.cells), column): column
+        for column, names in (spellings or {}).items()
+    }
+    columns = [renamed.get(column, column) for column in header.cells]
+    missing = [name for name in required if name not in columns]
+    for name in missing:
+        detail = f"the header has no {name!r}"
+        problems.add(path, "missing column", f"line {header.line}", detail, skippable=False)
+    if missing:
         return None
-    for row in rows[1:]:
+    table = WorldTreeTable(columns, [])
+    for row in rows:
         if len(row.cells) == len(columns):
             table.rows.append(row)
         else:
@@ -124,32 +141,26 @@ def read_table(
     return table
 
 
-def _renamed(columns: Sequence[str], spellings: Mapping[str, Sequence[str]]) -> list[str]:
-    found = {
-        next((spelling for spelling in some if spelling in columns), name): name
-        for name, some in spellings.items()
-    }
-    return [found.get(column, column) for column in columns]
-
-
-def _text(path: Path, problems: Problems) -> str | None:
-    text = read_whole(path, problems)
+def _table_text(path: Path, problems: Problems) -> str | None:
+    text = read_utf8(path, problems)
     if text is None:
         return None
     if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
-        problems.add(path, "NUL character", f"line {line}", "a text file is expected", skippable=False)
+        problems.add(path, "NUL character", _line_of(text, "\0"), "a text file is expected", skippable=False)
         return None
     if text.startswith("\ufeff"):
         problems.note(path, "byte-order mark", "line 1", "it is ignored")
         text = text[1:]
     if "\r" in text:
-        line = text[: text.index("\r")].count("\n") + 1
-        problems.note(path, "CR in a line end", f"line {line}", "it is read as a line end")
+        problems.note(path, "CR in a line end", _line_of(text, "\r"), "it is read as a line end")
     if text and not text.endswith(("\n", "\r")):
         detail = "the last line has no end; make sure that the file is not cut off"
         problems.note(path, "no final line end", f"line {text.count(chr(10)) + 1}", detail)
     return text
+
+
+def _line_of(text: str, character: str) -> str:
+    return f"line {text.count(chr(10), 0, text.index(character)) + 1}"
 
 
 FILE = "WorldTree-V2.1-TableKnowledgeTypes.tsv"
@@ -157,7 +168,7 @@ TYPES = ("RET", "INSUPP", "COMPLEX")
 
 
 def read_knowledge_types(path: Path, problems: Problems) -> dict[str, str]:
-    """The type of each table by the table's name."""
+    """Return the type of knowledge of each table, by the table's name."""
     table = read_table(path, problems, ["TABLE"])
     types: dict[str, str] = {}
     if table is None:
@@ -180,93 +191,91 @@ def read_knowledge_types(path: Path, problems: Problems) -> dict[str, str]:
 
 UID = "[SKIP] UID"
 ROLES = ("CENTRAL", "GROUNDING", "LEXGLUE", "BACKGROUND", "ROLE", "NEG", "NE")
-"""What a fact does in an explanation; the last three are rare."""
+"""The roles of facts in explanations; the last three are rare."""
 
 QUESTION_ID, ASKED, ANSWER, EXPLANATION = "questionID", "Question", "AnswerKey", "explanation"
-"""The columns of questions that are read, as TextGraphs-13 names them."""
+"""The columns of questions, as TextGraphs-13 names them."""
 
 SPELLINGS = {QUESTION_ID: (QUESTION_ID, "QuestionID"), ASKED: (ASKED, "question")}
-"""What those of WorldTree 1 and of WorldTree 2 are called, where they differ."""
+"""Their names in WorldTree 1 and in WorldTree 2, where they differ."""
 
 _MARKER = re.compile(r"\(([A-Z]|[1-9])\)")
 _ID = re.compile(r"[^\s\0]{1,512}")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A multiple-choice question. `options` are all of them by label; `gold` has each fact with its roles.
-
-    Without options there is no text of an answer either.
-    """
+class ExplainedQuestion:
+    """A multiple-choice question."""
 
     id: str
     text: str
+    # All options by label.
     options: dict[str, str]
     answer_label: str
+    # Each fact of the explanation with its roles.
     gold: dict[str, tuple[str, ...]]
 
     @property
     def answer(self) -> str:
-        """The text of the right option; empty where there are none."""
+        """The text of the right option; empty without options."""
         return self.options.get(self.answer_label, "")
 
 
 def table_files(folder: Path) -> list[Path]:
-    """The tables in a folder, in the order in which they are read."""
+    """Return the tables in a folder, in reading order."""
     return sorted(folder.glob("*.tsv"), key=lambda path: path.name.encode())
 
 
 def read_facts(folder: Path, problems: Problems) -> Iterator[Document]:
-    """The facts of all tables in a folder, each with the field `table`: the name of its table."""
+    """Read the facts of all tables in a folder, each with the field `table`: the name of its table."""
     files = table_files(folder)
     if not files:
         kind = "no tables" if folder.is_dir() else "missing folder"
         problems.add(folder, kind, detail="the tables of facts, *.tsv, are expected in it", skippable=False)
-    seen = _Seen("fact")
+    seen = _FactIds()
     for path in files:
         table = read_table(path, problems, [UID])
         if table is not None:
             yield from _facts(path, table, seen, problems)
 
 
-def _facts(path: Path, table: Table, seen: _Seen, problems: Problems) -> Iterator[Document]:
-    uids = table.places(UID)
-    texts = [place for place, name in enumerate(table.columns) if not name.startswith("[SKIP]")]
+def _facts(path: Path, table: WorldTreeTable, seen: _FactIds, problems: Problems) -> Iterator[Document]:
+    uids = table.indexes(UID)
+    texts = [index for index, name in enumerate(table.columns) if not name.startswith("[SKIP]")]
     for row in table.rows:
         where = f"line {row.line}"
-        uid = _agreed(path, row, uids, UID, problems)
+        uid = _cell(path, row, uids, UID, problems)
         if uid is None:
             continue
         if not usable_id(uid):
             detail = f"{shown(uid)!r} in the column {UID!r}: an id without blanks is expected"
             problems.add(path, "unusable id", where, detail)
             continue
-        text = " ".join(cell for place in texts if (cell := row.cells[place].strip()) not in MISSING)
+        text = " ".join(cell for index in texts if (cell := row.cells[index].strip()) not in MISSING)
         if not text:
             problems.add(path, "blank text", where, f"fact {shown(uid)} has no cell with text")
         elif seen.adds(path, where, uid, text, problems):
             yield Document(uid, text, {"table": path.stem})
 
 
-class _Seen:
-    """The ids met so far in any letter case, since the scorers fold it, with the place and text of each."""
+class _FactIds:
+    """The ids so far without letter case, which the scorers fold, with the place and text of each."""
 
-    def __init__(self, noun: str) -> None:
-        self._noun = noun
-        self._places: dict[str, tuple[str, str, str]] = {}
+    def __init__(self) -> None:
+        self._facts: dict[str, tuple[str, str, str]] = {}
 
     def adds(self, path: Path, where: str, id_: str, text: str, problems: Problems) -> bool:
-        """Whether the id is new; if not, that is reported."""
-        if id_.lower() not in self._places:
-            self._places[id_.lower()] = id_, f"{path.name} {where}", text
+        """Return whether the id is new; if not, report it."""
+        if id_.lower() not in self._facts:
+            self._facts[id_.lower()] = id_, f"{path.name} {where}", text
             return True
-        other, place, before = self._places[id_.lower()]
+        other, place, before = self._facts[id_.lower()]
         if other != id_:
-            detail = f"{self._noun} {shown(id_)} and {shown(other)} in {place} differ in letter case only"
+            detail = f"fact {shown(id_)} and {shown(other)} in {place} differ in letter case only"
             problems.add(path, "ids that differ in letter case only", where, detail)
         else:
             same = "the same text" if text == before else "another text"
-            detail = f"{self._noun} {shown(id_)} is in {place} too, with {same}: that row counts"
+            detail = f"fact {shown(id_)} is in {place} too, with {same}: that row counts"
             problems.note(path, "repeated id", where, detail)
         return False
 
@@ -278,11 +287,11 @@ def read_questions(
     *,
     solved: bool = False,
     masked: bool = False,
-) -> Iterator[Question]:
-    """The questions of a file, in its order.
+) -> Iterator[ExplainedQuestion]:
+    """Read the questions of a file, in order.
 
     `known` has the ids of the facts, among which those of explanations must be; without it explanations are not
-    looked at and `gold` is empty. With `solved`, unknown facts are noted and left out of `gold`. With `masked`, the
+    read and `gold` is empty. With `solved`, unknown facts are noted and left out of `gold`. With `masked`, the
     column of explanations may be missing.
     """
     table = _question_table(path, problems, [QUESTION_ID, ASKED, ANSWER], masked=masked)
@@ -301,33 +310,40 @@ def read_questions(
             yield question
 
 
-def _question_table(path: Path, problems: Problems, columns: list[str], *, masked: bool) -> Table | None:
-    """A table of questions whose columns have the names of WorldTree 1, with empty explanations if it has none."""
+def _question_table(
+    path: Path, problems: Problems, columns: list[str], *, masked: bool
+) -> WorldTreeTable | None:
+    """Read a table of questions with the column names of WorldTree 1, and empty explanations if it has none."""
     needed = columns if masked else [*columns, EXPLANATION]
     table = read_table(path, problems, needed, SPELLINGS)
     if table is None or EXPLANATION in table.columns:
         return table
     rows = [TableRow(row.line, [*row.cells, ""]) for row in table.rows]
-    return Table([*table.columns, EXPLANATION], rows)
+    return WorldTreeTable([*table.columns, EXPLANATION], rows)
 
 
 def _question(
-    path: Path, table: Table, row: TableRow, problems: Problems, known: Container[str] | None, solved: bool
-) -> Question | None:
+    path: Path,
+    table: WorldTreeTable,
+    row: TableRow,
+    problems: Problems,
+    known: Container[str] | None,
+    solved: bool,
+) -> ExplainedQuestion | None:
     where = f"line {row.line}"
     cells = {
-        name: _agreed(path, row, table.places(name), name, problems)
+        name: _cell(path, row, table.indexes(name), name, problems)
         for name in (QUESTION_ID, ASKED, ANSWER, EXPLANATION)
     }
     if any(cell is None for cell in cells.values()):
         return None
-    id_, asked, label, explanation = (cell or "" for cell in cells.values())
+    id_, question, label, explanation = (cell or "" for cell in cells.values())
     if not usable_id(id_):
         detail = f"{shown(id_)!r} in the column {QUESTION_ID!r}: an id without blanks is expected"
         problems.add(path, "unusable id", where, detail)
         return None
     where += f": question {shown(id_)}"
-    text, options = split_options(asked)
+    text, options = split_options(question)
     label = label.strip()
     good = True
     if not text or not all(options.values()):
@@ -347,52 +363,53 @@ def _question(
         checked = _explanation(path, where, explanation, problems, known, solved)
         good = good and checked is not None
         gold = checked or {}
-    return Question(id_, text, options, label, gold) if good else None
+    return ExplainedQuestion(id_, text, options, label, gold) if good else None
 
 
 def read_options(path: Path, problems: Problems) -> dict[str, tuple[dict[str, str], str]]:
-    """The options of the questions in a table of WorldTree 2, and the label of the right one, by question id.
+    """Read the options of questions in a table of WorldTree 2, and the label of the right one, by question id.
 
-    There may be no such table. Only people read options, so what is wrong with it is noted, and stops nothing.
+    The table may be missing. Only people read options: every problem is only noted.
     """
     if not path.is_file():
         return {}
-    found_problems = Problems()
-    table = read_table(path, found_problems, ("QuestionID", "question", "AnswerKey"))
-    for problem in found_problems:
+    table_problems = Problems()
+    columns = ("QuestionID", "question", "AnswerKey")
+    table = read_table(path, table_problems, columns)
+    for problem in table_problems:
         problems.note(path, problem.kind, problem.where, problem.detail)
     if table is None:
         return {}
-    id_, asked, label = (table.places(name)[0] for name in ("QuestionID", "question", "AnswerKey"))
-    found = {}
+    id_, question, label = map(table.columns.index, columns)
+    result = {}
     for row in table.rows:
-        options, right = split_options(row.cells[asked])[1], row.cells[label].strip()
+        options, right = split_options(row.cells[question])[1], row.cells[label].strip()
         if right in options:
-            found[row.cells[id_].strip()] = options, right
-    return found
+            result[row.cells[id_].strip()] = options, right
+    return result
 
 
-def split_options(asked: str) -> tuple[str, dict[str, str]]:
-    """The question proper, and its options by label; no options when their labels are not A, B, ... or 1, 2, ...
+def split_options(question: str) -> tuple[str, dict[str, str]]:
+    """Split a question into its text and options by label, which must be A, B, ... or 1, 2, ...
 
     >>> split_options("What is hot? (A) ice (B) fire")
     ('What is hot?', {'A': 'ice', 'B': 'fire'})
     """
-    markers = list(_MARKER.finditer(asked))
+    markers = list(_MARKER.finditer(question))
     labels = [marker[1] for marker in markers]
     if "".join(labels) not in ("ABCDEFGHI"[: len(labels)], "123456789"[: len(labels)]) or len(labels) < 2:
-        return asked.strip(), {}
-    ends = [marker.start() for marker in markers[1:]] + [len(asked)]
+        return question.strip(), {}
+    ends = [marker.start() for marker in markers[1:]] + [len(question)]
     options = {
-        marker[1]: asked[marker.end() : end].strip() for marker, end in zip(markers, ends, strict=True)
+        marker[1]: question[marker.end() : end].strip() for marker, end in zip(markers, ends, strict=True)
     }
-    return asked[: markers[0].start()].strip(), options
+    return question[: markers[0].start()].strip(), options
 
 
 def _explanation(
     path: Path, where: str, explanation: str, problems: Problems, known: Container[str], solved: bool
 ) -> dict[str, tuple[str, ...]] | None:
-    """The facts of an explanation with their roles; None when it has problems."""
+    """Return the facts of an explanation with their roles; None when it has problems."""
     good = True
     roles: dict[str, tuple[str, ...]] = {}
     for item in explanation.split():
@@ -416,9 +433,9 @@ def _explanation(
     return roles if good else None
 
 
-def _agreed(path: Path, row: TableRow, places: list[int], name: str, problems: Problems) -> str | None:
-    """The cell of a column; None when columns of the same name contradict each other."""
-    cells = {row.cells[place] for place in places}
+def _cell(path: Path, row: TableRow, indexes: list[int], name: str, problems: Problems) -> str | None:
+    """Return the cell of a column; None when columns of the same name contradict each other."""
+    cells = {row.cells[index] for index in indexes}
     if len(cells) == 1:
         return cells.pop()
     detail = f"the columns {name!r} have different values"
@@ -427,7 +444,7 @@ def _agreed(path: Path, row: TableRow, places: list[int], name: str, problems: P
 
 
 def usable_id(id_: str) -> bool:
-    """Whether run files and the two-column file can carry an id."""
+    """Return whether run files and the two-column file can carry an id."""
     return (
         bool(_ID.fullmatch(id_))
         and unusable_id(id_) is None
@@ -437,7 +454,7 @@ def usable_id(id_: str) -> bool:
 
 
 def explained(path: Path, problems: Problems, *, masked: bool = False) -> dict[str, bool]:
-    """The ids of a file's questions, and whether each has an explanation; nothing else is checked."""
+    """Return the ids of a file's questions, and whether each has an explanation; nothing else is checked."""
     table = _question_table(path, problems, [QUESTION_ID], masked=masked)
     if table is None:
         return {}
@@ -452,7 +469,7 @@ ANSWER_MARKER = "[ANSWER]"
 
 @dataclass(frozen=True, slots=True)
 class RatedQuestion:
-    """A question with its right answer; `ratings` has the rating of each rated fact."""
+    """A question with its right answer, and the ratings of facts."""
 
     id: str
     text: str
@@ -468,28 +485,27 @@ def read_ratings(
     masked: bool = False,
     solved: bool = False,
 ) -> Iterator[RatedQuestion]:
-    """The questions of a file, in its order.
+    """Read the questions of a file, in order.
 
-    `known` has the ids of the facts, among which those of ratings must be; without it ratings are not looked at
-    and are empty. With `masked` questions may lack their ratings. With `solved` unknown facts are noted and left
-    out.
+    `known` has the ids of the facts, among which those of ratings must be; without it ratings are not read and are
+    empty. With `masked` questions may lack their ratings. With `solved` unknown facts are noted and left out.
     """
     seen: set[str] = set()
-    found, before = False, len(problems)
+    has_list, before = False, len(problems)
     keys: list[str] = []
     for key, value in json_files.read_members(path, problems):
         keys.append(key)
         if key != PROBLEMS:
             continue
-        if found:
+        if has_list:
             problems.add(path, "duplicate key", PROBLEMS, "the file has several lists: make them one")
-        found = True
+        has_list = True
         if not isinstance(value, list):
             detail = f"{PROBLEMS} is {json_files.type_name(value)}, not a list"
             problems.add(path, "wrong type", "", detail, skippable=False)
             continue
         for number, entry in enumerate(value, 1):
-            reader = _Entry(path, f"entry {number}", entry, problems)
+            reader = _RatingsReader(path, f"entry {number}", entry, problems)
             question = reader.question(known, masked, solved)
             if question is None:
                 continue
@@ -498,17 +514,15 @@ def read_ratings(
                 continue
             seen.add(question.id)
             yield question
-    if not found and len(problems) == before:
+    if not has_list and len(problems) == before:
         problems.add_missing(path, PROBLEMS, "", keys, skippable=False)
 
 
-class _Entry(json_files.EntryReader):
-    """One entry of the list."""
+class _RatingsReader(json_files.EntryReader):
+    """Reads one entry of the list."""
 
     def question(self, known: Container[str] | None, masked: bool, solved: bool) -> RatedQuestion | None:
-        """The question, None when it has problems."""
-        if not isinstance(self.value, dict):
-            self.wrong("wrong type", f"it is {json_files.type_name(self.value)}, not an object")
+        if not self.is_object("it"):
             return None
         id_ = self._text(self.value, "qid")
         if not self.good:
@@ -517,7 +531,7 @@ class _Entry(json_files.EntryReader):
             self.wrong("unusable id", f"{shown(id_)!r} as qid: an id without blanks is expected")
             return None
         self.where = f"question {shown(id_)}"
-        text, answer = self._asked()
+        text, answer = self._question_and_answer()
         ratings = {} if known is None else self._ratings(known, masked, solved)
         return RatedQuestion(id_, text, answer, ratings) if self.good else None
 
@@ -532,11 +546,10 @@ class _Entry(json_files.EntryReader):
             return str(holder[key]).strip()
         return ""
 
-    def _asked(self) -> tuple[str, str]:
-        """Question and right answer; where they are given twice they must agree."""
+    def _question_and_answer(self) -> tuple[str, str]:
         if "questionText" not in self.value and "answerText" not in self.value:
-            together = self._text(self.value, "queryText")
-            text, marker, answer = (part.strip() for part in together.rpartition(ANSWER_MARKER))
+            both = self._text(self.value, "queryText")
+            text, marker, answer = (part.strip() for part in both.rpartition(ANSWER_MARKER))
             if self.good and not (text and marker):
                 self.wrong(
                     "no answer", f"queryText must be the question, {ANSWER_MARKER} and the right answer"
@@ -544,8 +557,8 @@ class _Entry(json_files.EntryReader):
         else:
             text = self._text(self.value, "questionText")
             answer = self._text(self.value, "answerText", may_be_blank=True)
-            together = self._text(self.value, "queryText") if "queryText" in self.value else ""
-            if self.good and together and together.split() != [*text.split(), ANSWER_MARKER, *answer.split()]:
+            both = self._text(self.value, "queryText") if "queryText" in self.value else ""
+            if self.good and both and both.split() != [*text.split(), ANSWER_MARKER, *answer.split()]:
                 self.wrong("contradiction", f"queryText must be questionText, {ANSWER_MARKER} and answerText")
         if self.good and not answer:
             self.note("no answer", "only the question is the query")

@@ -2,7 +2,7 @@
 
 The average precision of a statement is the mean of the precisions at its hits. The usual definition divides
 their sum by the number of gold premises, this one by the number of premises *found*: a system that finds one
-premise of ten at rank 1 has AP 1. `score` returns the official figure and says by how much it flatters.
+premise of ten at rank 1 has AP 1. `score` returns the official figure and warns by how much it is too high.
 """
 
 from __future__ import annotations
@@ -14,22 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, NotScorable, UsageError
-from searchapp.evaluation.base import GoldFiles, OfficialScore, Qrels, Scored
+from searchapp.evaluation.base import GoldFiles, OfficialScore, Predictions, Qrels, Scored
 from searchapp.formats import json_files
 from searchapp.formats.problems import shown
-from searchapp.formats.two_column import TwoColumnFiles
-
-Predictions = Mapping[str, Sequence[str | None]]
-"""The ranking of each statement, as `formats.two_column` reads it."""
+from searchapp.formats.two_column import Memo, TwoColumnFiles
 
 NEAREST = 500
 """The official cut-off."""
 
 
 def read_gold(path: Path) -> dict[str, list[Any]]:
-    """The premises of each statement as the official scorer reads them: nothing is checked or converted.
+    """Return the premises of each statement as the official scorer reads them, neither checked nor converted.
 
-    A byte-order mark is accepted; of a repeated statement the last value is kept, at its first place.
+    A byte-order mark is accepted; a repeated statement has its last value, at its first place.
 
     Raises:
         NotScorable: not UTF-8, not JSON, or a statement without `premises`.
@@ -55,11 +52,9 @@ def _premises(path: Path, statement: str, entry: Any) -> list[Any]:
 
 
 def score(
-    predictions: Mapping[str, Sequence[str | None]], gold: Mapping[str, Sequence[Any]], nearest: int = NEAREST
+    predictions: Predictions, gold: Mapping[str, Sequence[Any]], nearest: int = NEAREST
 ) -> OfficialScore:
-    """The official MAP@`nearest`: the mean over all gold statements, a fraction; nan when there are none.
-
-    `predictions` are those of `formats.two_column.read_two_column`, `gold` that of `read_gold`.
+    """Return the official MAP@`nearest`: the mean over all gold statements, a fraction; nan without any.
 
     Raises:
         NotScorable: the first statement, in the order of the gold, that has no prediction, fewer than
@@ -68,7 +63,8 @@ def score(
     """
     if nearest < 1:
         raise UsageError(f"the cut-off must be at least 1, not {nearest}")
-    integers = _Integers()
+    # As Python reads them: ` 7`, `+7`, `007` and `7` are one premise.
+    integers = Memo[str | None, int](lambda text: int(text or ""))
     results = {
         statement: _score_statement(statement, predictions, premises, nearest, integers)
         for statement, premises in gold.items()
@@ -91,38 +87,31 @@ class NlpsScorer(TwoColumnFiles):
     def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
         statements = read_gold(gold.file)
         official = score(predictions, statements, gold.options.nearest or NEAREST)
-        return Scored(official, len(statements), honest_rankings(predictions), honest_qrels(statements))
+        return Scored(official, len(statements), _honest_rankings(predictions), honest_qrels(statements))
 
 
 def honest_qrels(gold: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, int]]:
-    """The gold as grades: every premise of a statement is relevant, written as a number or as text."""
+    """Return the gold as grades: every premise of a statement is relevant, written as a number or as text."""
     return {
-        statement: {_plain_id(premise): 1 for premise in premises} for statement, premises in gold.items()
+        statement: {_normalized_id(premise): 1 for premise in premises}
+        for statement, premises in gold.items()
     }
 
 
-def honest_rankings(predictions: Mapping[str, Sequence[str | None]]) -> dict[str, list[str]]:
-    """The rankings with each premise once, whatever its spellings, and without missing values."""
-    plain = _PlainIds()  # most premises stand in many rankings
+def _honest_rankings(predictions: Predictions) -> dict[str, list[str]]:
+    """Return the rankings with each premise once, whatever its spellings, and without missing values."""
+    ids = Memo[str | None, str | None](lambda id_: None if id_ is None else _normalized_id(id_))
     return {
-        statement: [one for one in dict.fromkeys(map(plain.__getitem__, documents)) if one is not None]
+        statement: [id_ for id_ in dict.fromkeys(map(ids.__getitem__, documents)) if id_ is not None]
         for statement, documents in predictions.items()
     }
 
 
-class _PlainIds(dict[str | None, str | None]):
-    """Ids and their one spelling, each found out once; a missing value is none."""
-
-    def __missing__(self, document: str | None) -> str | None:
-        found = self[document] = None if document is None else _plain_id(document)
-        return found
-
-
-def _plain_id(value: object) -> str:
-    """One spelling for every spelling of a number: `007` and ` 7` become `7`."""
+def _normalized_id(value: object) -> str:
+    """Return one spelling for every spelling of a number: `007` and ` 7` become `7`."""
     text = str(value)
     if text.isascii() and text.isdigit() and not text.startswith("0"):
-        return text  # by far the most are plain already
+        return text  # nearly all ids are normalized already
     try:
         return str(int(text))
     except ValueError:
@@ -130,12 +119,11 @@ def _plain_id(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
-    """Of one statement: precisions at the hits; the same when a premise's other spellings are no hits."""
-
+class _StatementScore:
     precisions: tuple[float, ...]
+    # Without the hits that repeat a premise in another spelling.
     honest_precisions: tuple[float, ...]
-    wanted: int
+    relevant: int
 
     @property
     def average_precision(self) -> float:
@@ -143,17 +131,17 @@ class _Result:
 
     @property
     def honest_average_precision(self) -> float:
-        """Divided by all gold premises, as average precision is defined elsewhere."""
-        return math.fsum(self.honest_precisions) / self.wanted if self.wanted else 0.0
+        """Divided by all gold premises, as average precision is usually defined."""
+        return math.fsum(self.honest_precisions) / self.relevant if self.relevant else 0.0
 
 
 def _score_statement(
     statement: str,
-    predictions: Mapping[str, Sequence[str | None]],
+    predictions: Predictions,
     premises: Sequence[Any],
     nearest: int,
-    integers: _Integers,
-) -> _Result:
+    integers: Mapping[str | None, int],
+) -> _StatementScore:
     if statement not in predictions:
         message = f"statement {shown(statement)} of the gold has no row among the predictions"
         raise NotScorable(message, f"KeyError: {statement!r}")
@@ -165,35 +153,26 @@ def _score_statement(
             f"{nearest} premises for each statement",
         )
     # Only numbers can equal a retrieved id: premises that the gold has as text are never found.
-    wanted = {premise for premise in premises if isinstance(premise, int | float)}
+    relevant = {premise for premise in premises if isinstance(premise, int | float)}
     precisions: list[float] = []
     honest: list[float] = []
-    found: set[int] = set()
+    hits: set[int] = set()
     try:
         retrieved = list(map(integers.__getitem__, ranked[:nearest]))
     except ValueError:
         retrieved = [_integer(statement, rank, text) for rank, text in enumerate(ranked[:nearest], 1)]
     for rank, premise in enumerate(retrieved, 1):
-        if premise not in wanted:
+        if premise not in relevant:
             continue
         precisions.append((len(precisions) + 1) / rank)
-        if premise not in found:
-            found.add(premise)
-            honest.append(len(found) / rank)
+        if premise not in hits:
+            hits.add(premise)
+            honest.append(len(hits) / rank)
     texts = {premise for premise in premises if isinstance(premise, str)}
-    return _Result(tuple(precisions), tuple(honest), len(wanted) + len(texts))
-
-
-class _Integers(dict[str | None, int]):
-    """Ids as Python reads them: ` 7`, `+7`, `007` and `7` are one premise; each is read once."""
-
-    def __missing__(self, text: str | None) -> int:
-        found = self[text] = int(text or "")
-        return found
+    return _StatementScore(tuple(precisions), tuple(honest), len(relevant) + len(texts))
 
 
 def _integer(statement: str, rank: int, text: str | None) -> int:
-    """An id as `_Integers` has it, or the error of one that is none."""
     try:
         return int(text or "")
     except ValueError as error:
@@ -205,30 +184,25 @@ def _integer(statement: str, rank: int, text: str | None) -> int:
 
 
 def _warnings(
-    results: Mapping[str, _Result], gold: Mapping[str, Sequence[Any]], nearest: int
+    results: Mapping[str, _StatementScore], gold: Mapping[str, Sequence[Any]], nearest: int
 ) -> Iterator[str]:
-    """Where the official figure misleads, as sentences."""
     if not results:
         yield f"the gold has no statement, so that MAP@{nearest} is not a number"
         return
-    incomplete = sum(len(result.honest_precisions) < result.wanted for result in results.values())
-    if incomplete:
+    if incomplete := sum(len(result.honest_precisions) < result.relevant for result in results.values()):
         honest = _mean([result.honest_average_precision for result in results.values()])
         yield (
             f"the official MAP@{nearest} divides by the number of premises found, not of all gold premises, "
             f"and {incomplete} of {len(results)} statements lack some: divided by all it is {honest:.6f}"
         )
-    inflated = sum(result.precisions != result.honest_precisions for result in results.values())
-    if inflated:
+    if inflated := sum(result.precisions != result.honest_precisions for result in results.values()):
         yield (
             f"{inflated} of {len(results)} statements have a premise in several spellings (7 and 07), each "
             "of which the official scorer counts as a hit"
         )
-    texts = sum(any(isinstance(premise, str) for premise in premises) for premises in gold.values())
-    if texts:
+    if texts := sum(any(isinstance(premise, str) for premise in premises) for premises in gold.values()):
         yield f"{texts} of {len(results)} statements have gold premises as text, which are never found"
-    empty = sum(result.wanted == 0 for result in results.values())
-    if empty:
+    if empty := sum(result.relevant == 0 for result in results.values()):
         yield f"{empty} of {len(results)} statements have no gold premise; the official AP of each is 0"
 
 

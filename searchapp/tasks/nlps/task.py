@@ -10,10 +10,10 @@ The corpus is made of ProofWiki, in JSON:
     dev_set.json          likewise
     test_set.json         likewise, with the premises masked: no such key, null, or an empty list
 
-Ids are text here; the premises, which the files hold as integers of any size, become text digit for digit.
-The files are streamed: one entry is in memory at a time, besides the ids seen so far.
+Ids are text here; premises, integers of any size in the files, become text digit for digit. The files are streamed:
+only one entry is in memory at a time, and all ids.
 
-Every problem is recorded and the next entry read. An entry with a problem is left out.
+Every problem is reported and the next entry read. An entry with a problem is left out.
 """
 
 from __future__ import annotations
@@ -25,105 +25,84 @@ from pathlib import Path
 from searchapp.errors import DataError, UsageError
 from searchapp.formats import json_files, two_column
 from searchapp.formats.problems import Problems, shown, unusable_id
-from searchapp.model import Document, Example, Markup, Topic
+from searchapp.model import Document, Example, Markup, Run, Topic
 from searchapp.tasks.base import (
+    DataSplit,
     DocumentSource,
     Grades,
     NoOfficialFile,
-    OfficialFile,
     OfficialFormat,
-    Part,
-    Submission,
     TaskInfo,
     Writer,
+    json_writer,
+    shipped,
 )
 from searchapp.tasks.nlps.scorer import NEAREST, NlpsScorer
-from searchapp.tasks.shipped import json_writer, shipped
 from searchapp.tasks.splits import TEST, TRAIN, SplitFiles
 from searchapp.text import counted
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement to prove. `premises` has each premise once, in the file's order; None when it is masked."""
+    """A statement to prove."""
 
     id: str
     text: str
+    # Each premise once, in the file's order; None where they are masked, or were not read.
     premises: tuple[str, ...] | None
 
 
 def read_knowledge_base(path: Path, problems: Problems) -> Iterator[Document]:
-    """The statements of a knowledge base, in the order of the file; its problems go to `problems`."""
-    for entry in _entries(path, problems, "premise"):
+    """Read the statements of a knowledge base, in the order of the file."""
+    for id_, entry in _entries(path, problems, "premise"):
         text = entry.text(entry.value, "the value")
         if entry.good:
-            yield Document(entry.id, text)
+            yield Document(id_, text)
 
 
 def read_statements(
-    path: Path, problems: Problems, known: Container[str] | None = None, masked: bool = False
+    path: Path,
+    problems: Problems,
+    known: Container[str] | None = None,
+    *,
+    gold: bool = True,
+    masked: bool = False,
 ) -> Iterator[Statement]:
-    """The statements of a split, in the order of the file; its problems go to `problems`.
+    """Read the statements of a split, in the order of the file.
 
-    `known` has the ids of the knowledge base, among which the premises must be; without it anything goes.
-    With `masked`, statements may lack their premises: no key, null and an empty list all mean masked. Without
-    it an empty list is a statement that has no premises, and the other two are problems.
+    `known` has the ids of the knowledge base, among which the premises must be; None accepts any. Without `gold` the
+    premises are not read. With `masked` they may be missing, null or empty; without it an empty list is a statement
+    that has no premises, and the other two are problems.
     """
-    for entry in _entries(path, problems, "statement"):
-        if not isinstance(entry.value, dict):
-            entry.wrong("wrong type", f"the value is {json_files.type_name(entry.value)}, not an object")
+    for id_, entry in _entries(path, problems, "statement"):
+        if not entry.is_object("the value"):
             continue
         text = entry.text_of("text")
-        if masked and not entry.value.get("premises"):
-            premises = None
-        elif "premises" in entry.value:
-            premises = entry.premises(entry.value["premises"], known)
-        else:
-            entry.lacks("premises")
+        premises = None
+        if gold and not (masked and not entry.value.get("premises")):
+            premises = _premises(entry, known)
         if entry.good:
-            yield Statement(entry.id, text, premises)
+            yield Statement(id_, text, premises)
 
 
-def read_topics(path: Path, problems: Problems) -> Iterator[Topic]:
-    """The statements of a split as topics, in the order of the file; their premises are not looked at."""
-    for entry in _entries(path, problems, "statement"):
-        if not isinstance(entry.value, dict):
-            entry.wrong("wrong type", f"the value is {json_files.type_name(entry.value)}, not an object")
+def _premises(entry: json_files.EntryReader, known: Container[str] | None) -> tuple[str, ...]:
+    ids = []
+    for premise in entry.list_of("premises") or ():
+        # To Python a boolean is an integer; to JSON it is not.
+        if not isinstance(premise, int) or isinstance(premise, bool):
+            entry.wrong("wrong type", f"a premise is {json_files.type_name(premise)}, not an integer")
             continue
-        text = entry.text_of("text")
-        if entry.good:
-            yield Topic(entry.id, text)
+        ids.append(str(premise))
+        if known is not None and ids[-1] not in known:
+            entry.wrong("unknown premise", f"{shown(ids[-1])} is not in the knowledge base")
+    return tuple(dict.fromkeys(ids))
 
 
-class _Entry(json_files.EntryReader):
-    """One member of a file's object; `id` is its key."""
-
-    def __init__(self, id_: str, value: object, path: Path, noun: str, problems: Problems) -> None:
-        super().__init__(path, f"{noun} {shown(id_)}", value, problems)
-        self.id = id_
-
-    def premises(self, value: object, known: Container[str] | None) -> tuple[str, ...]:
-        """The value as ids, each of them once."""
-        if not isinstance(value, list):
-            self.wrong("wrong type", f"premises is {json_files.type_name(value)}, not a list")
-            return ()
-        ids = []
-        for premise in value:
-            # To Python a boolean is an integer; to JSON it is not.
-            if not isinstance(premise, int) or isinstance(premise, bool):
-                self.wrong("wrong type", f"a premise is {json_files.type_name(premise)}, not an integer")
-                continue
-            ids.append(str(premise))
-            if known is not None and ids[-1] not in known:
-                self.wrong("unknown premise", f"{shown(ids[-1])} is not in the knowledge base")
-        return tuple(dict.fromkeys(ids))
-
-
-def _entries(path: Path, problems: Problems, noun: str) -> Iterator[_Entry]:
-    """The members of a file's object that have a usable id of their own."""
+def _entries(path: Path, problems: Problems, noun: str) -> Iterator[tuple[str, json_files.EntryReader]]:
+    """Read the members of a file's object that have a usable id of their own, with the id."""
     seen: set[str] = set()
     for id_, value in json_files.read_members(path, problems):
-        entry = _Entry(id_, value, path, noun, problems)
+        entry = json_files.EntryReader(path, f"{noun} {shown(id_)}", value, problems)
         if id_ in seen:
             entry.wrong("duplicate id", "the first one counts")
             continue
@@ -131,7 +110,7 @@ def _entries(path: Path, problems: Problems, noun: str) -> Iterator[_Entry]:
         if problem := unusable_id(id_):
             entry.wrong(*problem)
         else:
-            yield entry
+            yield id_, entry
 
 
 KNOWLEDGE_BASE = "knowledge_base.json"
@@ -153,28 +132,26 @@ INFO = TaskInfo(
 
 
 class NlpsCollection(SplitFiles):
-    """A knowledge base, and a file of statements a split."""
+    """A knowledge base, and a file of statements for each split."""
 
     def __init__(self, folder: Path) -> None:
-        knowledge_base = folder / KNOWLEDGE_BASE
-        documents = DocumentSource(
-            lambda: [knowledge_base],
-            lambda problems: read_knowledge_base(knowledge_base, problems),
-        )
+        path = folder / KNOWLEDGE_BASE
+        documents = DocumentSource(lambda: [path], lambda problems: read_knowledge_base(path, problems))
         super().__init__(INFO, folder, documents, lambda split: folder / f"{split}_set.json")
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
-        return list(read_topics(self.file(split), problems))
+        statements = read_statements(self.file(split), problems, gold=False)
+        return [Topic(statement.id, statement.text) for statement in statements]
 
     def check_split(self, split: str, problems: Problems) -> int:
-        statements = read_statements(self.file(split), problems, known=self.known_ids(), masked=split == TEST)
+        statements = read_statements(self.file(split), problems, self.known_ids(), masked=split == TEST)
         return sum(1 for _ in statements)
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
         for path in self.example_files(split):
-            for statement in read_statements(path, problems, known=self.documents.ids()):
+            for statement in read_statements(path, problems, self.documents.ids()):
                 topic = Topic(statement.id, statement.text)
-                yield Example(topic, dict.fromkeys(map(str, statement.premises or ()), 1.0))
+                yield Example(topic, dict.fromkeys(statement.premises or (), 1.0))
 
     def solved(self, path: Path) -> Iterable[bool]:
         statements = read_statements(path, Problems(lenient=True), masked=True)
@@ -186,55 +163,56 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
 
     scorer = NlpsScorer()
 
-    def files(self, submission: Submission[NlpsCollection]) -> Mapping[str, Writer]:
-        needed = submission.options.nearest or NEAREST
-        for ranking in submission.run:
+    def files(self, run: Run, split: DataSplit[NlpsCollection]) -> Mapping[str, Writer]:
+        required = split.options.nearest or NEAREST
+        for ranking in run:
             distinct = len(set(ranking.document_ids()))
-            if distinct < needed:
+            if distinct < required:
                 raise NoOfficialFile(
                     f"statement {ranking.topic_id} has {counted(distinct, 'premise')}, "
-                    f"and the official file needs at least {needed} for each: rank deeper with `rank --depth`, or "
+                    f"and the official file needs at least {required} for each: rank deeper with `rank --depth`, or "
                     "choose a smaller cut-off with `export --nearest`"
                 )
-        return {INFO.official_file: lambda file: two_column.write_two_column(file, submission.run)}
+        return {INFO.official_file: lambda file: two_column.write_two_column(file, run)}
 
-    def validate(self, file: OfficialFile[NlpsCollection], problems: Problems) -> None:
-        path, part = file.path, file.part
-        if part is None:
+    def validate(
+        self,
+        path: Path,
+        split: DataSplit[NlpsCollection] | None,
+        problems: Problems,
+    ) -> None:
+        if split is None:
             raise UsageError(f"name the split that {path} is for with --split: {' or '.join(INFO.splits)}")
-        (split_file,) = part.files
+        (split_file,) = split.files
         statements = _ids(split_file)
-        premises = _ids(part.collection.folder / KNOWLEDGE_BASE)
-        seen: dict[str, set[str]] = {}
-        for row in two_column.read_rows(path):
-            where = f"line {row.line}"
-            if row.topic_id not in statements:
-                problems.add(
-                    path.name, "unknown statement", where, f"{row.topic_id} is not in the split {part.split}"
-                )
+        premises = _ids(split.collection.folder / KNOWLEDGE_BASE)
+        ranked: dict[str, set[str]] = {}
+        for line, statement, premise in two_column.read_rows(path):
+            where = f"line {line}"
+            if statement not in statements:
+                detail = f"{statement} is not in the split {split.name}"
+                problems.add(path.name, "unknown statement", where, detail)
                 continue
-            distinct = seen.setdefault(row.topic_id, set())
-            if row.document_id not in premises:
-                problems.add(
-                    path.name, "unknown premise", where, f"{row.document_id} is not in {KNOWLEDGE_BASE}"
-                )
-            elif row.document_id == row.topic_id:
-                problems.add(path.name, "statement among its own premises", where, str(row.document_id))
-            elif row.document_id in distinct:
-                problems.add(path.name, "repeated premise", where, f"{row.document_id} for {row.topic_id}")
+            distinct = ranked.setdefault(statement, set())
+            if premise not in premises:
+                problems.add(path.name, "unknown premise", where, f"{premise} is not in {KNOWLEDGE_BASE}")
+            elif premise == statement:
+                problems.add(path.name, "statement among its own premises", where, premise)
+            elif premise in distinct:
+                problems.add(path.name, "repeated premise", where, f"{premise} for {statement}")
             else:
-                distinct.add(row.document_id)
-        needed = file.options.nearest or NEAREST
+                distinct.add(premise)
+        required = split.options.nearest or NEAREST
         for statement in sorted(statements):
-            count = len(seen.get(statement, ()))
-            if statement not in seen:
+            count = len(ranked.get(statement, ()))
+            if statement not in ranked:
                 problems.add(path.name, "missing statement", f"statement {statement}", "it has no row")
-            elif count < needed:
-                detail = f"{counted(count, 'valid premise')}, at least {needed} are needed"
+            elif count < required:
+                detail = f"{counted(count, 'valid premise')}, at least {required} are needed"
                 problems.add(path.name, "too few premises", f"statement {statement}", detail)
 
-    def gold(self, grades: Grades, part: Part[NlpsCollection]) -> Mapping[str, Writer]:
-        texts = {topic.id: topic.text for topic in part.topics(Problems(lenient=True))}
+    def gold(self, grades: Grades, split: DataSplit[NlpsCollection]) -> Mapping[str, Writer]:
+        texts = {topic.id: topic.text for topic in split.topics(Problems(lenient=True))}
         statements = {
             topic: {
                 "text": texts.get(topic, ""),
@@ -242,12 +220,12 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
             }
             for topic, of_topic in grades.items()
         }
-        (path,) = part.files
+        (path,) = split.files
         return {path.name: json_writer(statements)}
 
 
 def _ids(path: Path) -> frozenset[str]:
-    """Every id in one of the task's files, whatever else is wrong with its entry.
+    """Return every id in a file, whatever is wrong with its entry.
 
     Raises:
         InvalidFiles: the file is missing, or no JSON object.
@@ -259,11 +237,6 @@ def _ids(path: Path) -> frozenset[str]:
 
 
 def _number(premise: str) -> int:
-    """A premise's id as the organisers' gold has it.
-
-    Raises:
-        DataError: it is no premise's.
-    """
     try:
         return int(premise)
     except ValueError as error:

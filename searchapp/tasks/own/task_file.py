@@ -9,8 +9,8 @@
     file = "questions.tsv"
     gold = "qrels.txt"
 
-Every other key has a default; docs/own-task.md has them all. Paths are relative to the file. Texts are records with
-ids, grades are TREC qrels or records.
+docs/own-task.md describes all keys and their defaults. Paths are relative to the file. Texts are records with ids,
+grades are TREC qrels or records.
 """
 
 from __future__ import annotations
@@ -24,36 +24,32 @@ from typing import Any, NamedTuple
 
 from searchapp.errors import DataError, ErrorCollector
 from searchapp.formats import json_files, records, trec
-from searchapp.formats.problems import Problems, encodable, shown, unusable_id
+from searchapp.formats.problems import Problems, shown, unusable_id
 from searchapp.formats.toml_files import TomlFile, TomlTable
 from searchapp.lucene.errors import BadSettings
 from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
 from searchapp.model import Markup
-from searchapp.tasks import catalogue
-from searchapp.tasks.base import JUDGING_DEPTH
+from searchapp.tasks import OWN, names, sample_names
+from searchapp.tasks.base import JUDGING_DEPTH, TaskInfo
 from searchapp.text import choices_hint
 
 
 @dataclass(frozen=True, slots=True)
 class TextLayout:
-    """Which columns or keys of a file have what.
-
-    `text` are one or several whose values make the text, a line each, blank ones left out. `fields` maps the
-    names of further fields to their columns. `columns` are the names in a table without a header line.
-    """
+    """The columns or keys of a file of texts."""
 
     format: str
     id: str = "id"
+    # Their values make the text, a line each; blank ones are left out.
     text: tuple[str, ...] = ("text",)
+    # Columns by the names of further fields.
     fields: Mapping[str, str] = field(default_factory=dict)
+    # The names of the columns of a table without a header line.
     columns: tuple[str, ...] | None = None
 
-    def required(self) -> list[str]:
-        return [self.id, *self.text, *self.fields.values()]
 
-
-class Text(NamedTuple):
-    """A document or topic as its file has it, with the line."""
+class TextRecord(NamedTuple):
+    """A document or topic of a file, with its line."""
 
     line: int
     id: str
@@ -63,36 +59,36 @@ class Text(NamedTuple):
 
 def read_texts(
     path: Path, layout: TextLayout, problems: Problems, seen: set[str], *, complete: bool
-) -> Iterator[Text]:
-    """The texts of a file, in its order; its problems go to `problems`.
+) -> Iterator[TextRecord]:
+    """Read the texts of a file, in order, and add their ids to `seen`, which has those of earlier files.
 
-    `seen` has the ids met so far and grows. An id is text or an integer. A further field is text, a number, a
-    boolean or a list of such. A record without a value for it (no such key, null, an empty cell) has no such
-    field; with `complete` an empty cell is empty text instead, and a missing key or null a problem. A field that
-    no object of a file has is a problem.
+    An id is text or an integer. A further field is text, a number, a boolean or a list of these. A record without a
+    value for it (no such key, null, an empty cell) has no such field; with `complete` an empty cell is empty text
+    instead, and a missing key or null a problem. A field that no object of a file has is a problem.
     """
     unseen = dict(layout.fields) if records.has_keys(layout.format) else {}
-    any_record = False
+    is_empty = True
+    required = [layout.id, *layout.text, *layout.fields.values()]
     for record in records.read_records(
-        path, layout.format, problems, required=layout.required(), columns=layout.columns
+        path, layout.format, problems, required=required, columns=layout.columns
     ):
-        any_record = True
-        for name in [name for name, column in unseen.items() if column in record.values]:
-            del unseen[name]
-        reader = _Reader(path, f"line {record.line}", record.values, problems)
+        is_empty = False
+        if unseen:
+            unseen = {name: column for name, column in unseen.items() if column not in record.values}
+        reader = _TextReader(path, f"line {record.line}", record.values, problems)
         id_ = reader.id(layout.id, seen)
         text = reader.joined(layout.text)
         fields = reader.fields(layout.fields, complete=complete)
         if reader.good:
             seen.add(id_)
-            yield Text(record.line, id_, text, fields)
-    for column in unseen.values() if any_record else ():
-        if not complete:  # otherwise every line has been reported
+            yield TextRecord(record.line, id_, text, fields)
+    if not is_empty and not complete:  # with `complete` every line has been reported
+        for column in unseen.values():
             problems.add(path, "missing key", "", f"no object has {column!r}", skippable=False)
 
 
-class _Reader(json_files.EntryReader):
-    """Reads the columns of one record."""
+class _TextReader(json_files.EntryReader):
+    """Reads the columns of one text."""
 
     def id(self, column: str, seen: set[str]) -> str:
         if column not in self.value:
@@ -122,12 +118,12 @@ class _Reader(json_files.EntryReader):
         text = "\n".join(part for part in parts if part.strip())
         if self.good and not text:
             self.wrong("blank text", f"{' and '.join(columns)} must not be blank")
-        elif not encodable(text):
-            self.wrong("lone surrogate", f"{' or '.join(columns)} has an escape that is half of a character")
+        else:
+            self.check_encodable(text, " or ".join(columns))
         return text
 
     def fields(self, columns: Mapping[str, str], *, complete: bool) -> dict[str, Any]:
-        found = {}
+        fields = {}
         for name, column in columns.items():
             value = self.value.get(column)
             if complete and column not in self.value:
@@ -136,24 +132,24 @@ class _Reader(json_files.EntryReader):
                 self.wrong("wrong type", f"{column} is null, and templates need a value")
             elif value is not None and (value != "" or complete):
                 self._check_field(column, value)
-                found[name] = value
-        return found
+                fields[name] = value
+        return fields
 
     def _check_field(self, column: str, value: Any) -> None:
-        for one in value if isinstance(value, list) else [value]:
-            if not isinstance(one, str | int | float):
-                kind = json_files.type_name(one)
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, str | int | float):
+                kind = json_files.type_name(item)
                 self.wrong("wrong type", f"{column} has {kind}, not a string, number or boolean")
-            elif isinstance(one, float) and not math.isfinite(one):
+            elif isinstance(item, float) and not math.isfinite(item):
                 self.wrong("number out of range", column)
-            elif isinstance(one, str) and not encodable(one):
-                self.wrong("lone surrogate", f"{column} has an escape that is half of a character")
+            elif isinstance(item, str):
+                self.check_encodable(item, column)
 
 
 TREC = "trec"
 FORMATS = (TREC, *records.FORMATS)
 SUFFIXES = (".qrels", ".qrel", ".trec", ".txt")
-"""Of files that are taken for TREC qrels."""
+"""The suffixes of TREC qrels."""
 
 GradesByTopic = dict[str, dict[str, int]]
 
@@ -162,17 +158,18 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True)
 class GradeLayout:
-    """Which columns or keys of a file have what; a number for `grade` is the grade of every record."""
+    """The columns or keys of a file of grades."""
 
     format: str
     topic: str = "topic"
     document: str = "document"
+    # A number is the grade of every record.
     grade: str | int = "grade"
     columns: tuple[str, ...] | None = None
 
 
-class Grade(NamedTuple):
-    """One grade, and its line."""
+class GradeRecord(NamedTuple):
+    """One grade, with its line."""
 
     line: int
     topic: str
@@ -181,57 +178,57 @@ class Grade(NamedTuple):
 
 
 def format_of(path: Path) -> str | None:
-    """The format that a file's name shows; None when it shows none."""
+    """Return the format of grades that a file's name shows, if any."""
     return TREC if records.suffix_of(path) in SUFFIXES else records.format_of(path)
 
 
-def read_grades(path: Path, layout: GradeLayout, problems: Problems, highest: int) -> Iterator[Grade]:
-    """Every good grade of a file, in its order; its problems go to `problems`.
+def read_grades(path: Path, layout: GradeLayout, problems: Problems, highest: int) -> Iterator[GradeRecord]:
+    """Read every good grade of a file, in order.
 
     Grades are whole numbers from 0 to `highest`; a document must not be graded twice for a topic.
     """
     seen: set[tuple[str, str]] = set()
-    for line, topic, document, grade in _raw(path, layout, problems):
-        where = f"line {line}"
-        if not isinstance(grade, int):
-            continue  # reported already
+    for record in _integer_grades(path, layout, problems):
+        line, topic, document, grade = record
         if not 0 <= grade <= highest:
             detail = f"{grade}, where the task has grades from 0 to {highest}: name more with `grades`"
-            problems.add(path, "unknown grade", where, detail)
+            problems.add(path, "unknown grade", f"line {line}", detail)
         elif (topic, document) in seen:
             detail = f"{shown(document)} of topic {shown(topic)}; the first grade counts"
-            problems.add(path, "duplicate document", where, detail)
+            problems.add(path, "duplicate document", f"line {line}", detail)
         else:
             seen.add((topic, document))
-            yield Grade(line, topic, document, grade)
+            yield record
 
 
 def read_qrels(path: Path, layout: GradeLayout, problems: Problems, highest: int) -> GradesByTopic:
-    """The same by topic and document."""
+    """Read the grades of a file by topic and document."""
     qrels: GradesByTopic = {}
     for grade in read_grades(path, layout, problems, highest):
         qrels.setdefault(grade.topic, {})[grade.document] = grade.grade
     return qrels
 
 
-def _raw(path: Path, layout: GradeLayout, problems: Problems) -> Iterator[tuple[int, str, str, int | None]]:
+def _integer_grades(path: Path, layout: GradeLayout, problems: Problems) -> Iterator[GradeRecord]:
     if layout.format == TREC:
         for line, (topic, _, document, text) in trec.read_lines(path, problems, trec.QRELS):
-            yield line, topic, document, _GradeReader(path, f"line {line}", {}, problems).grade(text)
+            grade = _GradeReader(path, f"line {line}", {}, problems).grade(text)
+            if grade is not None:
+                yield GradeRecord(line, topic, document, grade)
         return
-    named = [layout.topic, layout.document] + ([layout.grade] if isinstance(layout.grade, str) else [])
+    columns = [layout.topic, layout.document] + ([layout.grade] if isinstance(layout.grade, str) else [])
     for line, values in records.read_records(
-        path, layout.format, problems, required=named, columns=layout.columns
+        path, layout.format, problems, required=columns, columns=layout.columns
     ):
         reader = _GradeReader(path, f"line {line}", values, problems)
-        missing = [name for name in named if name not in values]
+        missing = [name for name in columns if name not in values]
         if missing:
             reader.lacks(missing[0])
             continue
-        topic_id, document_id = (reader.id(name) for name in named[:2])
+        topic_id, document_id = (reader.id(name) for name in columns[:2])
         grade = layout.grade if isinstance(layout.grade, int) else reader.grade(values[layout.grade])
-        if topic_id is not None and document_id is not None:
-            yield line, topic_id, document_id, grade
+        if topic_id is not None and document_id is not None and grade is not None:
+            yield GradeRecord(line, topic_id, document_id, grade)
 
 
 class _GradeReader(json_files.EntryReader):
@@ -257,87 +254,78 @@ class _GradeReader(json_files.EntryReader):
 
 
 def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name: str) -> dict[str, Any]:
-    """A mapping that the file `path` names, in canonical form, with the fields that it lacks kept and not indexed.
+    """Return the mapping `name` of a task file in canonical form, where fields that it lacks are stored, not indexed.
 
     Raises:
-        DataError: it is none, or has no id and text.
+        DataError: the mapping is invalid, or has no id and text.
     """
     try:
         mapping = canonical(mapping)
     except BadSettings as error:
         raise DataError(f"{path}: the mapping {name}: {error}") from error
-    found = mapping.get("mappings")
-    properties = found.get("properties") if isinstance(found, dict) else None
+    mappings = mapping.get("mappings")
+    mappings = mappings if isinstance(mappings, dict) else {}
+    properties = mappings.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
     problems = ErrorCollector()
     for key, kind in (("id", "keyword"), ("text", "text")):
-        field = properties.get(key) if isinstance(properties, dict) else None
+        field = properties.get(key)
         if not isinstance(field, dict) or field.get("type") != kind:
             with problems.at(f"{path}: mappings.properties.{key}"):
                 raise DataError(f"the mapping {name} must have a property {key} of type {kind}")
     problems.raise_if_any()
-    assert isinstance(found, dict) and isinstance(properties, dict)
-    kept = {field: NOT_INDEXED for field in fields if field not in properties}
-    found = {"dynamic": "strict", **found, "properties": {**properties, **kept}}
-    return {**mapping, "mappings": found}
+    stored = {field: NOT_INDEXED for field in fields if field not in properties}
+    return {
+        **mapping,
+        "mappings": {"dynamic": "strict", **mappings, "properties": {**properties, **stored}},
+    }
 
 
 NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 LONGEST_NAME = 60
 
 FIELD = re.compile(r"[a-z][a-z0-9_]*")
-"""The name of a further field: a template must be able to name it, and an index to have it."""
+"""The name of a further field, in templates and in the index."""
 
 GRADES = ("not relevant", "relevant")
 MEASURE = "nDCG@10"
 MEASURES = ("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100")
 DEPTH = 100
+OFFICIAL_FILE = "run.trec"
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
-    """A gold file and what it looks like."""
+class SplitGold:
+    """A gold file and its layout."""
 
     file: str
     layout: GradeLayout
 
 
 @dataclass(frozen=True, slots=True)
-class Topics:
-    """The topics of one split, and their gold, if there is any."""
+class SplitTopics:
+    """The topics of one split, and their gold, if any."""
 
     file: str
     layout: TextLayout
-    gold: Gold | None
+    gold: SplitGold | None
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """Everything that the file says, with the defaults for what it does not say."""
+    """The content of a task file, with defaults for missing keys."""
 
-    path: Path
-    name: str
-    title: str
-    about: str
-    mapping: str
-    measure: str
-    measures: tuple[str, ...]
-    grades: tuple[str, ...]
-    depth: int
-    judging_depth: int
-    recipe: str
-    search_recipe: str
-    examples: str | None
-    topics_are_documents: bool
+    info: TaskInfo
     documents: tuple[str, ...]
     layout: TextLayout
-    context: tuple[str, str] | None
-    markup: Markup
-    topics: Mapping[str, Topics]
+    topics: Mapping[str, SplitTopics]
+    # The split of the solved examples.
+    examples: str | None
     recipes: Mapping[str, Mapping[str, Any]]
 
 
 def name_problem(name: str) -> str | None:
-    """Why a task can't have this name, as a clause; None when it can."""
+    """Return why a task can't have this name, as a clause; None when it can."""
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         return (
             f"it takes lower-case letters and digits, - and _ between them, a letter first, and at most {LONGEST_NAME} "
@@ -345,34 +333,35 @@ def name_problem(name: str) -> str | None:
         )
     if re.search(r"-\d{6}", name):
         return "a - followed by six digits is how versions of an index are named"
-    if name in (*catalogue.names(), *catalogue.sample_names()):
+    if name in (*names(), *sample_names()):
         return "a task that ships with searchapp has it"
     return None
 
 
 def read(path: Path) -> OwnFile:
-    """The task file at `path`.
+    """Read the task file at `path`.
 
     Raises:
-        InvalidFiles: it is missing or has problems.
+        InvalidFiles: the file is missing or has problems.
     """
     problems = Problems()
     root = TomlFile(path, problems).root
     problems.raise_if_any()
-    described = _described(path, root)
+    content = _content(path, root)
     problems.raise_if_any("`searchapp tasks new` writes a task file to start from")
-    return described
+    return content
 
 
-def _described(path: Path, root: TomlTable) -> OwnFile:
-    name = root.text("name", required=True) or "unnamed"
+def _content(path: Path, root: TomlTable) -> OwnFile:
+    # In the order in which messages about unknown keys list the known ones.
+    name = root.text("name", "unnamed", required=True)
     if problem := name_problem(name):
         root.wrong("unusable name", f"{name!r}: {problem}", "name")
-    title = root.text("title", name) or name
-    about = root.text("about", "A task of your own.") or ""
-    mapping = root.text("mapping", "text") or "text"
-    measure = root.text("measure", MEASURE) or MEASURE
-    measures = root.texts("measures") or tuple(one for one in MEASURES if one != measure)
+    title = root.text("title", name)
+    about = root.text("about", "A task of your own.")
+    mapping = root.text("mapping", "text")
+    measure = root.text("measure", MEASURE)
+    measures = root.texts("measures") or tuple(other for other in MEASURES if other != measure)
     grades = root.texts("grades") or GRADES
     if len(grades) < 2:
         root.wrong(
@@ -386,39 +375,37 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
         root.wrong("unknown split", f"examples names {choice}", "examples")
     elif examples is not None and topics[examples].gold is None:
         root.wrong("missing gold", f"the split {examples} can't be solved examples without gold", "examples")
-    recipes = {table.name: table.held for table in root.tables("recipes")}
-    alike = root.truth("topics_are_documents")
-    described = OwnFile(
-        path=path,
+    recipes = {table.name: table.content for table in root.tables("recipes")}
+    info = TaskInfo(
         name=name,
         title=title,
         about=about,
+        splits=tuple(topics),
         mapping=mapping,
-        measure=measure,
+        examples_mapping=mapping if examples else None,
+        official_measure=measure,
+        official_file=OFFICIAL_FILE,
         measures=measures,
         grades=grades,
-        depth=root.whole("depth", DEPTH, 1),
-        judging_depth=root.whole("judging_depth", JUDGING_DEPTH, 1),
-        recipe=root.text("recipe", "bm25") or "",
-        search_recipe=root.text("search_recipe", "words") or "",
-        examples=examples,
-        topics_are_documents=bool(alike),
-        documents=documents,
-        layout=layout,
         context=context,
+        file=path,
+        indexes=(f"{OWN}{name}",),
+        topics_are_documents=bool(root.truth("topics_are_documents")),
+        default_depth=root.whole("depth", DEPTH, 1),
+        judging_depth=root.whole("judging_depth", JUDGING_DEPTH, 1),
+        default_recipe=root.text("recipe", "bm25"),
+        search_recipe=root.text("search_recipe", "words"),
         markup=_markup(root),
-        topics=topics,
-        recipes=recipes,
     )
     root.finish()
-    return described
+    return OwnFile(info, documents, layout, topics, examples, recipes)
 
 
 def _markup(root: TomlTable) -> Markup:
-    written = root.text("markup", Markup.latex) or ""
-    if written in list(Markup):
-        return Markup(written)
-    root.wrong("wrong value", f"markup is {choices_hint(written, list(Markup))}", "markup")
+    name = root.text("markup", Markup.latex)
+    if name in list(Markup):
+        return Markup(name)
+    root.wrong("wrong value", f"markup is {choices_hint(name, list(Markup))}", "markup")
     return Markup.latex
 
 
@@ -426,11 +413,11 @@ def _documents(root: TomlTable) -> tuple[tuple[str, ...], TextLayout, tuple[str,
     table = root.table("documents", required=True)
     if table is None:
         return (), TextLayout("jsonl"), None
-    one, several = table.text("file"), table.texts("files")
-    if (one is None) == (several is None) and table.has("file") == table.has("files"):
+    file, files = table.text("file"), table.texts("files")
+    if (file is None) == (files is None) and table.has("file") == table.has("files"):
         table.wrong("missing key", "[documents] needs either file or files")
-    files = several or ((one,) if one else ())
-    layout = _text_layout(table, files[0] if files else "", several_formats=files)
+    files = files or ((file,) if file else ())
+    layout = _text_layout(table, files)
     context = table.texts("context")
     table.finish()
     if context is None:
@@ -442,36 +429,36 @@ def _documents(root: TomlTable) -> tuple[tuple[str, ...], TextLayout, tuple[str,
     return files, layout, (context[0], context[1])
 
 
-def _topics(table: TomlTable) -> Topics:
+def _topics(table: TomlTable) -> SplitTopics:
     if not NAME.fullmatch(table.name):
         detail = f"{table.name!r} can't name a split: use lower-case letters and digits, - and _ between them"
         table.wrong("unusable name", detail)
-    file = table.text("file", required=True) or ""
-    layout = _text_layout(table, file)
+    file = table.text("file", "", required=True)
+    layout = _text_layout(table, (file,))
     gold = None
     if isinstance(table.raw("gold"), dict):
         inner = table.table("gold")
         assert inner is not None
-        named = inner.text("file", required=True) or ""
+        gold_file = inner.text("file", "", required=True)
         layout_of_gold = GradeLayout(
-            format=_format(inner, named, FORMATS, format_of(Path(named))),
-            topic=inner.text("topic", "topic") or "",
-            document=inner.text("document", "document") or "",
+            format=_format(inner, gold_file, FORMATS, format_of(Path(gold_file))),
+            topic=inner.text("topic", "topic"),
+            document=inner.text("document", "document"),
             grade=inner.text_or_whole("grade", "grade"),
             columns=inner.texts("columns"),
         )
         inner.finish()
-        gold = Gold(named, layout_of_gold)
-    elif named_alone := table.text("gold"):
-        format_ = _format(table, named_alone, FORMATS, format_of(Path(named_alone)), "gold")
-        gold = Gold(named_alone, GradeLayout(format_))
+        gold = SplitGold(gold_file, layout_of_gold)
+    elif gold_file := table.text("gold", ""):
+        format_ = _format(table, gold_file, FORMATS, format_of(Path(gold_file)), "gold")
+        gold = SplitGold(gold_file, GradeLayout(format_))
     table.finish()
-    return Topics(file, layout, gold)
+    return SplitTopics(file, layout, gold)
 
 
-def _text_layout(table: TomlTable, file: str, several_formats: tuple[str, ...] = ()) -> TextLayout:
-    told = {records.format_of(Path(one)) for one in several_formats or (file,)}
-    if len(told) > 1 and not table.has("format"):
+def _text_layout(table: TomlTable, files: tuple[str, ...]) -> TextLayout:
+    file = files[0] if files else ""
+    if len({records.format_of(Path(name)) for name in files}) > 1 and not table.has("format"):
         table.wrong(
             "different formats", "files of one task must have one format: name it with format", "files"
         )
@@ -487,23 +474,25 @@ def _text_layout(table: TomlTable, file: str, several_formats: tuple[str, ...] =
             )
     return TextLayout(
         format=format_,
-        id=table.text("id", "id") or "",
+        id=table.text("id", "id"),
         text=table.texts("text", single=True) or ("text",),
         fields=fields,
         columns=table.texts("columns"),
     )
 
 
-def _format(table: TomlTable, file: str, known: tuple[str, ...], told: str | None, key: str = "file") -> str:
-    """The format that is stated, else the one that the file's name shows."""
+def _format(
+    table: TomlTable, file: str, known: tuple[str, ...], by_name: str | None, key: str = "file"
+) -> str:
+    """Return the stated format, else the one that the file's name shows."""
     stated = None if key == "gold" else table.text("format")
     if stated is not None and stated not in known:
         table.wrong("unknown format", choices_hint(stated, known), "format")
-    if stated is None and told is None and file:
+    if stated is None and by_name is None and file:
         advice = (
             f"gold = {{ file = {file!r}, format = ... }}"
             if key == "gold"
             else f"format = {' or '.join(known)}"
         )
         table.wrong("unknown format", f"{file} does not show it by its name: give {advice}", key)
-    return stated or told or known[0]
+    return stated or by_name or known[0]

@@ -10,16 +10,15 @@
       { signal = "direct", template = "mine-template.json" },
     ]
 
-Everything else, from the files and their folder to gold, figures and judgments, is that of the task itself, whose runs
-a variant's runs are compared with. Recipes stand beside those of the task, or in place of one of the same name. With
-mappings of its own a variant has indexes of its own, whose names follow from the mappings. Paths are relative to the
-file.
+Everything else, from files to figures and judgments, is that of the task itself: the runs of both are comparable. A
+recipe of the variant replaces one of the same name. With mappings of its own a variant has indexes of its own, whose
+names follow from the mappings. Paths are relative to the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,24 +33,11 @@ from searchapp.tasks.base import Task
 from searchapp.tasks.own.task_file import own_mapping
 
 EXTENDS = "extends"
-"""The key by which a file is known as that of a variant."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Described:
-    """What the file says."""
-
-    path: Path
-    extends: str
-    mapping: str | None
-    examples_mapping: str | None
-    recipe: str | None
-    search_recipe: str | None
-    recipes: Mapping[str, Mapping[str, Any]]
+"""The key that distinguishes the file of a variant."""
 
 
 def is_variant(path: Path) -> bool:
-    """Whether a file describes a variant, and not a task; False where it can't be read."""
+    """Return whether a file describes a variant, and not a task; False where it can't be read."""
     try:
         return EXTENDS in parse_toml(read_text(path))
     except (OSError, ValueError, SearchappError):
@@ -59,7 +45,7 @@ def is_variant(path: Path) -> bool:
 
 
 def load(path: Path, load_task: Callable[[str], Task]) -> Task:
-    """The variant that a TOML file describes; `load_task` gives the task that it extends.
+    """Return the variant that a TOML file describes; `load_task` loads the task that it extends.
 
     Raises:
         InvalidFiles: the file has problems.
@@ -67,15 +53,16 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
     problems = Problems()
     root = TomlFile(path, problems).root
     problems.raise_if_any()
-    described = _read(path, root)
+    extends = root.text(EXTENDS, "", required=True)
+    mapping, examples_mapping = _json_file(root, "mapping"), _json_file(root, "examples_mapping")
+    names = {key: root.text(key) for key in ("recipe", "search_recipe")}
+    recipes = {table.name: table.content for table in root.tables("recipes")}
+    root.raw("tuned")  # written by `searchapp tune`, see `ranking.tuned`
+    root.finish()
     base = None
-    reference = _reference(described)
+    reference = str(path.parent / extends) if extends.lower().endswith(".toml") else extends
     if reference.lower().endswith(".toml") and is_variant(Path(reference)):
-        root.wrong(
-            "unusable task",
-            f"{described.extends} is a variant itself: name the task that it extends",
-            EXTENDS,
-        )
+        root.wrong("unusable task", f"{extends} is a variant itself: name the task that it extends", EXTENDS)
     else:
         try:
             base = load_task(reference)
@@ -83,82 +70,65 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
             root.wrong("unusable task", str(error), EXTENDS)
     problems.raise_if_any()
     assert base is not None
-    book = _book(base, described)
-    for key, name in (("recipe", described.recipe), ("search_recipe", described.search_recipe)):
-        if name is not None and name not in book.recipes:
-            root.wrong(
-                "unknown recipe", f"there is no recipe {name!r}: {', '.join(sorted(book.recipes))}", key
-            )
+
+    def recipe_book() -> RecipeBook:
+        book = base.recipe_book()
+
+        def template(name: str) -> dict[str, Any]:
+            if name.endswith(".json") and (path.parent / name).exists():
+                return resources.read_json(path.parent / name)
+            return book.template(name)
+
+        return RecipeBook(book.task, path, {**book.recipes, **recipes}, template, book.depth)
+
+    known = recipe_book().recipes
+    for key, name in names.items():
+        if name is not None and name not in known:
+            root.wrong("unknown recipe", f"there is no recipe {name!r}: {', '.join(sorted(known))}", key)
     problems.raise_if_any()
     info = replace(
         base.info,
         variant=path,
-        default_recipe=described.recipe or base.info.default_recipe,
-        search_recipe=described.search_recipe or base.info.search_recipe,
-        mapping=described.mapping or base.info.mapping,
-        examples_mapping=described.examples_mapping or base.info.examples_mapping,
+        default_recipe=names["recipe"] or base.info.default_recipe,
+        search_recipe=names["search_recipe"] or base.info.search_recipe,
+        mapping=mapping or base.info.mapping,
+        examples_mapping=examples_mapping or base.info.examples_mapping,
     )
-    varied = replace(base, info=info, recipe_book=lambda: _book(base, described))
-    if described.mapping is None and described.examples_mapping is None:
+    varied = replace(base, info=info, recipe_book=recipe_book)
+    if mapping is None and examples_mapping is None:
         return varied
+
+    def read_mapping(name: str | None, of_task: dict[str, Any]) -> dict[str, Any]:
+        """Return a mapping of the variant, which stores the fields of the task's; or the task's own."""
+        if name is None:
+            return of_task
+        fields = of_task["mappings"]["properties"]
+        return own_mapping(resources.read_json(path.parent / name), fields, path, name)
 
     @cache
     def documents() -> dict[str, Any]:
-        return _mapping(described, described.mapping, base.index_mapping())
+        return read_mapping(mapping, base.index_mapping())
 
     @cache
     def examples() -> dict[str, Any] | None:
-        own = base.examples_index_mapping()
-        if own is None:
-            if described.examples_mapping is not None:
+        of_task = base.examples_index_mapping()
+        if of_task is None:
+            if examples_mapping is not None:
                 detail = f"{base.name} has no index of solved topics: leave out examples_mapping"
-                raise DataError(f"{described.path}: {detail}")
+                raise DataError(f"{path}: {detail}")
             return None
-        # Where documents and solved topics have one mapping, they keep having one.
-        name = described.examples_mapping or (described.mapping if own == base.index_mapping() else None)
-        return _mapping(described, name, own)
+        # Where documents and solved topics share a mapping, they also share that of the variant.
+        shared = mapping if of_task == base.index_mapping() else None
+        return read_mapping(examples_mapping or shared, of_task)
 
     return with_mappings(base, varied, documents, examples)
 
 
-def _read(path: Path, root: TomlTable) -> _Described:
-    described = _Described(
-        path,
-        root.text(EXTENDS, required=True) or "",
-        _json(root, "mapping"),
-        _json(root, "examples_mapping"),
-        root.text("recipe"),
-        root.text("search_recipe"),
-        {table.name: table.held for table in root.tables("recipes")},
-    )
-    root.raw("tuned")  # what `searchapp tune` says of how it found the recipes, see `ranking.tuned`
-    root.finish()
-    return described
-
-
-def _json(root: TomlTable, key: str) -> str | None:
+def _json_file(root: TomlTable, key: str) -> str | None:
     name = root.text(key)
     if name is not None and not name.endswith(".json"):
         root.wrong("wrong value", f"{key} must be the name of a .json file", key)
     return name
-
-
-def _reference(described: _Described) -> str:
-    """What names the task: a path is relative to the file."""
-    name = described.extends
-    return str(described.path.parent / name) if name.lower().endswith(".toml") else name
-
-
-def _book(base: Task, described: _Described) -> RecipeBook:
-    """The recipes of the task and, before them, those of the file."""
-    book = base.recipe_book()
-
-    def template(name: str) -> dict[str, Any]:
-        if name.endswith(".json") and (described.path.parent / name).exists():
-            return resources.read_json(described.path.parent / name)
-        return book.template(name)
-
-    return RecipeBook(book.task, described.path, {**book.recipes, **described.recipes}, template, book.depth)
 
 
 def with_mappings(
@@ -167,7 +137,7 @@ def with_mappings(
     documents: Callable[[], dict[str, Any]],
     examples: Callable[[], dict[str, Any] | None],
 ) -> Task:
-    """Return a variant of a task with other mappings, whose indexes have names with the digest of these."""
+    """Return a variant of a task with other mappings, whose digest is part of the names of its indexes."""
     suffix = "m" + digest_json({"documents": documents(), "examples": examples()})[:8]
     names = {name: f"{name}-{suffix}" for name in base.info.index_names}
     return replace(
@@ -177,11 +147,3 @@ def with_mappings(
         index_mapping=documents,
         examples_index_mapping=examples,
     )
-
-
-def _mapping(described: _Described, name: str | None, base: dict[str, Any]) -> dict[str, Any]:
-    """A mapping of the file's own, or that of the task; fields of the task that it does not name are kept."""
-    if name is None:
-        return base
-    read = resources.read_json(described.path.parent / name)
-    return own_mapping(read, base["mappings"]["properties"], described.path, name)

@@ -1,12 +1,12 @@
 """The official scorer of relation prediction (SMART 2021), for DBpedia and for Wikidata, with its quirks.
 
-Precision, recall and F1 of each question, and their means over all gold questions: macro figures. The call for
-participation promised micro F1, which stands among the honest figures as `Micro F1`.
+It computes precision, recall and F1 of each question, and their means over all gold questions: macro figures. The call
+for participation promised micro F1, which is `Micro F1` among the honest figures.
 
 For DBpedia the gold is a list of slots, each a list of interchangeable relations. A predicted relation is right
-when it occurs in any slot, as often as it is repeated; a slot is filled by the first of its relations that is
+when it occurs in any slot, however often it is repeated; a slot is filled by the first of its relations that is
 still unused among the predicted ones, slot after slot, which is not always the best assignment. The honest
-figures use the best assignment, and count a repeated relation as right only as often as there are slots for it.
+figures use the best assignment, and count a repeated relation as right at most once for each of its slots.
 
 For Wikidata the gold is flat, and gold and prediction are compared as multisets.
 """
@@ -18,21 +18,21 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Row, Scored
 from searchapp.formats.json_files import load_list
 from searchapp.formats.problems import shown
 from searchapp.model import Hits, Run
+from searchapp.tasks.splits import in_split
 from searchapp.text import choices_hint, counted
 
 MEASURES = ("Precision", "Recall", "F1")
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Of one question: predicted relations and how many are right, gold slots and how many are filled."""
+class RelationCounts(NamedTuple):
+    """Counts of one question: predicted relations, right ones, gold slots, filled ones."""
 
     predicted: int = 0
     right: int = 0
@@ -40,14 +40,15 @@ class Counts:
     filled: int = 0
 
     def figures(self) -> dict[str, float]:
-        """Precision, recall and F1; 0 where there is nothing to divide by."""
+        """Return precision, recall and F1; 0 for a division by 0."""
         precision = self.right / self.predicted if self.predicted else 0.0
         recall = self.filled / self.slots if self.slots else 0.0
-        return dict(zip(MEASURES, (precision, recall, _f1(precision, recall)), strict=True))
+        f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        return dict(zip(MEASURES, (precision, recall, f1), strict=True))
 
 
-def count_slots(predicted: Any, gold: Any, where: str) -> tuple[Counts, Counts]:
-    """The counts of a question of DBpedia, officially and honestly."""
+def count_slots(predicted: Any, gold: Any, where: str) -> tuple[RelationCounts, RelationCounts]:
+    """Return the official and the honest counts of a question of DBpedia."""
     if not isinstance(predicted, list):
         kind = type(predicted).__name__
         raise NotScorable(
@@ -59,7 +60,7 @@ def count_slots(predicted: Any, gold: Any, where: str) -> tuple[Counts, Counts]:
     if not predicted or not gold:
         what = "predicted relations" if not predicted else "gold relations"
         raise NotScorable(f"{where} has no {what}", "ZeroDivisionError: division by zero")
-    # Iterating over a slot that is a text gives its letters, as it does in the official script.
+    # As the official script, iterate over the letters of a slot that is a text.
     accepted = [relation for slot in gold for relation in slot]
     right = sum(relation in accepted for relation in predicted)
     remaining, filled = list(predicted), 0
@@ -71,37 +72,39 @@ def count_slots(predicted: Any, gold: Any, where: str) -> tuple[Counts, Counts]:
                 break
     slots = [[slot] if isinstance(slot, str) else slot for slot in gold]
     return (
-        Counts(len(predicted), right, len(gold), filled),
-        Counts(len(predicted), _right_once(predicted, slots), len(gold), _best_assignment(predicted, slots)),
+        RelationCounts(len(predicted), right, len(gold), filled),
+        RelationCounts(
+            len(predicted), _right_once(predicted, slots), len(gold), _best_assignment(predicted, slots)
+        ),
     )
 
 
 def _right_once(predicted: Sequence[Any], slots: Sequence[Sequence[Any]]) -> int:
-    """How many predicted relations are right, a repeated one at most once for each slot that has it."""
+    """Count the right predicted relations, a repeated one at most once for each slot that has it."""
     return sum(
-        predicted[:place].count(relation) < sum(relation in slot for slot in slots)
-        for place, relation in enumerate(predicted)
+        predicted[:index].count(relation) < sum(relation in slot for slot in slots)
+        for index, relation in enumerate(predicted)
     )
 
 
 def _best_assignment(predicted: Sequence[Any], slots: Sequence[Sequence[Any]]) -> int:
-    """The greatest number of slots that can be filled, each by another predicted relation (Kuhn's algorithm)."""
-    filler: dict[int, int] = {}
+    """Return the greatest number of slots that different predicted relations can fill (Kuhn's algorithm)."""
+    slot_of: dict[int, int] = {}  # by the index of the predicted relation
 
-    def fill(slot: int, tried: set[int]) -> bool:
-        for place, relation in enumerate(predicted):
-            if relation in slots[slot] and place not in tried:
-                tried.add(place)
-                if place not in filler or fill(filler[place], tried):
-                    filler[place] = slot
+    def fill(slot: int, visited: set[int]) -> bool:
+        for index, relation in enumerate(predicted):
+            if relation in slots[slot] and index not in visited:
+                visited.add(index)
+                if index not in slot_of or fill(slot_of[index], visited):
+                    slot_of[index] = slot
                     return True
         return False
 
     return sum(fill(slot, set()) for slot in range(len(slots)))
 
 
-def count_multisets(predicted: Any, gold: Any, where: str) -> tuple[Counts, Counts]:
-    """The counts of a question of Wikidata, officially and honestly: the same."""
+def count_multisets(predicted: Any, gold: Any, where: str) -> tuple[RelationCounts, RelationCounts]:
+    """Return the official and the honest counts of a question of Wikidata, which are the same."""
     for what, relations in (("predicted", predicted), ("gold", gold)):
         if isinstance(relations, dict):
             raise DataError(f"{where}: the {what} relations must be a list, not an object")
@@ -111,7 +114,7 @@ def count_multisets(predicted: Any, gold: Any, where: str) -> tuple[Counts, Coun
                 f"TypeError: object of type '{type(relations).__name__}' has no len()",
             )
     if not predicted:
-        counts = Counts(slots=len(gold))
+        counts = RelationCounts(slots=len(gold))
         return counts, counts
     for what, relations in (("predicted", predicted), ("gold", gold)):
         nested = next((relation for relation in relations if isinstance(relation, list | dict)), None)
@@ -123,25 +126,14 @@ def count_multisets(predicted: Any, gold: Any, where: str) -> tuple[Counts, Coun
     if not gold:
         raise NotScorable(f"{where} has no gold relations", "ZeroDivisionError: division by zero")
     common = (Counter(predicted) & Counter(gold)).total()
-    counts = Counts(len(predicted), common, len(gold), common)
+    counts = RelationCounts(len(predicted), common, len(gold), common)
     return counts, counts
 
 
-def _f1(precision: float, recall: float) -> float:
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
 def json_name(value: Any) -> str:
-    """What JSON calls a value, with its article."""
-    names = {
-        type(None): "null",
-        bool: "a boolean",
-        int: "a number",
-        float: "a number",
-        str: "a text",
-        list: "a list",
-    }
-    return names.get(type(value), "an object")
+    """Return a name for the JSON type of a value, with its article."""
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list"}
+    return "null" if value is None else names.get(type(value), "an object")
 
 
 MICRO = ("Micro precision", "Micro recall", "Micro F1")
@@ -152,78 +144,70 @@ _COMMON_WORDS = 15
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """How a ranking becomes the list of relations that the official file holds.
+    """Cuts a ranking to the list of relations of the official file.
 
-    The first relation is always in it. A further one is when its score is at least `share` of the first one's,
-    which must be above 0, until there are `most`; one that differs from a relation before it in namespace or
-    letter case only (`dbo:birthPlace`, `dbp:birthplace`) is passed over, since a question needs it once.
+    The list has the first relation, and up to `most` in all whose score is at least `share` of the first score, which
+    must be above 0. A relation that differs from a listed one in namespace or letter case only (`dbo:birthPlace`,
+    `dbp:birthplace`) is skipped, since a question needs it once.
     """
 
     share: float
     most: int
 
     def answer(self, hits: Hits) -> list[str]:
-        """The relations of a ranking that make the answer, best first; empty for an empty ranking."""
-        kept: dict[str, str] = {}
+        """Return the relations of a ranking that make the answer, best first; empty for an empty ranking."""
+        answer: dict[str, str] = {}
         for relation, score in hits:
-            if kept and not (score >= self.share * hits.scores[0] > 0):
+            if answer and not (score >= self.share * hits.scores[0] > 0):
                 break
-            kept.setdefault(relation.rpartition(":")[2].lower(), relation)
-            if len(kept) == self.most:
+            answer.setdefault(relation.rpartition(":")[2].lower(), relation)
+            if len(answer) == self.most:
                 break
-        return list(kept.values())
+        return list(answer.values())
 
 
 @dataclass(frozen=True, slots=True)
-class Predictions:
-    """What a prediction file holds, ids and relations as they stand there.
-
-    `rankings` are the whole rankings when the predictions come from a run, from which the field's measures
-    are computed; otherwise they are computed from the answers. `warnings` say what the official script skips,
-    `source` names the file. Of a run the ids are text, and stand for whichever id of the gold is written so.
-    """
+class RelationPredictions:
+    """The unchecked predictions of a file or a run, by id; those of a run have the text of the id as id."""
 
     answers: Mapping[Any, Any]
+    # The rankings of a run, from which the field's measures are computed instead of from the answers.
     rankings: Mapping[str, Sequence[str]] | None = None
+    # Of entries that the official script skips.
     warnings: tuple[str, ...] = ()
+    # The name of the file.
     source: str = "the run"
 
     def key(self, id_: Any) -> Any:
-        """What the answer to the gold question of an id is found by."""
-        return id_ if self.rankings is None else _name(id_)
+        """Return the id of the answer to a gold question."""
+        return id_ if self.rankings is None else str(id_)
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """A gold question and what its prediction comes to, officially and honestly."""
+class _ScoredQuestion:
+    """A gold question and the counts of its prediction."""
 
     name: str
     text: str
     gold: Any
-    official: Counts
-    honest: Counts
+    official: RelationCounts
+    honest: RelationCounts
 
 
 class RelationScorer:
-    """The official scorer of one of the two tasks.
-
-    `in_split` says whether a question of a gold file belongs to a split, for the folds of a train file.
-    """
+    """The official scorer of one of the two tasks."""
 
     files_make_one = False
 
-    def __init__(
-        self, knowledge_base: str, cut_off: CutOff, in_split: Callable[[str | None, str], bool]
-    ) -> None:
+    def __init__(self, knowledge_base: str, cut_off: CutOff) -> None:
         self._knowledge_base = knowledge_base
         self._cut_off = cut_off
-        self._in_split = in_split
         self.breakdowns: tuple[str, ...] = ("relations", "first-word")
         if knowledge_base == "dbpedia":
             self.breakdowns += ("namespace",)
 
-    def read(self, files: Sequence[Path]) -> Predictions:
-        """The predictions of a file; of a repeated id the last one, and none without `relations`."""
+    def read(self, files: Sequence[Path]) -> RelationPredictions:
+        """Return the predictions of a file with `relations`, the last one of each id."""
         (path,) = files
         answers: dict[Any, Any] = {}
         skipped = repeated = 0
@@ -241,18 +225,18 @@ class RelationScorer:
             warnings.append(
                 f"{path}: {counted(repeated, 'prediction')} with an id that came before: the last one counts"
             )
-        return Predictions(answers, warnings=tuple(warnings), source=str(path))
+        return RelationPredictions(answers, warnings=tuple(warnings), source=str(path))
 
-    def predictions(self, run: Run) -> Predictions:
-        return Predictions(
+    def predictions(self, run: Run) -> RelationPredictions:
+        return RelationPredictions(
             {ranking.topic_id: self._cut_off.answer(ranking.hits) for ranking in run},
             {ranking.topic_id: ranking.document_ids() for ranking in run},
         )
 
     def qrels(self, gold: GoldFiles) -> Qrels:
-        return _qrels(self._questions(Predictions({}), gold))
+        return _qrels(self._questions(RelationPredictions({}), gold))
 
-    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
+    def score(self, predictions: RelationPredictions, gold: GoldFiles) -> Scored:
         questions = self._questions(predictions, gold)
         if not questions:
             raise NotScorable(f"{gold.file} has no question to score", "ZeroDivisionError: division by zero")
@@ -266,30 +250,30 @@ class RelationScorer:
         )
         rankings = predictions.rankings
         if rankings is None:
-            names = {_name(id_) for id_ in predictions.answers}
+            names = {str(id_) for id_ in predictions.answers}
             known = {question.name for question in questions} & names
             rankings = {
-                _name(id_): list(_relations(answer))
+                str(id_): list(_relations(answer))
                 for id_, answer in predictions.answers.items()
-                if _name(id_) in known
+                if str(id_) in known
             }
         return Scored(official, len(questions), rankings, _qrels(questions))
 
     def breakdown(
-        self, predictions: Predictions, gold: GoldFiles, wanted: Sequence[str]
+        self, predictions: RelationPredictions, gold: GoldFiles, wanted: Sequence[str]
     ) -> Iterable[Breakdown]:
         questions = self._questions(predictions, gold)
         for name in wanted:
             if name == "relations":
-                yield _broken_down(name, "by number of gold relations", questions, _size)
+                yield _breakdown(name, "by number of gold relations", questions, _size)
             elif name == "first-word":
                 title = f"by first word of the question, the {_COMMON_WORDS} commonest"
-                yield _broken_down(name, title, questions, _common_first_word(questions))
+                yield _breakdown(name, title, questions, _common_first_word(questions))
             elif name == "namespace":
-                yield _broken_down(name, "by namespaces of the gold relations", questions, _namespaces)
+                yield _breakdown(name, "by namespaces of the gold relations", questions, _namespaces)
 
-    def _questions(self, predictions: Predictions, gold: GoldFiles) -> list[_Question]:
-        """The gold questions in the order of the file with their counts; of a repeated id the last entry.
+    def _questions(self, predictions: RelationPredictions, gold: GoldFiles) -> list[_ScoredQuestion]:
+        """Return the gold questions in the order of the file with their counts; a repeated id has its last entry.
 
         Raises:
             NotScorable: the organisers' script stops.
@@ -302,9 +286,9 @@ class RelationScorer:
             id_ = _id_of(entry, path, number)
             if "relations" not in entry:
                 raise NotScorable(
-                    f"{path}: question {_shown(id_)} has no `relations`", "KeyError: 'relations'"
+                    f"{path}: question {shown(str(id_))} has no `relations`", "KeyError: 'relations'"
                 )
-            if self._in_split(split, str(id_)):
+            if in_split(split, str(id_)):
                 entries[id_] = entry
         if knowledge_base not in KNOWLEDGE_BASES:
             raise NotScorable(
@@ -315,15 +299,15 @@ class RelationScorer:
         names: dict[str, None] = {}
         questions = []
         for id_, entry in entries.items():
-            # The number 4 and the text "4" are two questions; the latter one of the file gets the longer name.
-            name = _name(id_)
+            # The number 4 and the text "4" are two questions; the later one in the file gets the longer name.
+            name = str(id_)
             if name in names:
                 name = f"{name} ({type(id_).__name__})"
             names[name] = None
-            where = f"question {_shown(id_)}"
+            where = f"question {shown(str(id_))}"
             key = predictions.key(id_)
             if key in predictions.answers and isinstance(predictions.answers[key], dict):
-                # What the official script makes of an object is nothing that anybody means.
+                # The official script would read the keys of an object, which no user means.
                 raise DataError(
                     f"{predictions.source}: {where}: the predicted relations must be a list, not an object"
                 )
@@ -331,40 +315,37 @@ class RelationScorer:
                 counts, honest = count(predictions.answers[key], entry["relations"], where)
             else:
                 size = len(entry["relations"]) if isinstance(entry["relations"], list) else 0
-                counts = honest = Counts(slots=size)
+                counts = honest = RelationCounts(slots=size)
             text = entry.get("question")
             questions.append(
-                _Question(name, text if isinstance(text, str) else "", entry["relations"], counts, honest)
+                _ScoredQuestion(
+                    name, text if isinstance(text, str) else "", entry["relations"], counts, honest
+                )
             )
         return questions
 
 
-def _qrels(gold: Sequence[_Question]) -> Qrels:
+def _qrels(gold: Sequence[_ScoredQuestion]) -> Qrels:
     return {question.name: dict.fromkeys(_relations(question.gold), 1) for question in gold}
 
 
-def _honest(questions: Sequence[_Question]) -> dict[str, float]:
-    """Micro figures, and the macro ones where the official ones differ from them."""
+def _honest(questions: Sequence[_ScoredQuestion]) -> dict[str, float]:
+    """Return micro figures, and the macro ones that differ from the official ones."""
     honest: dict[str, float] = {}
     official = _means(question.official.figures() for question in questions)
     macro = _means(question.honest.figures() for question in questions)
     honest |= {name: value for name, value in macro.items() if value != official[name]}
     counts = [question.honest for question in questions]
-    predicted, right = sum(each.predicted for each in counts), sum(each.right for each in counts)
-    slots, filled = sum(each.slots for each in counts), sum(each.filled for each in counts)
-    micro = Counts(predicted, right, slots, filled).figures()
+    micro = RelationCounts(*map(sum, zip(*counts, strict=True))).figures()
     return honest | dict(zip(MICRO, micro.values(), strict=True))
 
 
-def _warnings(questions: Sequence[_Question]) -> Iterator[str]:
-    """Where the official figures mislead, as sentences."""
+def _warnings(questions: Sequence[_ScoredQuestion]) -> Iterator[str]:
     total = len(questions)
-    unanswered = sum(question.official.predicted == 0 for question in questions)
-    if unanswered:
+    if unanswered := sum(question.official.predicted == 0 for question in questions):
         yield f"{unanswered} of {total} questions have no predicted relation and score 0"
     unfilled = sum(question.official.filled < question.honest.filled for question in questions)
-    flat = sum(isinstance(question.gold, list) and _is_letters(question) for question in questions)
-    if flat:
+    if flat := sum(isinstance(question.gold, list) and _is_letters(question) for question in questions):
         yield (
             f"the gold of {flat} of {total} questions is a flat list, which the official scorer of DBpedia reads "
             "letter by letter, so that nothing is right; the honest figures read it as one relation a slot"
@@ -374,23 +355,22 @@ def _warnings(questions: Sequence[_Question]) -> Iterator[str]:
             f"in {unfilled} of {total} questions the official scorer fills the slots in an order that leaves some "
             "empty which the predicted relations could fill; the honest figures use the best assignment"
         )
-    inflated = sum(question.official.right > question.honest.right for question in questions)
-    if inflated:
+    if inflated := sum(question.official.right > question.honest.right for question in questions):
         yield (
             f"{inflated} of {total} questions have a predicted relation more often than the gold has slots for "
             "it, and each repeat counts as right; in the honest figures it does not"
         )
 
 
-def _is_letters(question: _Question) -> bool:
-    """Whether slots of the question are texts that are read letter by letter, which happens for DBpedia only."""
+def _is_letters(question: _ScoredQuestion) -> bool:
+    # Only for DBpedia are slots that are texts read letter by letter.
     return question.official != question.honest and any(isinstance(slot, str) for slot in question.gold)
 
 
-def _broken_down(
-    name: str, title: str, questions: Sequence[_Question], group_of: Callable[[_Question], str]
+def _breakdown(
+    name: str, title: str, questions: Sequence[_ScoredQuestion], group_of: Callable[[_ScoredQuestion], str]
 ) -> Breakdown:
-    groups: dict[str, list[_Question]] = {}
+    groups: dict[str, list[_ScoredQuestion]] = {}
     for question in questions:
         groups.setdefault(group_of(question), []).append(question)
     if name == "relations":
@@ -409,29 +389,29 @@ def _broken_down(
     return Breakdown(name, title, rows, counted="questions")
 
 
-def _size(question: _Question) -> str:
+def _size(question: _ScoredQuestion) -> str:
     return str(len(question.gold)) if isinstance(question.gold, list) else "0"
 
 
-def _first_word(question: _Question) -> str:
+def _first_word(question: _ScoredQuestion) -> str:
     words = "".join(letter if letter.isalnum() else " " for letter in question.text.lower()).split()
     return words[0] if words else "(none)"
 
 
-def _common_first_word(questions: Sequence[_Question]) -> Callable[[_Question], str]:
-    """What gives the first word of a question, `OTHER` for the less common ones."""
+def _common_first_word(questions: Sequence[_ScoredQuestion]) -> Callable[[_ScoredQuestion], str]:
+    """Return a function that returns the first word of a question, or `OTHER` for a less common one."""
     words = Counter(map(_first_word, questions))
     common = {word for word, _count in words.most_common(_COMMON_WORDS)}
     return lambda question: word if (word := _first_word(question)) in common else OTHER
 
 
-def _namespaces(question: _Question) -> str:
-    found = sorted({relation.partition(":")[0] for relation in _relations(question.gold)})
-    return " and ".join(found) or "(none)"
+def _namespaces(question: _ScoredQuestion) -> str:
+    namespaces = sorted({relation.partition(":")[0] for relation in _relations(question.gold)})
+    return " and ".join(namespaces) or "(none)"
 
 
 def _relations(value: Any) -> Iterator[str]:
-    """The relations in gold or in a prediction, whether flat or in slots, each once, in their order."""
+    """Return the relations in gold or a prediction, flat or in slots, each once, in order."""
     entries = value if isinstance(value, list) else []
     flat = (inner for entry in entries for inner in (entry if isinstance(entry, list) else [entry]))
     yield from dict.fromkeys(relation for relation in flat if isinstance(relation, str))
@@ -443,10 +423,10 @@ def _means(figures: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _id_of(entry: Mapping[str, Any], path: Path, number: int) -> Any:
-    """The id as it stands: the number 4 is not the text "4".
+    """Return the id with its JSON type: the number 4 is not the text "4".
 
     Raises:
-        NotScorable: there is none, or it is a list or an object.
+        NotScorable: the id is missing, or a list or an object.
     """
     if "id" not in entry:
         raise NotScorable(f"{path}: entry {number} has no `id`", "KeyError: 'id'")
@@ -457,11 +437,3 @@ def _id_of(entry: Mapping[str, Any], path: Path, number: int) -> Any:
             f"TypeError: unhashable type: '{type(id_).__name__}'",
         )
     return id_
-
-
-def _name(id_: Any) -> str:
-    return id_ if isinstance(id_, str) else str(id_)
-
-
-def _shown(id_: Any) -> str:
-    return shown(_name(id_))

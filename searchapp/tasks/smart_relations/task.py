@@ -1,7 +1,7 @@
 """Relation prediction for questions over DBpedia and over Wikidata (SMART 2021).
 
 A topic is a question, the documents are the relations of the official vocabulary, and the gold of a question are
-the relations that its answer is found by. Only the train file has gold; its splits are the folds of
+the relations that lead to its answer. Only the train file has gold; its splits are the folds of
 `tasks.splits`, each ranked with the questions of the other four as solved examples.
 
 The JSON layouts of SMART 2021 relation prediction, for DBpedia and for Wikidata.
@@ -14,50 +14,49 @@ The JSON layouts of SMART 2021 relation prediction, for DBpedia and for Wikidata
     test questions         likewise without `relations`, or with null or an empty list in its place
     predictions            [{"id": "q-1", "relations": ["dbo:producer", "dbo:award"]}, ...] for both
 
-A slot of DBpedia lists relations that are interchangeable. Ids may be text or integers; here they are text always,
-and `formats.json_files.official_ids` has them as a file does. Further keys of a question are ignored, as the official
-scorer does. Harmless, and found in real files: the same question under several ids, also with other gold; relations
+A slot of DBpedia lists interchangeable relations. Ids may be text or integers; here they are always text, and
+`formats.json_files.official_ids` has their JSON types. Further keys of a question are ignored, as by the official
+scorer. Accepted, because real files have it: the same question under several ids, also with other gold; relations
 that differ in letter case only (`dbp:birthPlace`, `dbp:birthplace`), which are two relations; a relation twice in the
 gold of Wikidata, or in two slots, which is needed twice; relations of the vocabulary that no question has.
 
-Gold that the official scorer copes with is noted, and its question kept: a relation twice in a slot; an empty slot,
-which stays unfilled; a question without relations. A question that is null or empty is noted too, and left out.
+Noted is gold that the official scorer accepts: a relation twice in a slot; an empty slot, which stays unfilled; a
+question without relations. A question that is null or empty is noted too, and left out.
 
-Every problem is recorded and the next entry read. An entry with a problem is left out.
+Every problem is reported and the next entry read. An entry with a problem is left out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from searchapp.formats import json_files
 from searchapp.formats.json_files import (
     EntryReader,
     OfficialId,
     RepeatedKeys,
     read_entries,
+    read_members,
     type_name,
 )
 from searchapp.formats.problems import Problems, shown, unusable_id
-from searchapp.model import Document, Example, Topic
-from searchapp.tasks import splits
+from searchapp.model import Document, Example, Run, Topic
 from searchapp.tasks.base import (
+    DataSplit,
     DocumentSource,
     Grades,
-    Part,
-    Submission,
     Task,
     TaskInfo,
     Writer,
+    json_writer,
+    shipped,
 )
-from searchapp.tasks.shipped import json_writer, shipped, words_of
-from searchapp.tasks.smart_relations.scorer import CutOff, Predictions, RelationScorer
-from searchapp.tasks.splits import TEST, AnswersFormat, FoldFiles
+from searchapp.tasks.smart_relations.scorer import CutOff, RelationPredictions, RelationScorer
+from searchapp.tasks.splits import TEST, AnswersFormat, FoldFiles, fold_task_info, words_of
 
 _DBPEDIA = re.compile(r"([a-z]+):(\S+)")
 _WIKIDATA = re.compile(r"P[1-9][0-9]*")
@@ -67,19 +66,21 @@ Slots = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question. Each slot has the relations that may fill it; `slots` is None when there is no gold.
-
-    In the flat gold of Wikidata every relation is a slot of its own.
-    """
+class RelationQuestion:
+    """A question with slots of interchangeable relations; in the flat gold of Wikidata each relation is a slot."""
 
     id: str
     text: str
+    # None without gold, or if that was not read.
     slots: Slots | None
 
+    @property
+    def is_solved(self) -> bool:
+        return self.slots is not None
 
-class Prediction(NamedTuple):
-    """What one entry of a prediction file says; `official_id` is its id as it stands there."""
+
+class RelationPrediction(NamedTuple):
+    """One entry of a prediction file; `official_id` is the id with its JSON type."""
 
     line: int
     id: str
@@ -88,7 +89,7 @@ class Prediction(NamedTuple):
 
 
 def read_dbpedia_vocabulary(path: Path, problems: Problems) -> Iterator[Document]:
-    """The relations of the vocabulary as documents, in the order of the file: the name in words is the text."""
+    """Read the relations of the vocabulary as documents, whose text is the name in words."""
     seen: set[str] = set()
     for entry in read_entries(path, problems):
         where, relation = f"line {entry.line}", entry.value
@@ -104,9 +105,9 @@ def read_dbpedia_vocabulary(path: Path, problems: Problems) -> Iterator[Document
 
 
 def read_wikidata_vocabulary(path: Path, problems: Problems) -> Iterator[Document]:
-    """The properties of the vocabulary as documents, in the order of the file: the label is the text."""
+    """Read the properties of the vocabulary as documents, whose text is the label."""
     seen: set[str] = set()
-    for key, value in json_files.read_members(path, problems):
+    for key, value in read_members(path, problems):
         entry = EntryReader(path, f"property {shown(key)}", value, problems)
         if key in seen:
             entry.wrong("duplicate id", "the first one counts")
@@ -114,8 +115,7 @@ def read_wikidata_vocabulary(path: Path, problems: Problems) -> Iterator[Documen
         seen.add(key)
         if not _WIKIDATA.fullmatch(key):
             entry.wrong("unusable id", "it is not like P19")
-        if not isinstance(value, dict):
-            entry.wrong("wrong type", f"the value is {type_name(value)}, not an object")
+        if not entry.is_object("the value"):
             continue
         for name in sorted(value.keys() - set(_WIKIDATA_KEYS)):
             entry.wrong("unknown key", f"{shown(name)} is none of {', '.join(_WIKIDATA_KEYS)}")
@@ -137,12 +137,11 @@ def read_questions(
     known: Container[str] | None = None,
     gold: bool = True,
     masked: bool = False,
-) -> Iterator[Question]:
-    """The questions of a file in its order; its problems go to `problems`.
+) -> Iterator[RelationQuestion]:
+    """Read the questions of a file in order.
 
-    `slots` says that the gold is a list of slots, as for DBpedia. `known` has the vocabulary, from which every
-    relation must be. Without `gold` the relations are not looked at and `slots` is None; with `masked` they may
-    be missing, null or empty without a note.
+    With `slots` the gold is a list of slots, as for DBpedia. `known` is the vocabulary, which must have every relation.
+    Without `gold` the relations are not read; with `masked` they may be missing, null or empty without a note.
     """
     for _line, id_, entry in _entries(path, problems, known):
         value = entry.value
@@ -150,36 +149,36 @@ def read_questions(
             entry.note("no question", "it has no text to rank by, and is left out")
             continue
         text = entry.text_of("question")
-        found: Slots | None = None
+        relations: Slots | None = None
         if gold and value.get("relations") == []:
             if not masked:
                 entry.note("no gold", "it has no relation, so that nothing is learned from it")
         elif gold and not (masked and not value.get("relations")):
-            found = entry.gold(slots=slots)
+            relations = entry.gold(slots=slots)
         if entry.good:
-            yield Question(str(id_), text, found)
+            yield RelationQuestion(str(id_), text, relations)
 
 
 def read_predictions(
     path: Path, problems: Problems, known: Container[str] | None = None
-) -> Iterator[Prediction]:
-    """The predictions of an official file, in its order.
+) -> Iterator[RelationPrediction]:
+    """Read the predictions of an official file, in order.
 
-    A relation may be there twice, which the official scorers count as two predictions.
+    A relation may be repeated: the official scorers count each occurrence as a prediction.
     """
     for line, id_, entry in _entries(path, problems, known):
         relations = entry.flat()
         if entry.good:
-            yield Prediction(line, str(id_), id_, relations)
+            yield RelationPrediction(line, str(id_), id_, relations)
 
 
 def _entries(
     path: Path, problems: Problems, known: Container[str] | None
-) -> Iterator[tuple[int, OfficialId, _Entry]]:
-    """The entries of a file's list that are objects with an id of their own, each with its line and its id."""
+) -> Iterator[tuple[int, OfficialId, _RelationsReader]]:
+    """Read the objects of a file's list that have an id of their own, with line and id."""
     seen: dict[str, OfficialId] = {}
     for line, value in read_entries(path, problems):
-        entry = _Entry(path, f"line {line}", value, problems, known)
+        entry = _RelationsReader(path, f"line {line}", value, problems, known)
         id_ = entry.official_id(next(iter(seen.values()), None))
         if id_ is None:
             continue
@@ -192,8 +191,8 @@ def _entries(
         yield line, id_, entry
 
 
-class _Entry(EntryReader):
-    """An entry with relations, which must be among those that are `known`."""
+class _RelationsReader(EntryReader):
+    """Reads an entry with relations, which must be `known`."""
 
     def __init__(
         self, path: Path, where: str, value: Any, problems: Problems, known: Container[str] | None
@@ -202,11 +201,11 @@ class _Entry(EntryReader):
         self._known = known
 
     def gold(self, *, slots: bool) -> Slots:
-        """The slots of a gold question: each relation of a slot once, and no empty slot."""
+        """Return the slots of a gold question: each relation of a slot once, and no empty slot."""
         listed = self.list_of("relations") or []
         if not slots:
             return tuple((relation,) for relation in self._relations(listed))
-        found = []
+        result = []
         for slot in listed:
             if not isinstance(slot, list):
                 self.wrong("wrong type", f"a slot is {type_name(slot)}, not a list of relations")
@@ -214,13 +213,13 @@ class _Entry(EntryReader):
                 self.note("empty slot", "it lists no relation, so that nothing fills it")
             else:
                 relations = self._relations(slot)
-                for relation in sorted({one for one in relations if relations.count(one) > 1}):
+                for relation in sorted({name for name in relations if relations.count(name) > 1}):
                     self.note("repeated relation", f"{shown(relation)} is twice in one slot: it counts once")
-                found.append(tuple(dict.fromkeys(relations)))
-        return tuple(found)
+                result.append(tuple(dict.fromkeys(relations)))
+        return tuple(result)
 
     def flat(self) -> tuple[str, ...]:
-        """The relations of a prediction."""
+        """Return the relations of a prediction."""
         listed = self.list_of("relations") or []
         if self.value.get("relations") == []:
             self.wrong("no relation", "the official scorer needs at least one")
@@ -239,34 +238,29 @@ class _Entry(EntryReader):
 
 
 CUT_OFF = CutOff(share=0.65, most=3)
-"""How much of a ranking is the answer; see docs/smart-relations.md for the choice."""
+"""Cuts a ranking to the answer; docs/smart-relations.md has the reasons."""
 
 
 ReadVocabulary = Callable[[Path, Problems], Iterator[Document]]
 
 
-def task(key: str, name: str, read_vocabulary: ReadVocabulary, *, slots: bool) -> Task:
-    """The task for one knowledge base: `key` is how files and scorer call it, `name` how people do.
+def _task(key: str, name: str, read_vocabulary: ReadVocabulary, *, slots: bool) -> Task:
+    """Return the task for one knowledge base, `key` for files and scorer and `name` for people.
 
     With `slots` the gold has slots of interchangeable relations.
     """
-    scorer = RelationScorer(key, CUT_OFF, splits.in_split)
-    info = TaskInfo(
+    info = fold_task_info(
         name=f"smart-relations-{key}",
         title=f"Relation prediction for questions over {name} (SMART 2021)",
         about=f"For a question, find the relations of {name} that lead to its answer.",
         mapping="relations",
-        examples_mapping="questions",
-        splits=(*splits.FOLD_NAMES, TEST),
-        default_recipe="neighbours",
-        default_depth=100,
         official_measure="F1",
         official_file=f"smart-2021-rl-{key}-predictions.json",
         measures=("AP", "RR", "R@1", "R@2", "R@5", "R@10", "R@50", "R@100"),
         grades=("not the relation", "the relation"),
     )
     collection = partial(RelationsCollection, info, key, read_vocabulary, slots)
-    return shipped(info, collection, RelationsFormat(info, slots, scorer))
+    return shipped(info, collection, RelationsFormat(info, slots, RelationScorer(key, CUT_OFF)))
 
 
 class RelationsCollection(FoldFiles):
@@ -275,14 +269,14 @@ class RelationsCollection(FoldFiles):
     def __init__(
         self, info: TaskInfo, key: str, read_vocabulary: ReadVocabulary, slots: bool, folder: Path
     ) -> None:
-        def named(what: str) -> Path:
-            return folder / f"smart-2021-rl-{key}-{what}.json"
+        def path_of(suffix: str) -> Path:
+            return folder / f"smart-2021-rl-{key}-{suffix}.json"
 
         def file(split: str) -> Path:
-            path = named(split)
-            return named("test-questions") if split == TEST and not path.exists() else path
+            path = path_of(split)
+            return path_of("test-questions") if split == TEST and not path.exists() else path
 
-        vocabulary = named("relation-vocabulary")
+        vocabulary = path_of("relation-vocabulary")
         documents = DocumentSource(
             lambda: [vocabulary], lambda problems: read_vocabulary(vocabulary, problems)
         )
@@ -297,12 +291,12 @@ class RelationsCollection(FoldFiles):
         compared: bool = False,
         gold: bool = True,
         masked: bool = False,
-    ) -> Iterator[Question]:
+    ) -> Iterator[RelationQuestion]:
         known = self.known_ids() if compared else None
         return read_questions(path, problems, slots=self._slots, known=known, gold=gold, masked=masked)
 
-    def example(self, question: Question) -> Example | None:
-        """Each slot has one vote, shared by the relations that may fill it."""
+    def example(self, question: RelationQuestion) -> Example | None:
+        """Return a solved topic in which each slot has one vote, shared by its relations."""
         if not question.slots:
             return None
         votes: dict[str, float] = {}
@@ -311,13 +305,9 @@ class RelationsCollection(FoldFiles):
                 votes[relation] = votes.get(relation, 0.0) + 1 / len(slot)
         return Example(Topic(question.id, question.text), votes)
 
-    def solved(self, path: Path) -> Iterable[bool]:
-        questions = self.questions(path, Problems(lenient=True), masked=True)
-        return (question.slots is not None for question in questions)
-
 
 @dataclass(frozen=True, slots=True)
-class RelationsFormat(AnswersFormat[Predictions, RelationsCollection]):
+class RelationsFormat(AnswersFormat[RelationPredictions, RelationsCollection]):
     """A list of relations for each question."""
 
     noun = "relation"
@@ -331,30 +321,25 @@ class RelationsFormat(AnswersFormat[Predictions, RelationsCollection]):
     def breakdowns(self) -> RelationScorer:
         return self.scorer
 
-    def entries(self, submission: Submission[RelationsCollection]) -> Iterator[Mapping[str, Any]]:
-        for ranking in submission.run:
+    def entries(self, run: Run, split: DataSplit[RelationsCollection]) -> Iterator[Mapping[str, Any]]:
+        for ranking in run:
             yield {"id": ranking.topic_id, "relations": CUT_OFF.answer(ranking.hits)}
 
     def read(
-        self, path: Path, problems: Problems, part: Part[RelationsCollection] | None
-    ) -> Iterator[Prediction]:
-        return read_predictions(path, problems, None if part is None else part.collection.documents.ids())
+        self, path: Path, problems: Problems, split: DataSplit[RelationsCollection] | None
+    ) -> Iterator[RelationPrediction]:
+        return read_predictions(path, problems, None if split is None else split.collection.documents.ids())
 
-    def gold(self, grades: Grades, part: Part[RelationsCollection]) -> Mapping[str, Writer]:
-        def relations(of_topic: Mapping[str, int]) -> Sequence[str | list[str]]:
-            found = [relation for relation, grade in of_topic.items() if grade > 0]
-            return [[relation] for relation in found] if self.slots else found
-
-        official = part.collection.official_ids(part.split)
-        gold = [
-            {"id": official.get(question, question), "relations": relations(of_topic)}
-            for question, of_topic in grades.items()
-        ]
-        (path,) = part.files
+    def gold(self, grades: Grades, split: DataSplit[RelationsCollection]) -> Mapping[str, Writer]:
+        official = split.collection.official_ids(split.name)
+        gold = []
+        for question, of_topic in grades.items():
+            relations = [relation for relation, grade in of_topic.items() if grade > 0]
+            slots = [[relation] for relation in relations] if self.slots else relations
+            gold.append({"id": official.get(question, question), "relations": slots})
+        (path,) = split.files
         return {path.name: json_writer(gold)}
 
 
-TASK_DBPEDIA = task("dbpedia", "DBpedia", read_dbpedia_vocabulary, slots=True)
-
-
-TASK_WIKIDATA = task("wikidata", "Wikidata", read_wikidata_vocabulary, slots=False)
+TASK_DBPEDIA = _task("dbpedia", "DBpedia", read_dbpedia_vocabulary, slots=True)
+TASK_WIKIDATA = _task("wikidata", "Wikidata", read_wikidata_vocabulary, slots=False)

@@ -5,29 +5,29 @@
     predictions    [{"id": "dbpedia_1", "category": "resource", "type": ["dbo:Person", "dbo:Agent"]}, ...]
 
 Ids are text in some of the organisers' files (DBpedia 2020: `dbpedia_1`) and integers in others (Wikidata, and 2021
-of DBpedia too); here they are text always, and `formats.json_files.official_ids` has them as a file does. The
+of DBpedia too); here they are always text, and `formats.json_files.official_ids` has their JSON types. The
 category is boolean (whose type is `boolean`), literal (`date`, `number`, `string`) or resource (types of the
-knowledge base, best first in a prediction). Harmless, and found in the real files:
+knowledge base, best first in a prediction). Accepted, because the real files have it:
 
-- a question that is null (43 of DBpedia 2020) or empty: it has nothing to rank by, the official scorer leaves it
-  out, so does this reader, without a word;
+- a question that is null (43 of DBpedia 2020) or empty: it has nothing to rank by, and both the official scorer and
+  this reader leave it out without a note;
 - the same entry twice, id and all (274 of DBpedia 2020): it is read once;
 - the same question under several ids, also with other gold (`What is it?`);
 - a resource without any type (16 of DBpedia 2020), which the official NDCG leaves out;
 - the type dbo:Location (2,247 of DBpedia 2020), which the official hierarchy lacks and the scorer drops;
 - a literal with several types (26 of Wikidata 2020).
 
-Gold that the official scorer copes with and nothing can be learnt from is noted, and its question kept: a question
-without a category (DBpedia 2021 has such), a literal without types, a type that the hierarchy lacks, a type twice.
+Noted is gold that the official scorer accepts and that teaches nothing: a question without a category (DBpedia 2021
+has some), a literal without types, a type that the hierarchy lacks, a type twice.
 
-Every problem is recorded and the next entry read. An entry with a problem is left out.
+Every problem is reported and the next entry read. An entry with a problem is left out.
 
-As a ranking, a document is an answer type together with its category, so that one ranking says both:
+A document is an answer type and its category, so that one ranking predicts both:
 
     boolean:boolean   literal:date   literal:number   literal:string   dbo:Person   natural_person
 
-The ids of the category `resource` are the types themselves, with `_` for a blank and percent signs as in
-addresses for what a run file cannot carry; those of the others begin with their category.
+The ids of the category `resource` are the types themselves, with `_` for a blank and the percent encoding of characters
+that a run file cannot carry; those of the others begin with their category.
 
 The breakdowns are by category, by number of gold types and by the first word of the question.
 """
@@ -63,17 +63,21 @@ OTHER_TYPES = (*LITERALS, BOOLEAN)
 """The types of the categories other than resource."""
 
 
-class Question(NamedTuple):
-    """A question. `category` is None, and `types` empty, when it has no gold, or that was not asked for."""
+class TypesQuestion(NamedTuple):
+    """A question; without gold, or if that was not read, its category is None and its types are empty."""
 
     id: str
     text: str
     category: str | None
     types: tuple[str, ...]
 
+    @property
+    def is_solved(self) -> bool:
+        return self.category is not None
 
-class Prediction(NamedTuple):
-    """What one entry of a prediction file says; `official_id` is its id as it stands there."""
+
+class TypesPrediction(NamedTuple):
+    """One entry of a prediction file; `official_id` is the id with its JSON type."""
 
     line: int
     id: str
@@ -90,47 +94,46 @@ def read_questions(
     known: Container[str] | None = None,
     gold: bool = True,
     masked: bool = False,
-) -> Iterator[Question]:
-    """The questions of a file in its order, without those that are null or empty; its problems go to `problems`.
+) -> Iterator[TypesQuestion]:
+    """Read the questions of a file in order, without those that are null or empty.
 
-    A byte-order mark may stand with `bom`. `known` has the types that a resource may have; without it any goes.
-    Without `gold` category and types are not looked at; with `masked` they may be missing, null or empty without a
-    note.
+    `bom` accepts a byte-order mark. `known` has the types that a resource may have; None accepts any. Without `gold`
+    category and types are not read; with `masked` they may be missing, null or empty without a note.
     """
     seen: dict[str, Any] = {}
     for entry in read_entries(path, problems, bom=bom):
-        reader = _Entry(path, f"line {entry.line}", entry.value, problems)
-        id_ = reader.own_id(seen)
-        if id_ is None or not reader.is_asked():
+        reader = _TypesReader(path, f"line {entry.line}", entry.value, problems)
+        id_ = reader.new_id(seen)
+        if id_ is None or not reader.has_question():
             continue
         category, types = reader.gold(known, masked=masked) if gold else (None, ())
         if reader.good:
-            yield Question(str(id_), entry.value["question"], category, types)
+            yield TypesQuestion(str(id_), entry.value["question"], category, types)
 
 
 def read_predictions(
     path: Path, problems: Problems, *, bom: bool = False, known: Container[str] | None = None
-) -> Iterator[Prediction]:
-    """The predictions of an official file in its order; its problems go to `problems`."""
+) -> Iterator[TypesPrediction]:
+    """Read the predictions of an official file in order."""
     seen: dict[str, Any] = {}
     for entry in read_entries(path, problems, bom=bom):
-        reader = _Entry(path, f"line {entry.line}", entry.value, problems)
-        id_ = reader.own_id(seen, once=True)
+        reader = _TypesReader(path, f"line {entry.line}", entry.value, problems)
+        id_ = reader.new_id(seen, once=True)
         if id_ is None:
             continue
         category = reader.category()
         types = reader.types(category, known)
         if reader.good:
-            yield Prediction(entry.line, str(id_), id_, category, types)
+            yield TypesPrediction(entry.line, str(id_), id_, category, types)
 
 
-class _Entry(EntryReader):
-    """One entry of a file's list."""
+class _TypesReader(EntryReader):
+    """Reads one entry of a file's list."""
 
-    def own_id(self, seen: dict[str, Any], *, once: bool = False) -> OfficialId | None:
-        """The entry's id; None when it is not usable, or the same entry has been read already.
+    def new_id(self, seen: dict[str, Any], *, once: bool = False) -> OfficialId | None:
+        """Return the entry's id; None when it is not usable, or the same entry was read before.
 
-        `seen` has the entries by id; with `once` an entry that comes again is a problem too.
+        `seen` has the entries by id; with `once` a repeated entry is a problem.
         """
         value = self.value
         id_ = self.official_id(next((entry["id"] for entry in seen.values()), None))
@@ -148,8 +151,8 @@ class _Entry(EntryReader):
         seen[text] = value
         return id_
 
-    def is_asked(self) -> bool:
-        """Whether the entry has a question that is neither null nor empty."""
+    def has_question(self) -> bool:
+        """Return whether the question is neither null nor empty."""
         text = self.value.get("question")
         if "question" not in self.value:
             self.lacks("question")
@@ -157,19 +160,30 @@ class _Entry(EntryReader):
             self.wrong("wrong type", f"question is {type_name(text)}, not a string")
         elif text and not text.strip():
             self.wrong("blank text", "question must not be blank, but may be null")
-        elif text and not encodable(text):
-            self.wrong("lone surrogate", "question has an escape that is half of a character")
+        elif text:
+            self.check_encodable(text, "question")
         return text not in (None, "")
 
     def gold(self, known: Container[str] | None, *, masked: bool) -> tuple[str | None, tuple[str, ...]]:
-        """Category and types of a gold question; without a category there are no types."""
+        """Return category and types of a gold question; without a category there are no types."""
         category, types = self.value.get("category"), self.value.get("type")
         if not category and (not types or (category is None and "category" in self.value)):
             if not masked:
                 self.note("no gold", "it has no category, so that nothing is learned from it")
             return None, ()
-        known_category = self.category()
-        return known_category, self._gold_types(known_category, known)
+        category = self.category()
+        is_null = "type" in self.value and self.value["type"] is None  # means an empty list
+        types = () if is_null else self._list_of_types()
+        if not category or types is None:
+            return category, ()
+        if not types and category == LITERAL:
+            self.note("no type", "the literal has none, so that nothing is learned from it")
+        for type_ in _repeated(types):
+            self.note("repeated type", f"{shown(type_)}: it counts once")
+        for type_ in _unknown(category, types, known):
+            self.note("unknown type", f"{shown(type_)} is not in the type hierarchy: the others count")
+        self._check_types(category, types)
+        return category, tuple(dict.fromkeys(types))
 
     def category(self) -> str:
         category = self.value.get("category")
@@ -184,36 +198,20 @@ class _Entry(EntryReader):
         return ""
 
     def types(self, category: str, known: Container[str] | None) -> tuple[str, ...]:
-        """The types of a prediction."""
-        types = self._listed()
+        """Return the types of a prediction."""
+        types = self._list_of_types()
         if not category or types is None:
             return ()
         if not types and category != BOOLEAN:
             self.wrong("no type", f"the category {category} needs at least one")
-        for type_ in sorted({type_ for type_ in types if types.count(type_) > 1}):
+        for type_ in _repeated(types):
             self.wrong("repeated type", shown(type_))
-        for type_ in self._unknown(category, types, known):
+        for type_ in _unknown(category, types, known):
             self.wrong("unknown type", f"{shown(type_)} is not in the type hierarchy")
-        self._check(category, types)
+        self._check_types(category, types)
         return types
 
-    def _gold_types(self, category: str, known: Container[str] | None) -> tuple[str, ...]:
-        """The types of a gold question, each once; null is a list of none."""
-        is_null = "type" in self.value and self.value["type"] is None
-        types = () if is_null else self._listed()
-        if not category or types is None:
-            return ()
-        if not types and category == LITERAL:
-            self.note("no type", "the literal has none, so that nothing is learned from it")
-        for type_ in sorted({type_ for type_ in types if types.count(type_) > 1}):
-            self.note("repeated type", f"{shown(type_)}: it counts once")
-        for type_ in self._unknown(category, types, known):
-            self.note("unknown type", f"{shown(type_)} is not in the type hierarchy: the others count")
-        self._check(category, types)
-        return tuple(dict.fromkeys(types))
-
-    def _listed(self) -> tuple[str, ...] | None:
-        """The value of `type` as it stands, if it is a list of text."""
+    def _list_of_types(self) -> tuple[str, ...] | None:
         types = self.list_of("type")
         if types is None:
             return None
@@ -226,15 +224,8 @@ class _Entry(EntryReader):
             return tuple(types)
         return None
 
-    @staticmethod
-    def _unknown(category: str, types: Sequence[str], known: Container[str] | None) -> list[str]:
-        """The types of a resource that the knowledge base lacks; one without any other is a contradiction."""
-        if category != RESOURCE or known is None or all(type_ in OTHER_TYPES for type_ in types):
-            return []
-        return [type_ for type_ in dict.fromkeys(types) if type_ not in known]
-
-    def _check(self, category: str, types: Sequence[str]) -> None:
-        """Whether the types are such that a question of the category can have them."""
+    def _check_types(self, category: str, types: Sequence[str]) -> None:
+        """Report types that a question of the category can't have."""
         if not types:
             return
         if category == BOOLEAN and any(type_ != BOOLEAN for type_ in types):
@@ -249,31 +240,36 @@ class _Entry(EntryReader):
             )
 
 
-Listed = Callable[[str, Sequence[str]], Sequence[str]]
-"""What the official file lists for a category and its types, best first."""
+def _repeated(types: Sequence[str]) -> list[str]:
+    return sorted({type_ for type_ in types if types.count(type_) > 1})
 
-InSplit = Callable[[str | None, str], bool]
-"""Whether the question of an id belongs to a split, for gold files that hold several."""
+
+def _unknown(category: str, types: Sequence[str], known: Container[str] | None) -> list[str]:
+    """Return the types of a resource that the knowledge base lacks, except where `_check_types` reports a problem."""
+    if category != RESOURCE or known is None or all(type_ in OTHER_TYPES for type_ in types):
+        return []
+    return [type_ for type_ in dict.fromkeys(types) if type_ not in known]
+
+
+CompleteTypes = Callable[[str, Sequence[str]], Sequence[str]]
+"""Makes the list of an official file from a category and its types, best first."""
 
 MOST_TYPES = 10
-"""How many types a prediction has at most: the scorers look at no more than ten."""
+"""The greatest number of types in a prediction: the scorers read no more than ten."""
 
-_KEPT = string.punctuation.replace("%", "").replace("_", "")
+_UNQUOTED = string.punctuation.replace("%", "").replace("_", "")
 _PREFIXES = (f"{BOOLEAN}:", f"{LITERAL}:")
 
 
 @dataclass(frozen=True, slots=True)
-class Predictions:
-    """The entries of an official file, each with its keys as they stand.
-
-    With `of_run` their ids are text, as runs have them, and stand for whichever id of the gold is written so.
-    """
+class TypesPredictions:
+    """The unchecked entries of an official file; those of a run have the text of the id as id."""
 
     entries: Sequence[Mapping[str, Any]]
     of_run: bool = False
 
     def aligned(self, gold: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-        """The entries with ids of the type that the gold has."""
+        """Return the entries with the ids of the gold."""
         if not self.of_run:
             return self.entries
         ids = {str(entry["id"]): entry["id"] for entry in gold if "id" in entry}
@@ -281,12 +277,12 @@ class Predictions:
 
 
 def document_id(category: str, type_: str) -> str:
-    """The id of the document that stands for a type.
+    """Return the id of the document of a type.
 
     >>> document_id("resource", "natural person"), document_id("literal", "date")
     ('natural_person', 'literal:date')
     """
-    # What is not ASCII stays readable: only what separates the cells of a run file must go.
+    # Letters of every script stay readable: only separators of the cells of a run file must be encoded.
     encoded = "".join(_encoded(character) for character in type_)
     if category != RESOURCE:
         return f"{category}:{encoded}"
@@ -296,13 +292,13 @@ def document_id(category: str, type_: str) -> str:
 def _encoded(character: str) -> str:
     if character == " ":
         return "_"
-    if character.isalnum() or character in _KEPT:
+    if character.isalnum() or character in _UNQUOTED:
         return character
     return "%5F" if character == "_" else quote(character, safe="", errors="surrogatepass")
 
 
 def category_and_type(document: str) -> tuple[str, str]:
-    """What the document of an id stands for.
+    """Return category and type of a document.
 
     >>> category_and_type("boolean:boolean")
     ('boolean', 'boolean')
@@ -315,49 +311,44 @@ def category_and_type(document: str) -> tuple[str, str]:
 
 
 def prediction(hits: Hits) -> tuple[str, list[str]]:
-    """Category and types of a ranking.
+    """Return category and types of a ranking.
 
     The category is that of the best-ranked document; the types are the best-ranked of this category, each once:
-    up to ten for a resource, the first alone otherwise, since an answer has one literal type.
+    up to ten for a resource, otherwise one, since an answer has one literal type.
     """
     best, _type = category_and_type(hits.document_ids[0])
-    wanted = MOST_TYPES if best == RESOURCE else 1
+    most = MOST_TYPES if best == RESOURCE else 1
     types: dict[str, None] = {}
     for document in hits.document_ids:
         category, type_ = category_and_type(document)
         if category == best:
             types[type_] = None
-        if len(types) == wanted:
+        if len(types) == most:
             break
     return best, list(types)
 
 
 class ListedTypes(list[str]):
-    """The types of a run's prediction as the official file lists them; `ranked` are those of them that were ranked."""
+    """The types of a run's prediction in the official file; `ranked` are the types that were ranked."""
 
     def __init__(self, listed: Sequence[str], ranked: Sequence[str]) -> None:
         super().__init__(listed)
         self.ranked = list(ranked)
 
 
-def as_ranked(_category: str, types: Sequence[str]) -> Sequence[str]:
-    """The list of an official file that has the types as they are ranked."""
-    return types
-
-
-def of_run(run: Run, listed: Listed = as_ranked) -> Predictions:
-    """What a scorer would read from the official file of a run, but for the type of its ids."""
+def of_run(run: Run, complete: CompleteTypes = lambda _category, types: types) -> TypesPredictions:
+    """Return the predictions that a scorer would read from the official file of a run."""
     entries = []
     for ranking in run:
         if ranking.hits:
             category, types = prediction(ranking.hits)
-            of_file = ListedTypes(listed(category, types), types)
+            of_file = ListedTypes(complete(category, types), types)
             entries.append({"id": ranking.topic_id, "category": category, "type": of_file})
-    return Predictions(entries, of_run=True)
+    return TypesPredictions(entries, of_run=True)
 
 
 def required(entry: Mapping[str, Any], key: str, what: str) -> Any:
-    """A key's value.
+    """Return a key's value.
 
     Raises:
         NotScorable: the scorer stops because the key is missing.
@@ -370,10 +361,10 @@ def required(entry: Mapping[str, Any], key: str, what: str) -> Any:
 
 
 def hashable_id(entry: Mapping[str, Any], what: str) -> Any:
-    """An entry's id, that distinguishes entries.
+    """Return an entry's id.
 
     Raises:
-        NotScorable: there is none, or it is a list or an object.
+        NotScorable: the id is missing, or a list or an object.
     """
     id_ = required(entry, "id", what)
     try:
@@ -386,14 +377,14 @@ def hashable_id(entry: Mapping[str, Any], what: str) -> Any:
 
 
 def as_types(types: Any) -> list[str]:
-    """Predicted or gold types as text for the field's measures: one string is one type, what is no text is none."""
+    """Return predicted or gold types for the field's measures: a string is one type, other values are dropped."""
     if isinstance(types, str):
         return [types]
     return [type_ for type_ in types if isinstance(type_, str)] if isinstance(types, list) else []
 
 
 def documents_of(entry: Mapping[str, Any]) -> list[str]:
-    """The documents that an entry of gold or predictions names, each once; of a run's as they are ranked."""
+    """Return the documents that an entry of gold or predictions names, each once; those of a run in ranked order."""
     category = entry.get("category")
     if category == BOOLEAN:
         return [document_id(BOOLEAN, BOOLEAN)]
@@ -403,52 +394,62 @@ def documents_of(entry: Mapping[str, Any]) -> list[str]:
 
 
 BREAKDOWNS: tuple[str, ...] = ("category", "gold-types", "first-word")
-"""The names that `evaluate --by` takes."""
-
 MANY = 5
-"""From this number of gold types on, questions are one group."""
+"""Questions with at least as many gold types are one group."""
 RARE = 0.01
-"""First words of fewer questions than this share of all are one group."""
+"""Questions whose first word has a smaller share of all are one group."""
 
 _WORD = re.compile(r"\w+")
-_CATEGORY_ORDER = ("boolean", "literal", "resource")
 
 
 @dataclass(frozen=True, slots=True)
-class Single:
-    """One result: the gold question, its figures (None where it is left out of one), how many types it has.
-
-    `name` is that of the question in `Scored.qrels`.
-    """
+class QuestionResult:
+    """The result of one gold question."""
 
     question: Mapping[str, Any]
+    # None where the question is left out of a figure.
     figures: Figures
+    # The number of gold types.
     types: int
+    # The name of the question in `Scored.qrels`.
     name: str
 
 
-def broken_down(name: str, singles: Sequence[Single]) -> Breakdown:
-    """One of `BREAKDOWNS`. Each figure of a group is the mean over its questions that have it, as in the whole."""
+class TypesScorer:
+    """What the official scorers of both knowledge bases share."""
+
+    files_make_one = False
+    breakdowns = BREAKDOWNS
+
+    def predictions(self, run: Run) -> TypesPredictions:
+        return of_run(run)
+
+
+def make_breakdown(name: str, results: Sequence[QuestionResult]) -> Breakdown:
+    """Make one of `BREAKDOWNS`, with the mean of each figure over the questions that have it."""
     if name == "category":
-        groups = [str(single.question["category"]) for single in singles]
-        order = [*_CATEGORY_ORDER, *sorted(set(groups) - set(_CATEGORY_ORDER))]
-        return _breakdown(name, "by category of the gold", singles, groups, order)
+        groups = [str(result.question["category"]) for result in results]
+        order = [*CATEGORIES, *sorted(set(groups) - set(CATEGORIES))]
+        return _breakdown(name, "by category of the gold", results, groups, order)
     if name == "gold-types":
-        return _by_types(name, singles)
+        # The other categories have one type by definition, or nearly so.
+        resources = [result for result in results if result.question["category"] == RESOURCE]
+        order = [*map(str, range(MANY)), f"{MANY} or more"]
+        groups = [order[min(result.types, MANY)] for result in resources]
+        return _breakdown(name, "by number of gold types, resources alone", resources, groups, order)
     # The scorer of wikidata needs no text of a question.
-    words = [first_word(str(single.question.get("question") or "")) for single in singles]
+    words = [first_word(str(result.question.get("question") or "")) for result in results]
     counts = Counter(words)
     common = sorted(
-        (word for word in counts if counts[word] >= RARE * len(singles)),
+        (word for word in counts if counts[word] >= RARE * len(results)),
         key=lambda word: (-counts[word], word),
     )
-    kept = set(common)
-    groups = [word if word in kept else "(other)" for word in words]
-    return _breakdown(name, "by first word of the question", singles, groups, [*common, "(other)"])
+    groups = [word if counts[word] >= RARE * len(results) else "(other)" for word in words]
+    return _breakdown(name, "by first word of the question", results, groups, [*common, "(other)"])
 
 
 def first_word(question: str) -> str:
-    r"""The first word in lower case.
+    r"""Return the first word in lower case.
 
     >>> first_word('"What\'s the capital of Peru?')
     'what'
@@ -457,32 +458,24 @@ def first_word(question: str) -> str:
     return match[0].lower() if match else "(none)"
 
 
-def _by_types(name: str, singles: Sequence[Single]) -> Breakdown:
-    """By number of gold types, resources alone: the others have one type by definition, or nearly so."""
-    resources = [single for single in singles if single.question["category"] == "resource"]
-    order = [*map(str, range(MANY)), f"{MANY} or more"]
-    groups = [order[min(single.types, MANY)] for single in resources]
-    return _breakdown(name, "by number of gold types, resources alone", resources, groups, order)
-
-
 def _breakdown(
-    name: str, title: str, singles: Sequence[Single], groups: Sequence[str], order: Sequence[str]
+    name: str, title: str, results: Sequence[QuestionResult], groups: Sequence[str], order: Sequence[str]
 ) -> Breakdown:
-    members: dict[str, list[Single]] = {group: [] for group in order}
-    for single, group in zip(singles, groups, strict=True):
-        members[group].append(single)
+    members: dict[str, list[QuestionResult]] = {group: [] for group in order}
+    for result, group in zip(results, groups, strict=True):
+        members[group].append(result)
     rows = [
-        Row(group, len(held), _means(held), tuple(dict.fromkeys(single.name for single in held)))
-        for group, held in members.items()
-        if held
+        Row(group, len(of_group), _means(of_group), tuple(dict.fromkeys(result.name for result in of_group)))
+        for group, of_group in members.items()
+        if of_group
     ]
     return Breakdown(name, title, tuple(rows), counted="questions")
 
 
-def _means(singles: Sequence[Single]) -> dict[str, float]:
+def _means(results: Sequence[QuestionResult]) -> dict[str, float]:
     means = {}
-    for measure in singles[0].figures:
-        values = [value for single in singles if (value := single.figures[measure]) is not None]
+    for measure in results[0].figures:
+        values = [value for result in results if (value := result.figures[measure]) is not None]
         if values:
             means[measure] = sum(values) / len(values)
     return means

@@ -1,8 +1,7 @@
 """The official scorer of answer type prediction with DBpedia (SMART): accuracy and lenient NDCG, with its quirks.
 
-Each question's category must be predicted; the types count only where it is. NDCG counts every predicted type,
-also one that was predicted before: a submission that repeats its best type can score more than 1. `score` warns
-of that and has the honest figure beside it.
+The types count only where the category of a question is right. NDCG counts every predicted type, also a repeated one:
+a submission that repeats its best type can score more than 1. `score` warns of that and has an honest figure, too.
 
 Lenient NDCG gives gains that fall linearly with the distance to a gold type in the hierarchy:
 
@@ -14,19 +13,19 @@ The type hierarchy of answer type prediction: tab-separated `type`, `depth`, `pa
     dbo:Agent   1      owl:Thing
     dbo:Person  2      dbo:Agent
 
-The root is not listed: a parent that is not itself a row ends the path upwards. The depth is what the column
-says; the organisers' scorer uses it as it stands, also where the tree says something else.
+The root is not listed: a parent without a row ends the path upwards. The organisers' scorer uses the depth of the
+column, also where it contradicts the tree.
 
-`read_as_scored` reads a file as the organisers' scorer does, `read_hierarchy` finds everything that is wrong with it.
-The official file of DBpedia (761 types, greatest depth 7, root `owl:Thing`) has nothing wrong.
+`read_as_scored` reads a file as the organisers' scorer does, `read_hierarchy` reports everything that is wrong with it.
+The official file of DBpedia (761 types, greatest depth 7, root `owl:Thing`) is good.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +35,18 @@ from searchapp.files import read_text, unreadable
 from searchapp.formats.encoding import add_undecodable, undecodable
 from searchapp.formats.json_files import load_list, official
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Run
 from searchapp.tasks.smart_types import answers
 from searchapp.tasks.smart_types.answers import (
     BOOLEAN,
-    BREAKDOWNS,
     LITERAL,
     RESOURCE,
-    InSplit,
-    Predictions,
-    Single,
-    broken_down,
+    QuestionResult,
+    TypesPredictions,
+    TypesScorer,
+    make_breakdown,
     required,
 )
+from searchapp.tasks.splits import in_split
 from searchapp.text import counted
 
 HEADER = ["type", "depth", "parent"]
@@ -58,28 +56,27 @@ _MOST_DIGITS = 4
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """Types with their stated depths and their parents.
-
-    `greatest_depth` is that of all rows, those included that a later row of the same type replaces.
-    """
+    """Types with their stated depths and their parents."""
 
     depths: Mapping[str, int]
     parents: Mapping[str, str]
+    # Of all rows, including those that a later row of the same type replaces.
     greatest_depth: int
 
     def __contains__(self, type_: object) -> bool:
         return type_ in self.depths
 
     def has_circles(self) -> bool:
-        """Whether types are each other's ancestors."""
+        """Return whether types are each other's ancestors."""
         try:
-            return len(self.paths) < len(self.depths)  # never: finding the paths fails
+            _ = self.paths
         except DataError:
             return True
+        return False
 
     @cached_property
     def paths(self) -> Mapping[str, tuple[str, ...]]:
-        """Each type's path: itself, its parent, and so on up to the last that is listed.
+        """The path of each type: itself, its parent, and so on up to the last one with a row.
 
         Raises:
             DataError: types are each other's ancestors, so that a path never ends.
@@ -99,7 +96,7 @@ class Hierarchy:
 
 
 def read_as_scored(path: Path) -> Hierarchy:
-    """The hierarchy as the organisers' scorer reads it: a repeated type keeps its last row.
+    """Return the hierarchy as the organisers' scorer reads it: a repeated type has its last row.
 
     Raises:
         NotScorable: their scorer stops on the file.
@@ -131,7 +128,7 @@ def read_as_scored(path: Path) -> Hierarchy:
 
 
 def read_hierarchy(path: Path, problems: Problems) -> Hierarchy:
-    """The hierarchy, with everything that is wrong with its file in `problems`; a bad row is left out."""
+    """Return the hierarchy, and report everything that is wrong with its file; a bad row is left out."""
     depths: dict[str, int] = {}
     parents: dict[str, str] = {}
     rows: dict[str, str] = {}
@@ -170,9 +167,9 @@ def read_hierarchy(path: Path, problems: Problems) -> Hierarchy:
 
 
 def _contradictions(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
-    """Types whose rows cannot all be true of one tree, and why; an empty one stands for the tree as a whole.
+    """Return types whose rows contradict the tree, and why; the empty type stands for the whole tree.
 
-    A parent that is not listed is a root, whatever its name.
+    A parent without a row is a root, whatever its name.
     """
     roots = {parent for parent in hierarchy.parents.values() if parent not in hierarchy}
     if len(roots) > 1:
@@ -191,8 +188,7 @@ def _contradictions(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Number and text of each line, without its end; raises what opening and decoding raise."""
-    text = read_text(path)  # whose universal newlines are those of the scorer
+    text = read_text(path)  # with universal newlines, as the scorer
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -200,46 +196,46 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def most_specific(gold: Sequence[str], hierarchy: Hierarchy) -> list[str]:
-    """The gold types, each once, without those that are a proper ancestor of another gold type."""
+    """Return the gold types, each once, without ancestors of other gold types."""
     paths = hierarchy.paths
     ancestors = {ancestor for type_ in gold for ancestor in paths[type_][1:]}
     return [type_ for type_ in dict.fromkeys(gold) if type_ not in ancestors]
 
 
 def gains(gold: Sequence[str], hierarchy: Hierarchy) -> dict[str, float]:
-    """The gain of each type that has one by definition: 1 - d / H.
+    """Return the gain of each type that has one: 1 - d / H.
 
-    d is the number of steps to the nearest most specific gold type up or down a path, H the greatest depth. The
-    types are those on the paths of the most specific gold types, and those on the paths of every type that is
+    d is the number of steps to the nearest most specific gold type up or down a path, H the greatest depth. Gains have
+    the types on the paths of the most specific gold types, and those on the paths of every type that is
     below one of them and whose stated depth is greater. All of `gold` must be in the hierarchy.
     """
     paths, depths = hierarchy.paths, hierarchy.depths
     distances: dict[str, int] = {}
-    for wanted in most_specific(gold, hierarchy):
-        below = [wanted]
-        below += [type_ for type_, path in paths.items() if depths[type_] > depths[wanted] and wanted in path]
+    for target in most_specific(gold, hierarchy):
+        below = [target]
+        below += [type_ for type_, path in paths.items() if depths[type_] > depths[target] and target in path]
         for type_ in dict.fromkeys(step for lower in below for step in paths[lower]):
-            distance = _distance(paths[type_], paths[wanted])
+            distance = _distance(paths[type_], paths[target])
             distances[type_] = min(distance, distances.get(type_, distance))
     return {type_: 1 - distance / hierarchy.greatest_depth for type_, distance in distances.items()}
 
 
-def _distance(one: Sequence[str], other: Sequence[str]) -> int:
-    """The steps between the types that two paths begin with; one of them is on the path of the other."""
-    return other.index(one[0]) if one[0] in other else one.index(other[0])
+def _distance(path: Sequence[str], other: Sequence[str]) -> int:
+    """Return the steps between the first types of two paths, one of which is on the path of the other."""
+    return other.index(path[0]) if path[0] in other else path.index(other[0])
 
 
-def ndcg(predicted: Sequence[str], gained: Mapping[str, float], cutoff: int) -> float:
-    """DCG of the predicted types over that of all types with a gain, both cut off after `cutoff` places.
+def ndcg(predicted: Sequence[str], type_gains: Mapping[str, float], cutoff: int) -> float:
+    """Return DCG of the predicted types over that of all types with a gain, both cut off after `cutoff` ranks.
 
-    A type that is predicted again gains again, as in the scorer, so that the value can exceed 1.
+    A repeated type gains again, as in the scorer, so that the value can exceed 1.
     """
-    ideal = _dcg(sorted(gained.values(), reverse=True)[:cutoff])
-    return _dcg([gained.get(type_, 0.0) for type_ in predicted[:cutoff]]) / ideal
+    ideal = _dcg(sorted(type_gains.values(), reverse=True)[:cutoff])
+    return _dcg([type_gains.get(type_, 0.0) for type_ in predicted[:cutoff]]) / ideal
 
 
-def _dcg(earned: Sequence[float]) -> float:
-    return sum(gain / math.log2(place + 1) for place, gain in enumerate(earned, 1))
+def _dcg(ranked_gains: Sequence[float]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(ranked_gains, 1))
 
 
 CUTOFFS = (5, 10)
@@ -247,16 +243,14 @@ MEASURES = ("Accuracy", "NDCG@5", "NDCG@10")
 MEASURE = "NDCG@5"
 """The figure that ranks submissions here: the organisers name three and no order."""
 
-Ids = Mapping[Any, Mapping[str, Any]]
+GoldEntries = Mapping[Any, Mapping[str, Any]]
 
 
-def read_gold(
-    path: Path, hierarchy: Hierarchy, belongs: Callable[[str], bool] = lambda _id: True
-) -> dict[Any, dict[str, Any]]:
-    """The gold questions that count, by id, as the official scorer reads them.
+def read_gold(path: Path, hierarchy: Hierarchy, split: str | None = None) -> dict[Any, dict[str, Any]]:
+    """Return the gold questions of a split, by id, as the official scorer reads them.
 
-    Questions without text are left out, and so are those whose id does not belong to what is scored. Types of a
-    resource that the hierarchy lacks are dropped. A repeated id keeps its last entry at the place of its first.
+    Questions without text are left out. Types of a resource that the hierarchy lacks are dropped. A repeated id has its
+    last entry at the position of its first.
 
     Raises:
         NotScorable: not JSON, or a question without one of the keys.
@@ -270,7 +264,7 @@ def read_gold(
         id_ = answers.hashable_id(entry, what)
         category = required(entry, "category", what)
         types = required(entry, "type", what)
-        if not belongs(str(id_)):
+        if not in_split(split, str(id_)):
             continue
         if category == RESOURCE:
             try:
@@ -282,8 +276,8 @@ def read_gold(
     return gold
 
 
-def score(predictions: Predictions, gold: Ids, hierarchy: Hierarchy) -> OfficialScore:
-    """The official figures, and honest ones that count a repeated type once.
+def score(predictions: TypesPredictions, gold: GoldEntries, hierarchy: Hierarchy) -> OfficialScore:
+    """Return the official figures, and honest ones that count a repeated type once.
 
     Raises:
         NotScorable: the official scorer stops.
@@ -297,23 +291,17 @@ def score(predictions: Predictions, gold: Ids, hierarchy: Hierarchy) -> Official
         raise NotScorable(message, "ZeroDivisionError: division by zero")
     accuracy = sum(result.accuracy for result in results.values()) / len(results)
     values, honest = {"Accuracy": accuracy}, {}
-    for place, cutoff in enumerate(CUTOFFS):
-        values[f"NDCG@{cutoff}"] = _mean([result.ndcg[place] for result in with_ndcg if result.ndcg])
-        honest[f"NDCG@{cutoff}"] = _mean([result.honest[place] for result in with_ndcg if result.honest])
+    for index, cutoff in enumerate(CUTOFFS):
+        values[f"NDCG@{cutoff}"] = _mean([result.ndcg[index] for result in with_ndcg if result.ndcg])
+        honest[f"NDCG@{cutoff}"] = _mean([result.honest[index] for result in with_ndcg if result.honest])
     per_topic = {_name(id_, results): result.figures() for id_, result in results.items()}
     return OfficialScore(MEASURE, values, per_topic, tuple(_warnings(predictions, gold, results)), honest)
 
 
-class SmartTypesDbpediaScorer:
-    """The official scorer of `smart-types-dbpedia`; `in_split` says which questions of the gold file are in a fold."""
+class SmartTypesDbpediaScorer(TypesScorer):
+    """The official scorer of `smart-types-dbpedia`."""
 
-    files_make_one = False
-    breakdowns: tuple[str, ...] = BREAKDOWNS
-
-    def __init__(self, in_split: InSplit) -> None:
-        self._in_split = in_split
-
-    def read(self, files: Sequence[Path]) -> Predictions:
+    def read(self, files: Sequence[Path]) -> TypesPredictions:
         (path,) = files
         entries = load_list(path, "predictions")
         for number, entry in enumerate(entries, start=1):
@@ -321,18 +309,14 @@ class SmartTypesDbpediaScorer:
             answers.hashable_id(entry, what)
             required(entry, "category", what)
             required(entry, "type", what)
-        return Predictions(entries)
-
-    def predictions(self, run: Run) -> Predictions:
-        return answers.of_run(run)
+        return TypesPredictions(entries)
 
     def qrels(self, gold: GoldFiles) -> Qrels:
-        hierarchy = _hierarchy(gold)
-        return _qrels(read_gold(gold.files[0], hierarchy, partial(self._in_split, gold.options.split)))
+        return _qrels(read_gold(gold.files[0], _hierarchy(gold), gold.options.split))
 
-    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
+    def score(self, predictions: TypesPredictions, gold: GoldFiles) -> Scored:
         hierarchy = _hierarchy(gold)
-        questions = read_gold(gold.files[0], hierarchy, partial(self._in_split, gold.options.split))
+        questions = read_gold(gold.files[0], hierarchy, gold.options.split)
         predicted = _aligned(predictions, questions)
         return Scored(
             score(predicted, questions, hierarchy),
@@ -346,16 +330,18 @@ class SmartTypesDbpediaScorer:
         )
 
     def breakdown(
-        self, predictions: Predictions, gold: GoldFiles, wanted: Sequence[str]
+        self, predictions: TypesPredictions, gold: GoldFiles, wanted: Sequence[str]
     ) -> Iterable[Breakdown]:
         hierarchy = _hierarchy(gold, gold.require_folder() / HIERARCHY)
-        questions = read_gold(gold.files[0], hierarchy, partial(self._in_split, gold.options.split))
+        questions = read_gold(gold.files[0], hierarchy, gold.options.split)
         results = _results(_aligned(predictions, questions), questions, hierarchy)
-        singles = [
-            Single(questions[id_], result.figures(), len(questions[id_]["type"] or ()), _name(id_, questions))
+        of_questions = [
+            QuestionResult(
+                questions[id_], result.figures(), len(questions[id_]["type"] or ()), _name(id_, questions)
+            )
             for id_, result in results.items()
         ]
-        return [broken_down(name, singles) for name in BREAKDOWNS if name in wanted]
+        return [make_breakdown(name, of_questions) for name in self.breakdowns if name in wanted]
 
 
 HIERARCHY = "dbpedia_types.tsv"
@@ -363,31 +349,30 @@ HIERARCHY = "dbpedia_types.tsv"
 
 
 def _hierarchy(gold: GoldFiles, other: Path | None = None) -> Hierarchy:
-    """Read the hierarchy: the one of the options, the second gold file, as in a data folder, or else `other`."""
+    """Read the hierarchy that the options name, else the second gold file, as in a data folder, else `other`."""
     path = gold.options.hierarchy or (gold.files[1] if len(gold.files) > 1 else other)
     if path is None:
         raise UsageError(f"{gold.files[0]} is scored with a type hierarchy: name the file with --hierarchy")
     return read_as_scored(path)
 
 
-def _qrels(gold: Ids) -> Qrels:
+def _qrels(gold: GoldEntries) -> Qrels:
     return {_name(id_, gold): dict.fromkeys(answers.documents_of(entry), 1) for id_, entry in gold.items()}
 
 
-def _aligned(predictions: Predictions, gold: Ids) -> Predictions:
-    return Predictions(predictions.aligned([{"id": id_} for id_ in gold]))
+def _aligned(predictions: TypesPredictions, gold: GoldEntries) -> TypesPredictions:
+    return TypesPredictions(predictions.aligned([{"id": id_} for id_ in gold]))
 
 
-def _last(predictions: Predictions) -> dict[Any, Mapping[str, Any]]:
-    """The predictions by id: of a repeated one the last counts."""
+def _last(predictions: TypesPredictions) -> dict[Any, Mapping[str, Any]]:
+    """Return the predictions by id, of which the last one counts."""
     return {entry["id"]: entry for entry in predictions.entries}
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
-    """Of one question; NDCG at each cut-off, None where the question is left out."""
-
+class _NdcgResult:
     accuracy: int
+    # NDCG at each cut-off; None where the question is left out.
     ndcg: tuple[float, ...] | None
     honest: tuple[float, ...] | None
 
@@ -396,18 +381,20 @@ class _Result:
         return dict(zip(MEASURES, (self.accuracy, *values), strict=True))
 
 
-def _same(accuracy: int, value: float | None) -> _Result:
+def _constant(accuracy: int, value: float | None) -> _NdcgResult:
     values = None if value is None else (value,) * len(CUTOFFS)
-    return _Result(accuracy, values, values)
+    return _NdcgResult(accuracy, values, values)
 
 
-def _results(predictions: Predictions, gold: Ids, hierarchy: Hierarchy) -> dict[Any, _Result]:
+def _results(
+    predictions: TypesPredictions, gold: GoldEntries, hierarchy: Hierarchy
+) -> dict[Any, _NdcgResult]:
     predicted = _last(predictions)
-    known: dict[tuple[str, ...], dict[str, float]] = {}  # many questions have the same gold types
+    cache: dict[tuple[str, ...], dict[str, float]] = {}  # many questions have the same gold types
     results = {}
     for id_, question in gold.items():
         try:
-            results[id_] = _result(predicted.get(id_), question, hierarchy, known)
+            results[id_] = _result(predicted.get(id_), question, hierarchy, cache)
         except (TypeError, IndexError, KeyError) as error:
             message = f"question {shown(str(id_))}: the types of the gold or of the prediction are not a list of text"
             raise NotScorable(message, official(error)) from error
@@ -418,36 +405,37 @@ def _result(
     predicted: Mapping[str, Any] | None,
     question: Mapping[str, Any],
     hierarchy: Hierarchy,
-    known: dict[tuple[str, ...], dict[str, float]],
-) -> _Result:
+    cache: dict[tuple[str, ...], dict[str, float]],
+) -> _NdcgResult:
     category = question["category"]
     if predicted is None or predicted["category"] != category:
-        return _same(0, 0.0)
+        return _constant(0, 0.0)
     if category == BOOLEAN:
-        return _same(1, 1.0)
-    types, wanted = predicted["type"], question["type"]
+        return _constant(1, 1.0)
+    types, relevant = predicted["type"], question["type"]
     if len(types) == 0:
-        return _same(1, 0.0)
+        return _constant(1, 0.0)
     if category == LITERAL:
-        return _same(1, 1.0 if types[0] == wanted[0] else 0.0)
+        return _constant(1, 1.0 if types[0] == relevant[0] else 0.0)
     if category != RESOURCE:
         message = f"question {shown(str(question['id']))} has the category {shown(str(category))}, not one of the three"
         raise NotScorable(message, f"Exception: Invalid category: {category}")
-    if not wanted:
-        return _same(1, None)
-    if tuple(wanted) not in known:
-        known[tuple(wanted)] = gains(wanted, hierarchy)
-    gained, listed = known[tuple(wanted)], list(types)
+    if not relevant:
+        return _constant(1, None)
+    if tuple(relevant) not in cache:
+        cache[tuple(relevant)] = gains(relevant, hierarchy)
+    type_gains, listed = cache[tuple(relevant)], list(types)
     distinct = list(dict.fromkeys(listed))
-    return _Result(
+    return _NdcgResult(
         1,
-        tuple(ndcg(listed, gained, cutoff) for cutoff in CUTOFFS),
-        tuple(ndcg(distinct, gained, cutoff) for cutoff in CUTOFFS),
+        tuple(ndcg(listed, type_gains, cutoff) for cutoff in CUTOFFS),
+        tuple(ndcg(distinct, type_gains, cutoff) for cutoff in CUTOFFS),
     )
 
 
-def _warnings(predictions: Predictions, gold: Ids, results: Mapping[Any, _Result]) -> Iterator[str]:
-    """Where the official figures mislead, as sentences."""
+def _warnings(
+    predictions: TypesPredictions, gold: GoldEntries, results: Mapping[Any, _NdcgResult]
+) -> Iterator[str]:
     predicted = _last(predictions)
     repeating = sum(
         len(types) > len(set(types))
@@ -460,17 +448,13 @@ def _warnings(predictions: Predictions, gold: Ids, results: Mapping[Any, _Result
             f"{repeating} of {len(gold)} questions are answered with repeated types, each of which the official "
             f"NDCG counts again, so that it can exceed 1: with each type once NDCG@5 is {honest:.6f}"
         )
-    missing = sum(id_ not in predicted for id_ in gold)
-    if missing:
+    if missing := sum(id_ not in predicted for id_ in gold):
         yield f"{missing} of {len(gold)} questions have no prediction and score 0"
-    unknown = sum(id_ not in gold for id_ in predicted)
-    if unknown:
+    if unknown := sum(id_ not in gold for id_ in predicted):
         yield f"{counted(unknown, 'prediction')} for questions that the gold does not have, ignored"
-    repeated = len(predictions.entries) - len(predicted)
-    if repeated:
+    if repeated := len(predictions.entries) - len(predicted):
         yield f"{counted(repeated, 'prediction')} for a question that has a later one, which alone counts"
-    left_out = sum(result.ndcg is None for result in results.values())
-    if left_out:
+    if left_out := sum(result.ndcg is None for result in results.values()):
         yield (
             f"{left_out} of {len(gold)} questions have no gold type that the hierarchy knows; they are left out of "
             "NDCG, not counted as 0"
@@ -482,5 +466,5 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _name(id_: Any, ids: Mapping[Any, Any]) -> str:
-    """An id as text; of a number that another question has as text, with a mark that it is one."""
+    """Return an id as text, which marks a number that is the text of another id."""
     return str(id_) if isinstance(id_, str) or str(id_) not in ids else f"{id_} (number)"

@@ -1,19 +1,18 @@
 """The official scorer of answer type prediction with Wikidata (SMART): accuracy and MRR, with its quirks.
 
-It goes through the *predictions*: a question without one counts nowhere, one with several counts several times.
-And its rank is the place of the first type found *in the gold list*, wherever it stands in the prediction: the
-order of the gold, which means nothing, decides whether the right type at the first place scores 1 or 1/5. `score`
-has the usual figures beside it: over all questions, by the place in the prediction.
+It iterates over the *predictions*: a question without one does not count, one with several counts several times.
+Its rank is the position of the first right type *in the gold list*: the meaningless order of the gold decides whether
+the right type at rank 1 scores 1 or 1/5. `score` also returns the usual figures: over all questions, by the rank in the
+prediction.
 
-Worse, it stops at a predicted label that is a part of what the gold lists without being in it ("city" where the
-gold has "big city"), which nearly every real submission has somewhere. A notebook that the organisers published
-beside the script compares whole labels; so does `score` when asked to, under another name of the figure.
+It stops at a predicted label that is a part of a gold label without being in the gold list ("city" where the gold has
+"big city"), which nearly every real submission has somewhere. A notebook that the organisers published with the script
+compares whole labels; so does `score` with `whole_labels`, under another name of the figure.
 
-`WholeLabels` makes lists that the script does not stop at. The script looks for each predicted label in the *printed*
-gold list, one after the other, and stops where it finds one as a part of a label that is not itself in the list:
-"city" where the gold has "big city". It is content with the first label that it finds whole, and where that stands in
-the prediction does not count. So a list in which every label stands behind all labels that it is a part of is safe:
-if the gold has one of those, that one is found first.
+`WholeLabels` makes lists at which the script does not stop. The script searches each predicted label in the *printed*
+gold list, one after the other, and stops if it finds it there as a part of a label only. It returns at the first label
+that it finds as a whole, whatever its rank. So a list is safe in which every label follows all labels that it is a part
+of: if the gold has one of those, the script finds it first.
 """
 
 from __future__ import annotations
@@ -28,19 +27,18 @@ from searchapp.errors import NotScorable
 from searchapp.evaluation.base import Breakdown, Figures, GoldFiles, OfficialScore, Qrels, Scored
 from searchapp.formats.json_files import load_list
 from searchapp.formats.problems import shown
-from searchapp.model import Run
 from searchapp.tasks.smart_types import answers
 from searchapp.tasks.smart_types.answers import (
     BOOLEAN,
-    BREAKDOWNS,
     LITERAL,
     RESOURCE,
-    InSplit,
-    Prediction,
-    Predictions,
-    Single,
-    broken_down,
+    QuestionResult,
+    TypesPrediction,
+    TypesPredictions,
+    TypesScorer,
+    make_breakdown,
 )
+from searchapp.tasks.splits import in_split
 from searchapp.text import counted
 
 MEASURE = "MRR"
@@ -48,32 +46,32 @@ MEASURE = "MRR"
 
 KEYS = ("id", "category", "type")
 _MISSING = float("nan")
-"""What the script, which makes a table of the entries, has where an entry lacks a key that others have."""
+"""The script makes a table of the entries: where an entry lacks a key of others, it has this value."""
 
 Entries = Sequence[Mapping[str, Any]]
 
 
 WHOLE = "MRR (whole labels)"
-"""What MRR is called when whole labels are compared, and not parts of the printed list."""
+"""The name of MRR when whole labels are compared, and not parts of the printed list."""
 
 
 def score(predictions: Entries, gold: Entries, *, whole_labels: bool = False) -> OfficialScore:
-    """The official figures, and the usual ones as honest.
+    """Return the official figures, and the usual ones as honest figures.
 
-    With `whole_labels` the first predicted type that the gold lists gives the rank, also where the script finds
-    parts of labels and stops.
+    With `whole_labels` the first predicted type in the gold list determines the rank, also where the script stops at a
+    part of a label.
 
     Raises:
-        NotScorable: the official scorer stops, for another reason than parts of labels if they don't matter.
+        NotScorable: the official scorer stops, with `whole_labels` at something else than a part of a label.
     """
     measure = WHOLE if whole_labels else MEASURE
     results = _results(predictions, gold, whole_labels=whole_labels)
-    found = sum(result.question is not None for result in results)
-    if not found:
+    answers_count = sum(result.question is not None for result in results)
+    if not answers_count:
         message = "no prediction is for a question of the gold; ids of numbers and of text differ"
         raise NotScorable(message, "ZeroDivisionError: division by zero")
     accuracy = sum(result.right for result in results) / len(results)
-    values = {"accuracy": accuracy, measure: sum(result.reciprocal for result in results) / found}
+    values = {"accuracy": accuracy, measure: sum(result.reciprocal for result in results) / answers_count}
     honest = _honest(predictions, gold)
     seen: Counter[str] = Counter()
     per_topic: dict[str, Figures] = {}
@@ -88,27 +86,18 @@ def score(predictions: Entries, gold: Entries, *, whole_labels: bool = False) ->
     return OfficialScore(measure, values, per_topic, tuple(warnings), honest)
 
 
-class SmartTypesWikidataScorer:
-    """The official scorer of `smart-types-wikidata`; `in_split` says which questions of the gold file are in a fold."""
+class SmartTypesWikidataScorer(TypesScorer):
+    """The official scorer of `smart-types-wikidata`."""
 
-    files_make_one = False
-    breakdowns: tuple[str, ...] = BREAKDOWNS
-
-    def __init__(self, in_split: InSplit) -> None:
-        self._in_split = in_split
-
-    def read(self, files: Sequence[Path]) -> Predictions:
+    def read(self, files: Sequence[Path]) -> TypesPredictions:
         (path,) = files
-        return Predictions(load_list(path, "predictions", bom=True))
-
-    def predictions(self, run: Run) -> Predictions:
-        return answers.of_run(run)
+        return TypesPredictions(load_list(path, "predictions", bom=True))
 
     def qrels(self, gold: GoldFiles) -> Qrels:
-        return _qrels(self._gold(gold.files[0], gold.options.split))
+        return _qrels(_read_gold(gold.files[0], gold.options.split))
 
-    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
-        questions = self._gold(gold.files[0], gold.options.split)
+    def score(self, predictions: TypesPredictions, gold: GoldFiles) -> Scored:
+        questions = _read_gold(gold.files[0], gold.options.split)
         predicted = predictions.aligned(questions)
         official = score(predicted, questions, whole_labels=gold.options.lenient)
         qrels = _qrels(questions)
@@ -116,16 +105,16 @@ class SmartTypesWikidataScorer:
         return Scored(official, len(qrels), rankings, qrels)
 
     def breakdown(
-        self, predictions: Predictions, gold: GoldFiles, wanted: Sequence[str]
+        self, predictions: TypesPredictions, gold: GoldFiles, wanted: Sequence[str]
     ) -> Iterable[Breakdown]:
-        questions = self._gold(gold.files[0], gold.options.split)
+        questions = _read_gold(gold.files[0], gold.options.split)
         predicted = predictions.aligned(questions)
         try:
             results = _results(predicted, questions)
-        except NotScorable:  # then these are asked for with whole labels
+        except NotScorable:  # `score` has raised it unless it compares whole labels
             results = _results(predicted, questions, whole_labels=True)
-        singles = [
-            Single(
+        of_questions = [
+            QuestionResult(
                 result.question,
                 {"accuracy": int(result.right), MEASURE: result.reciprocal},
                 len(answers.as_types(result.question["type"])),
@@ -134,31 +123,29 @@ class SmartTypesWikidataScorer:
             for result in results
             if result.question is not None
         ]
-        return [broken_down(name, singles) for name in BREAKDOWNS if name in wanted]
+        return [make_breakdown(name, of_questions) for name in self.breakdowns if name in wanted]
 
     def stops(
-        self, predictions: Sequence[Prediction], gold: Path, split: str
-    ) -> Iterator[tuple[Prediction, NotScorable]]:
-        """The good predictions of a file whose types the official scorer stops at."""
+        self, predictions: Sequence[TypesPrediction], gold: Path, split: str
+    ) -> Iterator[tuple[TypesPrediction, NotScorable]]:
+        """Return the good predictions of a file at whose types the official scorer stops."""
         entries = [
-            {"id": one.official_id, "category": one.category, "type": list(one.types)} for one in predictions
+            {"id": prediction.official_id, "category": prediction.category, "type": list(prediction.types)}
+            for prediction in predictions
         ]
-        for place, error in stops(entries, self._gold(gold, split)):
-            yield predictions[place], error
+        for index, error in stops(entries, _read_gold(gold, split)):
+            yield predictions[index], error
 
-    def _gold(self, path: Path, split: str | None) -> list[dict[str, Any]]:
-        return [
-            entry
-            for entry in load_list(path, "questions", bom=True)
-            if self._in_split(split, str(entry.get("id")))
-        ]
+
+def _read_gold(path: Path, split: str | None) -> list[dict[str, Any]]:
+    entries = load_list(path, "questions", bom=True)
+    return [entry for entry in entries if in_split(split, str(entry.get("id")))]
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
-    """Of one prediction; `question` is None when the gold has no question of its id."""
-
+class _RankResult:
     id: Any
+    # None when the gold has no question of this id.
     question: Mapping[str, Any] | None
     right: bool
     rank: int
@@ -168,12 +155,12 @@ class _Result:
         return 1 / self.rank if self.rank else 0.0
 
 
-def _results(predictions: Entries, gold: Entries, *, whole_labels: bool = False) -> list[_Result]:
+def _results(predictions: Entries, gold: Entries, *, whole_labels: bool = False) -> list[_RankResult]:
     _require_columns(predictions, "prediction", ("id", "category"))
     _require_columns(gold, "gold question", KEYS)
     no_types = not any("type" in entry for entry in predictions)
     questions = _by_id(gold)
-    results: list[_Result] = []
+    results: list[_RankResult] = []
     before = 0
     for entry in predictions:
         id_, category = entry.get("id", _MISSING), entry.get("category", _MISSING)
@@ -190,14 +177,14 @@ def _results(predictions: Entries, gold: Entries, *, whole_labels: bool = False)
         else:
             rank = before
         before = rank
-        results.append(_Result(id_, question, right, rank))
+        results.append(_RankResult(id_, question, right, rank))
     return results
 
 
 def stops(predictions: Entries, gold: Entries) -> Iterator[tuple[int, NotScorable]]:
-    """The places of all predictions whose types the official scorer stops at, of which it meets the first alone."""
+    """Return the indexes of all predictions at whose types the official scorer would stop."""
     questions = _by_id(gold)
-    for place, entry in enumerate(predictions):
+    for index, entry in enumerate(predictions):
         question = questions.get(_key(entry["id"]))
         category = entry["category"]
         if question is None or category != question["category"] or category not in (LITERAL, RESOURCE):
@@ -205,11 +192,11 @@ def stops(predictions: Entries, gold: Entries) -> Iterator[tuple[int, NotScorabl
         try:
             _rank(entry["id"], entry["type"], question["type"], whole_labels=False)
         except NotScorable as error:
-            yield place, error
+            yield index, error
 
 
 def _by_id(gold: Entries) -> dict[Any, Mapping[str, Any]]:
-    """The gold questions by id, the first of several, with a missing value for each key that one lacks."""
+    """Return the first gold question of each id, with the missing value for each key that it lacks."""
     questions: dict[Any, Mapping[str, Any]] = {}
     for entry in gold:
         questions.setdefault(
@@ -219,7 +206,7 @@ def _by_id(gold: Entries) -> dict[Any, Mapping[str, Any]]:
 
 
 def _key(id_: Any) -> tuple[type, Any]:
-    """An id so that only an equal one of the same type equals it."""
+    """Return a key that distinguishes equal ids of different types."""
     return (type(id_), id_ if id_.__hash__ is not None else str(id_))
 
 
@@ -229,10 +216,10 @@ def _require_columns(entries: Entries, what: str, keys: Sequence[str]) -> None:
             raise NotScorable(f"not one {what} has the key `{key}`", f"KeyError: '{key}'")
 
 
-def _rank(id_: Any, predicted: Any, wanted: Any, whole_labels: bool) -> int:
-    """1 + the place in the gold of the first predicted type that occurs in the gold's printed form; 0 for none."""
+def _rank(id_: Any, predicted: Any, gold_types: Any, whole_labels: bool) -> int:
+    """Return 1 + the index in the gold of the first predicted type that its printed form contains; 0 without any."""
     where = f"the prediction for question {shown(str(id_))}"
-    printed = wanted if isinstance(wanted, str) else str(wanted)
+    printed = gold_types if isinstance(gold_types, str) else str(gold_types)
     try:
         candidates = list(predicted)
     except TypeError as error:
@@ -243,7 +230,7 @@ def _rank(id_: Any, predicted: Any, wanted: Any, whole_labels: bool) -> int:
             "UnboundLocalError: cannot access local variable 'rank' where it is not associated with a value",
         )
     if whole_labels:
-        labels = answers.as_types(wanted)
+        labels = answers.as_types(gold_types)
         return next((labels.index(type_) + 1 for type_ in candidates if type_ in labels), 0)
     for type_ in candidates:
         if not isinstance(type_, str):
@@ -252,21 +239,21 @@ def _rank(id_: Any, predicted: Any, wanted: Any, whole_labels: bool) -> int:
             raise NotScorable(f"{where} has a type that is not text", official)
         if type_ not in printed:
             continue
-        if isinstance(wanted, str):
-            return wanted.index(type_) + 1
-        if not isinstance(wanted, list):
-            official = f"AttributeError: {type(wanted).__name__!r} object has no attribute 'index'"
+        if isinstance(gold_types, str):
+            return gold_types.index(type_) + 1
+        if not isinstance(gold_types, list):
+            official = f"AttributeError: {type(gold_types).__name__!r} object has no attribute 'index'"
             raise NotScorable(f"{where}: the gold has no list of types", official)
-        if type_ not in wanted:
+        if type_ not in gold_types:
             part = "which is only a part of what the gold lists (evaluate --lenient continues)"
             message = f"{where} has the type {shown(type_)}, {part}"
             raise NotScorable(message, f"ValueError: {type_!r} is not in list")
-        return wanted.index(type_) + 1
+        return gold_types.index(type_) + 1
     return 0
 
 
 def _honest(predictions: Entries, gold: Entries) -> dict[str, float]:
-    """Accuracy and MRR as usual: over all gold questions, by the place in the first prediction of each."""
+    """Return the usual accuracy and MRR: over all gold questions, by the rank in the first prediction of each."""
     first: dict[Any, Mapping[str, Any]] = {}
     for entry in predictions:
         first.setdefault(_key(entry.get("id")), entry)
@@ -279,72 +266,67 @@ def _honest(predictions: Entries, gold: Entries) -> dict[str, float]:
         if answer is None or answer.get("category") != question.get("category"):
             continue
         right += 1
-        wanted = set(answers.documents_of(question))
+        relevant = set(answers.documents_of(question))
         ranked = answers.documents_of(answer)
-        places = (place for place, document in enumerate(ranked, 1) if document in wanted)
-        if place := next(places, 0):
-            reciprocals += 1 / place
+        ranks = (rank for rank, document in enumerate(ranked, 1) if document in relevant)
+        if rank := next(ranks, 0):
+            reciprocals += 1 / rank
     return {"accuracy": right / len(questions), MEASURE: reciprocals / len(questions)}
 
 
-def _warnings(results: Sequence[_Result], gold: Entries, honest: Mapping[str, float]) -> Iterator[str]:
-    """Where the official figures mislead, as sentences."""
+def _warnings(results: Sequence[_RankResult], gold: Entries, honest: Mapping[str, float]) -> Iterator[str]:
     answered = {_key(result.id) for result in results if result.question is not None}
-    late = sum(result.rank > 1 for result in results)
-    if late:
+    if late := sum(result.rank > 1 for result in results):
         yield (
             f"{late} of {len(results)} predictions get the place of the type in the gold list, whose order means "
             "nothing, as their rank: by the place in the prediction, over all questions, MRR is "
             f"{honest[MEASURE]:.6f}"
         )
-    missing = len({_key(entry.get("id")) for entry in gold} - answered)
-    if missing:
+    if missing := len({_key(entry.get("id")) for entry in gold} - answered):
         yield f"{counted(missing, 'question')} of the gold without a prediction, left out by the official scorer"
-    unknown = sum(result.question is None for result in results)
-    if unknown:
+    if unknown := sum(result.question is None for result in results):
         yield (
             f"{counted(unknown, 'prediction')} for questions that the gold does not have: wrong in the accuracy, and "
             "not in MRR"
         )
-    repeated = len(results) - unknown - len(answered)
-    if repeated:
+    if repeated := len(results) - unknown - len(answered):
         yield f"{counted(repeated, 'prediction')} for a question that has one already; the official scorer counts each"
 
 
 def _qrels(gold: Entries) -> Qrels:
-    """The grades of each question; of one that comes again those of its first entry."""
-    found = {str(entry.get("id")): answers.documents_of(entry) for entry in reversed(gold)}
-    return {question: dict.fromkeys(documents, 1) for question, documents in reversed(found.items())}
+    """Return the grades of each question by its first entry."""
+    relevant = {str(entry.get("id")): answers.documents_of(entry) for entry in reversed(gold)}
+    return {question: dict.fromkeys(documents, 1) for question, documents in reversed(relevant.items())}
 
 
 class WholeLabels:
-    """The labels of a vocabulary, by those that they are a part of; labels that it lacks are not looked at."""
+    """The labels of a vocabulary that other labels are parts of."""
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
         # Longest first, so that the order is the same whatever the order of the vocabulary.
         self._printed = {
-            label: str([label]) for label in sorted(vocabulary, key=lambda one: (-len(str([one])), one))
+            label: str([label]) for label in sorted(vocabulary, key=lambda label: (-len(str([label])), label))
         }
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._wholes: dict[str, tuple[str, ...]] = {}
 
     def wholes(self, label: str) -> Sequence[str]:
-        """The other labels of the vocabulary that a label is a part of when they are printed, the longest first."""
-        if label not in self._known:
-            self._known[label] = tuple(
+        """Return the other labels whose printed form contains a label, the longest first."""
+        if label not in self._wholes:
+            self._wholes[label] = tuple(
                 other for other, printed in self._printed.items() if label in printed and other != label
             )
-        return self._known[label]
+        return self._wholes[label]
 
     def completed(self, labels: Iterable[str]) -> list[str]:
-        """The labels, in their order, each behind all those of the vocabulary that it is a part of."""
-        found: dict[str, None] = {}
-        for label in labels:
-            self._add(label, found, set())
-        return list(found)
+        """Return the labels in order, each after all labels of the vocabulary that it is a part of."""
+        result: dict[str, None] = {}
 
-    def _add(self, label: str, found: dict[str, None], above: set[str]) -> None:
-        if label in found or label in above:
-            return
-        for whole in self.wholes(label):
-            self._add(whole, found, above | {label})
-        found[label] = None
+        def add(label: str, parents: set[str]) -> None:
+            if label not in result and label not in parents:
+                for whole in self.wholes(label):
+                    add(whole, parents | {label})
+                result[label] = None
+
+        for label in labels:
+            add(label, set())
+        return list(result)

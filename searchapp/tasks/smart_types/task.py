@@ -2,14 +2,12 @@
 
 A topic is a question, the documents are the answer types: those of the knowledge base for the category
 `resource`, `boolean:boolean`, `literal:date`, `literal:number` and `literal:string` for the others, so that one
-ranking says category and types (see `answers`). Only the train file has gold; its splits are the
+ranking predicts category and types (see `answers`). Only the train file has gold; its splits are the
 folds of `tasks.splits`, each ranked with the questions of the other four as solved examples.
 
-The types of DBpedia are those of a hierarchy. Those of Wikidata are labels, of which no list is published:
-
-The documents are therefore the labels that occur in the train file, in all its folds. That is a vocabulary and
-not gold: which of its questions has a label is not looked at. A label that no question of the train file has
-cannot be predicted.
+The types of DBpedia are those of a hierarchy. Those of Wikidata are labels, of which no list is published: the
+documents are the labels in the train file, in all its folds. That is a vocabulary and not gold: which questions have a
+label is not read. Other labels cannot be predicted.
 """
 
 from __future__ import annotations
@@ -17,33 +15,30 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from searchapp.evaluation.base import ScorerOptions
 from searchapp.files import first_there, read_bytes
 from searchapp.formats.problems import Problems
-from searchapp.model import Document, Example, Topic
-from searchapp.tasks import splits
+from searchapp.model import Document, Example, Run, Topic
 from searchapp.tasks.base import (
+    CachedReader,
+    DataSplit,
     DocumentSource,
     Grades,
-    OfficialFile,
-    Once,
-    Part,
-    Submission,
     TaskInfo,
     Writer,
+    json_writer,
+    shipped,
 )
-from searchapp.tasks.shipped import json_writer, shipped, words_of
 from searchapp.tasks.smart_types import answers, scorer_dbpedia
-from searchapp.tasks.smart_types.answers import RESOURCE, Question
+from searchapp.tasks.smart_types.answers import RESOURCE, TypesQuestion
 from searchapp.tasks.smart_types.scorer_dbpedia import HIERARCHY, Hierarchy, SmartTypesDbpediaScorer, gains
 from searchapp.tasks.smart_types.scorer_dbpedia import MEASURE as MEASURE_DBPEDIA
 from searchapp.tasks.smart_types.scorer_wikidata import MEASURE as MEASURE_WIKIDATA
 from searchapp.tasks.smart_types.scorer_wikidata import SmartTypesWikidataScorer, WholeLabels
-from searchapp.tasks.splits import TEST, AnswersFormat, FoldFiles
+from searchapp.tasks.splits import FOLD_NAMES, AnswersFormat, FoldFiles, fold_task_info, words_of
 
 OPENINGS: Mapping[str, tuple[str, ...]] = {
     "boolean:boolean": (
@@ -51,13 +46,8 @@ OPENINGS: Mapping[str, tuple[str, ...]] = {
         *("is it", "did the", "is the", "was the", "does the", "true or"),
     ),
     "literal:date": (
-        "when",
-        "what year",
-        "which year",
-        "what date",
-        "what time",
-        "in which year",
-        "in what year",
+        *("when", "what year", "which year", "what date", "what time"),
+        *("in which year", "in what year"),
     ),
     "literal:number": (
         "how",
@@ -71,7 +61,7 @@ OPENINGS: Mapping[str, tuple[str, ...]] = {
     ),
     "literal:string": (),
 }
-"""How questions open that ask for a type of the categories other than resource."""
+"""The first words of questions for a type of the categories other than resource."""
 
 MEANINGS = {
     "boolean:boolean": "yes or no, true or false",
@@ -79,29 +69,25 @@ MEANINGS = {
     "literal:number": "number count amount quantity population total height length area mass percentage",
     "literal:string": "string identifier ID code title nickname motto spelling symbol postal",
 }
-"""The words of those types; the words of a resource type are its name."""
+"""The words of those types; those of a resource type are its name."""
 
 RESOURCE_OPENINGS = {
     "person": ("who", "whose", "whom", "name the person", "who is", "who was"),
     "place": ("where", "where is", "where was", "where did", "in which place"),
 }
-"""How questions open that ask for a resource type of this name."""
+"""The first words of questions for a resource type of this name."""
 
 
 TypesScorer = SmartTypesDbpediaScorer | SmartTypesWikidataScorer
 
 
-def info_of(key: str, name: str, measure: str) -> TaskInfo:
-    """Data about the task for one knowledge base: `key` is how files call it, `name` how people do."""
-    return TaskInfo(
+def _task_info(key: str, name: str, measure: str) -> TaskInfo:
+    """Return the data of the task for one knowledge base, `key` in the names of files and `name` for people."""
+    return fold_task_info(
         name=f"smart-types-{key}",
         title=f"Answer type prediction for questions over {name} (SMART)",
         about=f"For a question, predict the category of its answer and rank the types of {name}.",
         mapping="types",
-        examples_mapping="questions",
-        splits=(*splits.FOLD_NAMES, TEST),
-        default_recipe="neighbours",
-        default_depth=100,
         official_measure=measure,
         official_file=f"task1_{key}_predictions.json",
         measures=("AP", "RR", "P@1", "R@5", "R@10", "nDCG@10"),
@@ -110,14 +96,12 @@ def info_of(key: str, name: str, measure: str) -> TaskInfo:
 
 
 class TypesCollection(FoldFiles):
-    """The types of a knowledge base, a train file and a test file, in some years without gold.
-
-    `names` are the organisers' names, over the years, of the train file and of the test file: the first that is there
-    is read. `more_gold` are the files that the official scorer takes besides the questions.
-    """
+    """The types of a knowledge base, a train file and a test file, in some years without gold."""
 
     names: ClassVar[Mapping[str, tuple[str, ...]]]
+    """The organisers' names, over the years, of the train and the test file: the first that exists is read."""
     more_gold: Sequence[Path] = ()
+    """The files that the official scorer needs in addition to the questions."""
 
     def __init__(self, info: TaskInfo, folder: Path) -> None:
         documents = DocumentSource(self.type_files, self._read_documents)
@@ -125,7 +109,7 @@ class TypesCollection(FoldFiles):
 
     @abstractmethod
     def type_files(self) -> list[Path]:
-        """Return the files that the types are read from."""
+        """Return the files of the types."""
 
     @abstractmethod
     def resource_types(self, problems: Problems) -> Iterator[Document]:
@@ -133,15 +117,15 @@ class TypesCollection(FoldFiles):
 
     @abstractmethod
     def known(self) -> Container[str] | None:
-        """Return the types that a question's resource may have; None if any may be there."""
+        """Return the types that a question's resource may have; None for any."""
 
     @abstractmethod
-    def votes(self, question: Question) -> Mapping[str, float]:
+    def votes(self, question: TypesQuestion) -> Mapping[str, float]:
         """Return the votes of a solved question, by document."""
 
-    def listed(self, category: str, types: Sequence[str]) -> Sequence[str]:
-        """Return what the official file lists for a category and its types, best first."""
-        return answers.as_ranked(category, types)
+    def completed(self, category: str, types: Sequence[str]) -> Sequence[str]:
+        """Return the list of the official file for a category and its types, best first."""
+        return types
 
     def gold_files(self, split: str) -> list[Path]:
         return [*super().gold_files(split), *self.more_gold]
@@ -154,22 +138,18 @@ class TypesCollection(FoldFiles):
         compared: bool = False,
         gold: bool = True,
         masked: bool = False,
-    ) -> Iterator[Question]:
+    ) -> Iterator[TypesQuestion]:
         known = self.known() if compared else None
         return answers.read_questions(path, problems, bom=self.bom, known=known, gold=gold, masked=masked)
 
-    def example(self, question: Question) -> Example | None:
-        if question.category is None:
-            return None
-        return Example(Topic(question.id, question.text), self.votes(question))
+    def example(self, question: TypesQuestion) -> Example | None:
+        return (
+            Example(Topic(question.id, question.text), self.votes(question)) if question.is_solved else None
+        )
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         category, types = _answer(grades)
-        return Example(topic, self.votes(Question(topic.id, topic.text, category, types)))
-
-    def solved(self, path: Path) -> Iterable[bool]:
-        questions = self.questions(path, Problems(lenient=True), masked=True)
-        return (question.category is not None for question in questions)
+        return Example(topic, self.votes(TypesQuestion(topic.id, topic.text, category, types)))
 
     def _read_documents(self, problems: Problems) -> Iterator[Document]:
         for document, meaning in MEANINGS.items():
@@ -186,7 +166,7 @@ class TypesCollection(FoldFiles):
 
 
 @dataclass(frozen=True, slots=True)
-class TypesFormat(AnswersFormat[answers.Predictions, TypesCollection]):
+class TypesFormat(AnswersFormat[answers.TypesPredictions, TypesCollection]):
     """A category and a list of types for each question."""
 
     noun = "type"
@@ -200,45 +180,43 @@ class TypesFormat(AnswersFormat[answers.Predictions, TypesCollection]):
     def breakdowns(self) -> TypesScorer:
         return self.scorer
 
-    def entries(self, submission: Submission[TypesCollection]) -> Iterable[Mapping[str, Any]]:
-        return self.predictions(submission).entries
+    def entries(self, run: Run, split: DataSplit[TypesCollection]) -> Iterable[Mapping[str, Any]]:
+        return self.predictions(run, split).entries
 
-    def predictions(self, submission: Submission[TypesCollection]) -> answers.Predictions:
-        return answers.of_run(submission.run, submission.part.collection.listed)
+    def predictions(self, run: Run, split: DataSplit[TypesCollection]) -> answers.TypesPredictions:
+        return answers.of_run(run, split.collection.completed)
 
     def read(
-        self, path: Path, problems: Problems, part: Part[TypesCollection] | None
-    ) -> Iterator[answers.Prediction]:
-        known = None if part is None else part.collection.known()
+        self, path: Path, problems: Problems, split: DataSplit[TypesCollection] | None
+    ) -> Iterator[answers.TypesPrediction]:
+        known = None if split is None else split.collection.known()
         return answers.read_predictions(path, problems, bom=self.bom, known=known)
 
-    def gold(self, grades: Grades, part: Part[TypesCollection]) -> Mapping[str, Writer]:
-        texts = {topic.id: topic.text for topic in part.topics(Problems(lenient=True))}
-        official = part.collection.official_ids(part.split)
-        gold = [
-            {
-                "id": official.get(question, question),
-                "question": texts.get(question, question),
-                "category": category,
-                "type": types,
-            }
-            for question, (category, types) in ((one, _answer(of_topic)) for one, of_topic in grades.items())
-        ]
-        own = part.collection.file(part.split)
+    def gold(self, grades: Grades, split: DataSplit[TypesCollection]) -> Mapping[str, Writer]:
+        texts = {topic.id: topic.text for topic in split.topics(Problems(lenient=True))}
+        official = split.collection.official_ids(split.name)
+        gold = []
+        for question, of_topic in grades.items():
+            category, types = _answer(of_topic)
+            entry = {"id": official.get(question, question), "question": texts.get(question, question)}
+            gold.append({**entry, "category": category, "type": types})
+        own = split.collection.file(split.name)
         # The scorer's other gold files, such as a hierarchy, are the same for all judges.
-        others = part.collection.more_gold
-        return {own.name: json_writer(gold), **{path.name: _copied(path) for path in others}}
+        others = {path.name: _copy_of(path) for path in split.collection.more_gold}
+        return {own.name: json_writer(gold), **others}
 
     def grades(
-        self, files: Sequence[Path], part: Part[TypesCollection], options: ScorerOptions = ScorerOptions()
+        self,
+        files: Sequence[Path],
+        split: DataSplit[TypesCollection],
     ) -> Grades:
-        # The scorer leaves out types that the hierarchy lacks; the one in the data is as good as one beside the gold.
-        gold = files if len(files) > 1 else [*files, *part.collection.more_gold]
-        return self.scorer.qrels(part.gold(gold, options))
+        # Without a hierarchy among the files, the scorer drops types that the hierarchy of the data lacks.
+        gold = files if len(files) > 1 else [*files, *split.collection.more_gold]
+        return self.scorer.qrels(split.gold(gold))
 
 
 def resource_document(type_: str, words: str, ancestors: list[str]) -> Document:
-    """The document of a type of the knowledge base; `words` is its name as people write it."""
+    """Return the document of a type of the knowledge base; `words` is its name for people."""
     fields: dict[str, object] = {"type": type_, "category": RESOURCE}
     if ancestors:
         fields["ancestors"] = ancestors
@@ -248,16 +226,17 @@ def resource_document(type_: str, words: str, ancestors: list[str]) -> Document:
 
 
 def _answer(grades: Mapping[str, float]) -> tuple[str, tuple[str, ...]]:
-    """The category and types that graded documents amount to: the category is that of the best one."""
-    relevant = sorted(
-        (document for document, grade in grades.items() if grade > 0), key=lambda one: -grades[one]
-    )
-    named = [answers.category_and_type(document) for document in relevant]
-    category = named[0][0] if named else ""
-    return category, tuple(type_ for of_category, type_ in named if of_category == category)
+    """Return the category of the best of graded documents, and the relevant types of that category."""
+    relevant = (document for document, grade in grades.items() if grade > 0)
+    types = [
+        answers.category_and_type(document)
+        for document in sorted(relevant, key=lambda document: -grades[document])
+    ]
+    category = types[0][0] if types else ""
+    return category, tuple(type_ for of_category, type_ in types if of_category == category)
 
 
-def _copied(path: Path) -> Writer:
+def _copy_of(path: Path) -> Writer:
     return lambda file: file.write(read_bytes(path))
 
 
@@ -284,8 +263,8 @@ class DbpediaCollection(TypesCollection):
         super().__init__(info, folder)
         path = folder / HIERARCHY
         self.more_gold = [path]
-        self._hierarchy = Once(lambda problems: scorer_dbpedia.read_hierarchy(path, problems))
-        self._gains = lru_cache(maxsize=None)(self._of_gold)
+        self._hierarchy = CachedReader(lambda problems: scorer_dbpedia.read_hierarchy(path, problems))
+        self._cached_gains = cache(self._gains)
 
     def type_files(self) -> list[Path]:
         return [self.folder / HIERARCHY]
@@ -298,16 +277,16 @@ class DbpediaCollection(TypesCollection):
 
     def known(self) -> Container[str] | None:
         hierarchy = self._known_hierarchy()
-        # Without any type to compare with, every one would be unknown: one problem is enough.
+        # Without a hierarchy every type would be unknown: one problem is enough.
         return frozenset(hierarchy.depths) | UNLISTED if hierarchy.depths else None
 
-    def votes(self, question: Question) -> Mapping[str, float]:
-        """What each type would gain if this question's gold were the topic's: votes add up to expected gains."""
+    def votes(self, question: TypesQuestion) -> Mapping[str, float]:
+        """Return the gain of each type if this question's gold were the topic's: votes add up to expected gains."""
         if question.category != RESOURCE:
             return {answers.document_id(str(question.category), type_): 1.0 for type_ in question.types}
-        return self._gains(question.types)
+        return self._cached_gains(question.types)
 
-    def _of_gold(self, types: tuple[str, ...]) -> Mapping[str, float]:
+    def _gains(self, types: tuple[str, ...]) -> Mapping[str, float]:
         hierarchy = self._known_hierarchy()
         listed = [type_ for type_ in types if type_ in hierarchy]
         if not listed:
@@ -317,20 +296,20 @@ class DbpediaCollection(TypesCollection):
         }
 
     def _known_hierarchy(self) -> Hierarchy:
-        """The hierarchy; the reader of the documents reports what is wrong with it."""
+        # The reader of the documents reports its problems.
         return self._hierarchy(Problems(lenient=True))
 
 
 def _words(type_: str) -> str:
-    """The words of a type's name, without the prefix of its namespace."""
+    """Return the words of a type's name without its namespace."""
     return words_of(type_.rpartition(":")[2])
 
 
-DBPEDIA = info_of("dbpedia", "DBpedia", MEASURE_DBPEDIA)
+DBPEDIA = _task_info("dbpedia", "DBpedia", MEASURE_DBPEDIA)
 TASK_DBPEDIA = shipped(
     DBPEDIA,
     partial(DbpediaCollection, DBPEDIA),
-    TypesFormat(DBPEDIA, bom=False, scorer=SmartTypesDbpediaScorer(splits.in_split)),
+    TypesFormat(DBPEDIA, bom=False, scorer=SmartTypesDbpediaScorer()),
 )
 
 
@@ -359,10 +338,10 @@ class WikidataCollection(TypesCollection):
         self._wholes = cache(lambda: WholeLabels(self._labels(Problems(lenient=True))))
 
     def type_files(self) -> list[Path]:
-        return [self.file(splits.FOLD_NAMES[0])]
+        return [self.file(FOLD_NAMES[0])]
 
     def resource_types(self, problems: Problems) -> Iterator[Document]:
-        # The problems of the train file's gold are reported by the check of the splits, except that it is missing.
+        # The check of the splits reports the problems of the train file, unless it is missing.
         own = Problems(lenient=True) if self.type_files()[0].is_file() else problems
         for label in self._labels(own):
             yield resource_document(label, label, [])
@@ -374,40 +353,46 @@ class WikidataCollection(TypesCollection):
                 labels.update(question.types)
         return sorted(labels)
 
-    def listed(self, category: str, types: Sequence[str]) -> Sequence[str]:
-        """The types, each behind those that it is a part of, so that the official script stops at none of them."""
+    def completed(self, category: str, types: Sequence[str]) -> Sequence[str]:
+        """Put each type behind those that it is a part of, so that the official script does not stop."""
         return self._wholes().completed(types) if category == RESOURCE else types
 
     def known(self) -> Container[str] | None:
         return None
 
-    def votes(self, question: Question) -> Mapping[str, float]:
-        """1 / sqrt(place) for the types of a resource, in the order of the gold, which the scorer goes by."""
+    def votes(self, question: TypesQuestion) -> Mapping[str, float]:
+        """Return 1 / sqrt(rank) for the types of a resource, in the order of the gold, which the scorer uses."""
         if question.category != RESOURCE:
             return {answers.document_id(str(question.category), type_): SINGLE for type_ in question.types}
         return {
-            answers.document_id(RESOURCE, type_): place**-0.5 for place, type_ in enumerate(question.types, 1)
+            answers.document_id(RESOURCE, type_): rank**-0.5 for rank, type_ in enumerate(question.types, 1)
         }
 
 
 class WikidataFormat(TypesFormat):
-    """The same, in which a type that is a part of a label stops the official scorer."""
+    """The format of the task for Wikidata, in which a type that is a part of a label stops the official scorer."""
 
-    def validate(self, file: OfficialFile[TypesCollection], problems: Problems) -> None:
-        super().validate(file, problems)
-        path, part = file.path, file.part
-        if part is None or problems.stopped or part.collection.is_masked(part.split):
+    def validate(
+        self,
+        path: Path,
+        split: DataSplit[TypesCollection] | None,
+        problems: Problems,
+    ) -> None:
+        super().validate(path, split, problems)
+        if split is None or problems.stopped or split.collection.is_masked(split.name):
             return
         assert isinstance(self.scorer, SmartTypesWikidataScorer)
-        given = list(answers.read_predictions(path, Problems(lenient=True), bom=True))
-        for prediction, error in self.scorer.stops(given, part.collection.file(part.split), part.split):
+        predictions = list(answers.read_predictions(path, Problems(lenient=True), bom=True))
+        for prediction, error in self.scorer.stops(
+            predictions, split.collection.file(split.name), split.name
+        ):
             detail = f"{error.problem}; the official scorer stops at it ({error.official})"
             problems.add(path, "part of a label", f"line {prediction.line}", detail)
 
 
-WIKIDATA = info_of("wikidata", "Wikidata", MEASURE_WIKIDATA)
+WIKIDATA = _task_info("wikidata", "Wikidata", MEASURE_WIKIDATA)
 TASK_WIKIDATA = shipped(
     WIKIDATA,
     partial(WikidataCollection, WIKIDATA),
-    WikidataFormat(WIKIDATA, bom=True, scorer=SmartTypesWikidataScorer(splits.in_split)),
+    WikidataFormat(WIKIDATA, bom=True, scorer=SmartTypesWikidataScorer()),
 )

@@ -15,9 +15,8 @@ from searchapp.engines import open_engine
 from searchapp.errors import DataError, OtherDocuments, SearchappError, UsageError
 from searchapp.files import reason
 from searchapp.progress import Advance, TextProgress, WorkStopped, no_notice
-from searchapp.tasks import folders, load
+from searchapp.tasks import SAMPLE, folders, load
 from searchapp.tasks.base import Task
-from searchapp.tasks.catalogue import SAMPLE
 from searchapp.text import counted
 from searchapp.tui.kit.background import Post, in_background
 from searchapp.tui.kit.dialogs import Choose, WordsDialog

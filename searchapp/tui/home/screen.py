@@ -22,7 +22,7 @@ from searchapp.config.resolution import Resolution
 from searchapp.errors import SearchappError
 from searchapp.model import Topic
 from searchapp.ranking import recipes
-from searchapp.tasks.catalogue import SAMPLE
+from searchapp.tasks import SAMPLE
 from searchapp.text import counted
 from searchapp.tui.home import opener
 from searchapp.tui.home.indexing import Maker
