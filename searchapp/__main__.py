@@ -1,24 +1,24 @@
 """The program: the script `searchapp`, and `python -m searchapp`."""
 
-# What is imported here is what Ctrl-C can still interrupt with a traceback.
+# Ctrl-C during these imports prints a traceback.
 import os
 import signal
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C ends it in one way also while Python still imports, or clears up after a command."""
+    """Run the command line; Ctrl-C has the same effect during imports and cleanup as during a command."""
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
-        signal.signal(signal.SIGINT, _end_at_once)
-    from searchapp.cli import main as of_command_line
+        signal.signal(signal.SIGINT, _exit_on_interrupt)
+    from searchapp.cli import main as run_command_line
 
-    of_command_line()
+    run_command_line()
 
 
-def _end_at_once(_number: int, _frame: object) -> None:
-    """End as a command does that is interrupted; nothing has begun, or all is done."""
+def _exit_on_interrupt(_number: int, _frame: object) -> None:
+    """End as an interrupted command does; nothing has started yet, or all is done."""
     try:
         os.write(2, b"searchapp: interrupted\n")
-    finally:  # where nobody listens, too
+    finally:  # even if stderr is closed
         os._exit(130)
 
 

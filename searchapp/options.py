@@ -1,7 +1,7 @@
 """Options and arguments of commands, declared without a framework.
 
-Each is the default of a parameter, or a field of a record that stands for several options. The command line derives
-what it needs from the declaration (`cli/commands.py`), so a record of a lower layer can declare its own options.
+A declaration is the default of a parameter, or a field of a record that stands for several options. The command line
+derives its options from them (`cli/commands.py`), so that a record of a lower layer can declare options.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ from dataclasses import MISSING, field
 from typing import Any
 
 REQUIRED = MISSING
-"""The default of an option that must be given."""
+"""The default of a required option."""
 
 
 def option(help_: str, *flags: str, default: Any = None, completes: str = "", **details: Any) -> Any:
     """Declare an option that takes a value.
 
     Args:
-        help_: What the option is for, as `--help` prints it.
-        flags: Its names on the command line; by default the name of the parameter or field.
-        default: The value without the option, or `REQUIRED`.
-        completes: The function of `cli/complete.py` that offers values.
-        details: `min`, `max`, `metavar`; `show_default`, a text that stands for the default; `rich_help_panel`, the
-            heading that the option stands under.
+        help_: the text of `--help`
+        flags: names on the command line, by default that of the parameter or field
+        default: the value without the option, or `REQUIRED`
+        completes: the function of `cli/complete.py` that completes values
+        details: `min`, `max`, `metavar`; `show_default`, a text for the default; `rich_help_panel`, a heading
     """
     return field(
         default=default,
@@ -36,5 +35,5 @@ def flag(help_: str, *flags: str, **details: Any) -> Any:
 
 
 def argument(help_: str, *, default: Any = REQUIRED, completes: str = "", **details: Any) -> Any:
-    """Declare an argument, which has no name on the command line; see `option`."""
+    """Declare a positional argument; see `option`."""
     return option(help_, default=default, completes=completes, positional=True, **details)

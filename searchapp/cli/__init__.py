@@ -1,8 +1,8 @@
 """The command line: one module per group of commands, each a thin layer over `searchapp.app`.
 
-commands             how a command is declared, and options that many commands have
-judgment_options     options on judgments, annotators and what runs are scored against
-complete             what the Tab key offers
+commands             declaration of commands, and options of many commands
+judgment_options     options on judgments, annotators and gold
+complete             completion by the Tab key
 output, tables       everything that is printed
 experiment_tables    comparisons, benches, ablations and learning curves as tables
 """
@@ -54,15 +54,15 @@ app.callback()(_globals)
 
 
 def main() -> None:
-    """Run the command line that was typed, and end with its exit code."""
+    """Run the typed command line, and end with its exit code."""
     _prepare_streams()
     take_over()
-    # NumPy's BLAS, which nothing here uses, would start a thread with much memory for each core.
+    # NumPy's BLAS, which is not used, would start a thread with much memory for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         with _interruptible():
             code = complete.offer(run) if complete.VARIABLE in os.environ else run()
-    except KeyboardInterrupt:  # where Typer does not take it, or a second one
+    except KeyboardInterrupt:  # outside of Typer, or a second one
         complain("interrupted")
         code = 130
     sys.exit(code)
@@ -70,9 +70,9 @@ def main() -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """While a command runs: Ctrl-C and SIGTERM end it by an exception, so that what is half-written is removed.
+    """Let Ctrl-C and SIGTERM raise exceptions while a command runs, so that it removes partial files.
 
-    A signal that the parent process ignores stays ignored. What held before holds again behind the command.
+    A signal that the parent process ignores stays ignored. Restores the earlier handlers.
     """
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -87,29 +87,29 @@ def _interruptible() -> Iterator[None]:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line, by default the one that was typed; returns the exit code."""
+    """Run a command line, by default the typed one; returns the exit code."""
     try:
         code: int = app(arguments, prog_name="searchapp", standalone_mode=False) or 0
     except typer.Abort:
         code = 130
     except Exception as error:
-        # Typer's own errors on what was typed; which class they have depends on its version.
+        # Typer's usage errors, whose class depends on its version.
         if not hasattr(error, "format_message"):
             raise
         context = getattr(error, "ctx", None)
         if type(error).__name__ == "NoArgsIsHelpError":
-            error.show()  # type: ignore[attr-defined]  # what it shows is the help
+            error.show()  # type: ignore[attr-defined]  # prints the help
         else:
             path = "searchapp" if context is None else context.command_path
             complain(f"{_clause(error.format_message())}: `{path} --help` says what there is")
         return 2
-    if code == 130:  # which Typer makes of Ctrl-C
+    if code == 130:  # Typer's code for Ctrl-C
         complain("interrupted")
     return code
 
 
 def _clause(message: str) -> str:
-    """What Typer has to say about the command line, as a clause that asks for a mistyped name as all others do."""
+    """Rewrite an error of Typer as a clause, with suggestions as in other messages."""
     words = " ".join(message.split()).rstrip(".").replace("Value error, ", "")
     words = words.replace(": Input should ", ": it should ")
     words = re.sub(r"\. Did you mean '([^']*)'.*", r" (did you mean \1?)", words)
@@ -121,7 +121,7 @@ def _clause(message: str) -> str:
 
 
 def _prepare_streams() -> None:
-    """Let no character stop the output, and no closed stream the program."""
+    """Escape characters that a stream can't encode, and replace closed streams."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -1,9 +1,8 @@
-"""How commands are declared: lazy import, global options, errors as exit codes, and options that many commands have.
+"""Declaration of commands: lazy import, global options, errors as exit codes, and shared options.
 
-Only the module of the command that is typed is imported; the list in the help imports all. `SpreadingCommand`
-reads options that take all the words after them (`--gold a b c`), where Click gives an option one word.
-Options that need `judging` are in `cli.judgment_options`, so that `tasks`, `search` and `analyze` start
-without it.
+Only the module of the typed command is imported; the list in the help imports all. `SpreadingCommand` reads options
+that take all the words after them (`--gold a b c`); Click's take one word. `cli.judgment_options` has the options that
+need `judging`, so that `tasks`, `search` and `analyze` start without it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from searchapp import tasks
 from searchapp.cli import complete
-from searchapp.cli.output import complain, report_requests, report_traceback, say, warn
+from searchapp.cli.output import complain, report_requests, report_traceback, say, warn_all
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, SearchappError, UsageError, is_lack_of_memory
 from searchapp.files import STDOUT, parse_json, reason
@@ -72,27 +71,27 @@ MODULES = {
     "judgments": "judgments",
     "analyze": "search",
 }
-"""The module of this package that has each command or group in its `app`, in the order of the help."""
+"""The module of each command or group, in the order of the help; its `app` contains it."""
 
 TABLES_FROM = 80
-"""In terminals of fewer columns help is a list: Typer's tables cut names and words there."""
+"""Width in columns from which on help has tables: in narrower terminals Typer's tables cut names and words."""
 
 _REQUIRED = re.compile(r"\{(.*)\}(?=(?:\.\.\.)?$)")
 """A required argument in a usage line, which Typer puts into braces."""
 
 
 def module_of(name: str) -> str:
-    """The module that stands for a command."""
+    """The module of a command."""
     return f"searchapp.cli.{MODULES[name]}"
 
 
-class _Plain:
-    """What commands and groups have in common: help that fits, without Typer's braces and types of flags."""
+class _PlainHelp:
+    """Help that fits the terminal, without Typer's braces and types of flags."""
 
     rich_markup_mode: Any
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """In a narrow terminal print a list, each name on a line above what it means."""
+        """Print a list instead of tables in a narrow terminal, each name on a line above its meaning."""
         columns = shutil.get_terminal_size().columns
         if columns < TABLES_FROM:
             self.rich_markup_mode = None
@@ -101,55 +100,48 @@ class _Plain:
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Give arguments capital names, and take the type from behind an option without a value."""
+        """Give arguments capital names, and flags no type."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for one in params:
-            if one.metavar is None and one.param_type_name == "argument":
-                one.metavar = one.name.upper()
-            elif one.metavar is None and getattr(one, "is_flag", False):
-                one.metavar = ""
+        for param in params:
+            if param.metavar is None and param.param_type_name == "argument":
+                param.metavar = param.name.upper()
+            elif param.metavar is None and getattr(param, "is_flag", False):
+                param.metavar = ""
         return params
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [_REQUIRED.sub(r"\1", piece) for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc]
 
 
-class Command(_Plain, TyperCommand):
+class Command(_PlainHelp, TyperCommand):
     """A command."""
 
 
-class CommandGroup(_Plain, TyperGroup):
+class CommandGroup(_PlainHelp, TyperGroup):
     """A group of commands."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):  # whose paragraphs are whole, unlike Typer's
+        with formatter.section("Commands"):  # with complete first paragraphs, unlike Typer's
             helps = {name: self.commands[name].help or "" for name in self.list_commands(ctx)}
             formatter.write_dl([(name, help_.partition("\n\n")[0]) for name, help_ in helps.items()])
 
 
 class RootGroup(CommandGroup):
-    """The whole program."""
+    """The program."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = _Commands()  # type: ignore[assignment]  # nobody adds to them
+        self.commands = _Commands()  # type: ignore[assignment]  # never changed
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        return list(self.commands)  # whose order is known without importing any
+        return list(self.commands)  # without importing any
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands by name; one that nobody asks for is not imported."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+    """The commands by name, imported on access."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in MODULES:
-            raise KeyError(name)
-        if name not in self._made:
-            self._made |= typer.main.get_group(import_module(module_of(name)).app).commands
-        return self._made[name]
+        return _commands_in(module_of(name))[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(MODULES)
@@ -158,10 +150,15 @@ class _Commands(Mapping[str, Any]):
         return len(MODULES)
 
 
-class SpreadingCommand(Command):
-    """A command whose options in `spread` take every word up to the next option, once an argument was given.
+@functools.cache
+def _commands_in(module: str) -> Mapping[str, Any]:
+    return typer.main.get_group(import_module(module).app).commands
 
-    Before the first argument they take one word, as ever: the next one is then an argument.
+
+class SpreadingCommand(Command):
+    """A command whose options in `spread` take every word up to the next option, after the first argument.
+
+    Before it they take one word as usual: the next word is the argument.
     """
 
     spread = frozenset({"--gold"})
@@ -179,9 +176,7 @@ class SpreadingCommand(Command):
 def spread_words(
     args: Sequence[str], spread: frozenset[str], takes_word: Mapping[str, bool]
 ) -> Iterator[str]:
-    """The words of a command line, with the name of a spread option before each of its words.
-
-    `takes_word` says of every option whether a word follows it.
+    """Repeat the name of a spread option before each of its words; `takes_word` has the options that take words.
 
     >>> list(spread_words(["p", "--gold", "a", "b", "--json"], frozenset({"--gold"}), {"--gold": True}))
     ['p', '--gold', 'a', '--gold', 'b', '--json']
@@ -206,7 +201,7 @@ def spread_words(
 
 
 def files_named(given: Sequence[Path]) -> tuple[Path, ...]:
-    """Files, where one that does not exist may be several with commas between them: `a.tsv,b.tsv`."""
+    """Split names at commas into several files, unless a file has the name: `a.tsv,b.tsv`."""
     files: list[Path] = []
     for path in given:
         names = [name.strip() for name in str(path).split(",")]
@@ -245,10 +240,10 @@ GLOBAL_OPTIONS = {
         ),
     ),
 }
-"""Type and declaration of the options that are accepted before and after the command's name; after it wins."""
+"""Type and declaration of the options that are accepted before and after the command's name, which has precedence."""
 
 _PRINTING = ("as_json", "as_csv", "as_latex", "as_markdown")
-"""Parameters of flags that print a result on stdout."""
+"""Flags that choose how to print a result on stdout."""
 
 TaskArgument = Annotated[
     str,
@@ -277,26 +272,31 @@ def command(
     of_group: bool = False,
     with_sources: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function whose first parameter is `settings: Settings` as a command.
+    """Register a function whose first parameter is `settings: Settings` as a command with the global options.
 
-    Its other parameters are declared as `searchapp.options` says; one whose type is a dataclass stands for the options
-    that its fields declare. The command gets the global options besides its own. An error that is meant for people is
-    printed as one sentence on stderr and becomes the exit code. `cls` is the command's class, when it reads its words
-    in a way of its own. With `of_group` the function is what the group `app` does when none of its commands is named;
-    with `with_sources` its first parameter is the `Resolution` that says where the settings come from, too.
+    `searchapp.options` declares the other parameters; one whose type is a dataclass stands for the options that its
+    fields declare. Errors for people are printed as one sentence on stderr and become the exit code.
+
+    Args:
+        app: the group of the command
+        name: the command's name, by default the function's
+        cls: the class that parses the command's words
+        of_group: whether the command is the group itself, without one of its commands
+        with_sources: whether the first parameter is the `Resolution` instead of the settings
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(function, include_extras=True)
         own = list(inspect.signature(function).parameters.values())[1:]
-        parameters = [one for each in own for one in _expanded(each.name, hints[each.name], each.default)]
+        parameters = [each for one in own for each in _expanded(one.name, hints[one.name], one.default)]
 
         @functools.wraps(function)
         def wrapper(*, context: typer.Context, **values: Any) -> None:
-            flags = {option: values.pop(option) for option in GLOBAL_OPTIONS}
-            flags = {option: flags[option] or (context.obj or {}).get(option) for option in flags}
+            flags = {
+                option: values.pop(option) or (context.obj or {}).get(option) for option in GLOBAL_OPTIONS
+            }
             if of_group:
-                context.obj = flags  # for the command that is named, if one is
+                context.obj = flags  # for a command of the group
             if of_group and context.invoked_subcommand is not None:
                 given = next((name for name, value in values.items() if value), None)
                 if given is None:
@@ -307,27 +307,29 @@ def command(
                 from searchapp.config.resolution import resolution
 
                 report_requests(bool(flags["verbose"]))
-                found = resolution(flags, os.environ, opaque_id=_opaque_id(context))
-                for warning in found.warnings:
-                    warn(warning)
+                path = "-".join(context.command_path.split()[1:]) or "searchapp"
+                resolved = resolution(flags, os.environ, opaque_id=f"searchapp/{path}/{INVOCATION}")
+                warn_all(resolved.warnings)
                 if isinstance(task := values.get("task"), str) and task not in tasks.names():
                     from searchapp.app.index import reference
 
-                    values["task"] = reference(found.settings, task)
+                    values["task"] = reference(resolved.settings, task)
                 printing = next((flag for flag in _PRINTING if values.get(flag)), None)
                 if printing and values.get("out") == STDOUT:
                     flag = printing.replace("as_", "--")
                     raise UsageError(f"--out - and {flag} both write to stdout: leave one of them out")
-                asked = {each.name: _assembled(each.name, hints[each.name], values) for each in own}
-                function(found if with_sources else found.settings, **asked)
+                arguments = {one.name: _assembled(one.name, hints[one.name], values) for one in own}
+                function(resolved if with_sources else resolved.settings, **arguments)
 
             code = guarded(act, bool(flags["verbose"]))
             if code:
                 raise typer.Exit(code)
 
-        del wrapper.__wrapped__  # or its signature would be taken
+        del wrapper.__wrapped__  # Typer would use its signature
         take_options(wrapper, parameters)
-        help_text = _unwrapped(function.__doc__ or "")
+        # Paragraphs of one line each: the help is wrapped to the terminal.
+        paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+        help_text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
         if of_group:
             app.callback(invoke_without_command=True, help=help_text)(wrapper)
         else:
@@ -338,7 +340,7 @@ def command(
 
 
 def take_options(function: Callable[..., None], own: Iterable[inspect.Parameter]) -> None:
-    """Let Typer call a function with its context, its own options and the global ones."""
+    """Set the signature of a function: its context, its own options and the global ones."""
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     shared = (declared(name, *declaration) for name, declaration in GLOBAL_OPTIONS.items())
     parameters = [context, *own, *shared]
@@ -347,7 +349,7 @@ def take_options(function: Callable[..., None], own: Iterable[inspect.Parameter]
 
 
 def _options_of(record: Any) -> dict[str, tuple[Any, Any]]:
-    """Type and declaration of each field of a record that is an option, or a record of options itself."""
+    """Type and declaration of each field that is an option or a record of options."""
     hints = get_type_hints(record, include_extras=True)
     return {
         each.name: (hints[each.name], each if each.metadata else each.default)
@@ -357,7 +359,7 @@ def _options_of(record: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def _expanded(name: str, hint: Any, default: Any) -> Iterator[inspect.Parameter]:
-    """The parameters that Typer reads: of a record those of its fields, in their order."""
+    """The parameters for Typer, for a record those of its fields."""
     if is_dataclass(hint):
         for field_name, declaration in _options_of(hint).items():
             yield from _expanded(field_name, *declaration)
@@ -366,7 +368,7 @@ def _expanded(name: str, hint: Any, default: Any) -> Iterator[inspect.Parameter]
 
 
 def _assembled(name: str, hint: Any, values: Mapping[str, Any]) -> Any:
-    """The value of a parameter: a record is made of the values of its fields."""
+    """The value of a parameter; a record is made of the values of its fields."""
     if not is_dataclass(hint):
         return values[name]
     options = _options_of(hint).items()
@@ -374,10 +376,7 @@ def _assembled(name: str, hint: Any, values: Mapping[str, Any]) -> Any:
 
 
 def declared(name: str, hint: Any, default: Any) -> inspect.Parameter:
-    """Derive the parameter that Typer reads from a declaration of `searchapp.options`.
-
-    The declaration is the default or, where several commands share it, stands in the annotation behind the type.
-    """
+    """Derive a parameter for Typer from a declaration: the default, or a part of the annotation."""
     kind, *declarations = get_args(hint) if get_origin(hint) is Annotated else (hint, default)
     declaration = declarations[0]
     if default is declaration:
@@ -388,7 +387,7 @@ def declared(name: str, hint: Any, default: Any) -> inspect.Parameter:
     if details.pop("positional", False):
         typed = typer.Argument(**details)
     else:
-        # A flag without a name would be given a second one by Typer, --no-NAME.
+        # Typer gives a flag without a name a second one, --no-NAME.
         names = flags or ([f"--{name.replace('_', '-')}"] if kind is bool else [])
         typed = typer.Option(*names, **details)
     annotation: Any = Annotated[kind, typed]
@@ -396,16 +395,11 @@ def declared(name: str, hint: Any, default: Any) -> inspect.Parameter:
 
 
 INVOCATION = secrets.token_hex(4)
-"""Names this run of the program among the requests that a server's owner sees."""
-
-
-def _opaque_id(context: typer.Context) -> str:
-    """What requests of a command are known by: `searchapp/judgments-sync/1f0c22ab`."""
-    return f"searchapp/{'-'.join(context.command_path.split()[1:]) or 'searchapp'}/{INVOCATION}"
+"""Identifies this run of the program in the header X-Opaque-Id: `searchapp/judgments-sync/1f0c22ab`."""
 
 
 def guarded(action: Callable[[], None], verbose: bool) -> int:
-    """Run an action and return the exit code, with errors printed the way people can read them."""
+    """Run an action, print its error for people, and return the exit code."""
     try:
         action()
         sys.stdout.flush()
@@ -413,36 +407,31 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
         _report(*error.lines, verbose=verbose)
         return error.exit_code
     except BrokenPipeError:
-        _drop_output()  # the reader, `head` for instance, has seen enough
+        _drop_output()  # the reader, `head` for instance, has read enough
         return 0
     except typer.Exit:
         raise
     except Exception as error:
         if is_lack_of_memory(error):
-            _report(
-                "there is not enough memory: end other programs, or allow more with `ulimit -v`",
-                verbose=verbose,
-            )
-            return 1
-        if isinstance(error, OSError):
+            message = "there is not enough memory: end other programs, or allow more with `ulimit -v`"
+        elif isinstance(error, OSError):
             where = f"{error.filename}: " if error.filename else "the output could not be written: "
-            _report(f"{where}{reason(error)}", verbose=verbose)
+            message = f"{where}{reason(error)}"
+        else:
+            kind = type(error).__name__
+            message = f"an internal error, {kind} ({error}): please report it with what --verbose prints"
+        _report(message, verbose=verbose)
+        if isinstance(error, OSError):
             try:
                 sys.stdout.flush()
             except OSError:
                 _drop_output()
-            return 1
-        kind = type(error).__name__
-        _report(
-            f"an internal error, {kind} ({error}): please report it with what --verbose prints",
-            verbose=verbose,
-        )
         return 1
     return 0
 
 
 def _drop_output() -> None:
-    """Write nowhere what is still buffered. Otherwise Python tries it at its exit, complains, and ends with 120."""
+    """Discard buffered output, which Python would write at its exit, and then end with 120."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -469,10 +458,10 @@ def run_screen(screen: KeyApp) -> None:
 
 
 def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
-    """The folder of a task's files: the given one, else the remembered one, else the one that they are kept in.
+    """The folder of a task's files: the given one, else the remembered one, else that of fetched files.
 
     Raises:
-        DataError: no folder is given, and the remembered one is gone, or none of the files have been fetched.
+        DataError: no folder is given, and the other one is gone or empty.
     """
     from searchapp.fetching.sources import has_data
     from searchapp.tasks.folders import data_folder
@@ -484,12 +473,6 @@ def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
             "or name the folder that it is in with --data"
         )
     return folder
-
-
-def _unwrapped(docstring: str) -> str:
-    """A docstring whose paragraphs are one line each: the help text is wrapped to the terminal again."""
-    paragraphs = inspect.cleandoc(docstring).split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 SetOption = Annotated[
@@ -515,7 +498,7 @@ DepthOption = Annotated[int | None, option("Documents per topic; the task's own 
 
 
 def parameters_of(settings: list[str]) -> dict[str, object]:
-    """Values by name from `name=value`; a value that is JSON keeps its type, any other is text."""
+    """Parse `name=value`: JSON values keep their types, others are text."""
     values: dict[str, object] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -531,17 +514,17 @@ def parameters_of(settings: list[str]) -> dict[str, object]:
 
 
 def recipe_of(task: Task, name: str | None, set_: list[str] | None) -> Recipe:
-    """The recipe of a name, or the task's own, with the parameters that `--set` changes.
+    """Load a recipe, by default the task's own, with the parameters of `--set`.
 
     Raises:
-        UsageError: there is no such recipe or parameter.
+        UsageError: the recipe or a parameter is unknown.
     """
     from searchapp.ranking import recipes
 
     return recipes.load(task.recipe_book(), name or task.info.default_recipe, parameters_of(set_ or []))
 
 
-# Those of `evaluation.significance`, which takes NumPy to be imported.
+# As in `evaluation.significance`, which imports NumPy.
 PERMUTATIONS = 100_000
 SEED = 20_071_109
 

@@ -1,4 +1,4 @@
-"""What the Tab key offers: the names that an argument or option can have, given the words before it."""
+"""Completion by the Tab key: the possible values of an argument or option, given the words before it."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ if TYPE_CHECKING:
 
 
 VARIABLE = "_SEARCHAPP_COMPLETE"
-"""Names the shell when it is a shell that has started the program, as in `complete_bash`."""
+"""The variable by which a shell asks for completions, as in `complete_bash`."""
 
 MOST_FILES = 2000
-"""This many files are looked at for runs and task files: a folder with more of them is no folder of runs."""
+"""Maximum number of files that are searched for runs and task files."""
 DEEPEST_RUN = 3
-"""Runs are looked for this many folders below the one that is typed."""
+"""Number of levels of folders below the typed one that are searched for runs."""
 LARGEST_TASK_FILE = 1 << 18
-"""In bytes."""
+"""Maximum size of a task file in bytes."""
 
 _OFFERED = re.compile(r"[\w.,:@%+=/~ -]+")
-"""Other characters mean something to one of the shells, which runs what is offered as a part of a script of its own."""
-_MEANS_NOTHING_TO_BASH = re.compile(r"([^\w.,:@%+=/-])")
+"""Names without special characters of any shell: shells run completions as part of their scripts."""
+_SPECIAL_IN_BASH = re.compile(r"([^\w.,:@%+=/-])")
 
 
 class Typed:
-    """The command line up to the word that is being completed.
+    """The command line up to the word to complete.
 
-    Of a path `begun` is typed up to its last slash, which is the folder `folder`.
+    Attributes:
+        begun: a path's text up to its last slash
+        folder: the folder of this text
     """
 
     def __init__(self, context: typer.Context, word: str) -> None:
@@ -50,7 +52,7 @@ class Typed:
         self.command = context.info_name
         self._values = _arguments(context)
         above: Any = context
-        while above is not None:  # what is typed nearer to the word comes before what is typed further off
+        while above is not None:  # values nearer to the word have precedence
             self._values = {**above.params, **{name: value for name, value in self._values.items() if value}}
             above = above.parent
 
@@ -60,24 +62,24 @@ class Typed:
         return resolve(self._values, os.environ)
 
     def task(self) -> Task:
-        """The task that is named, or whose run is.
+        """Load the task that is typed, or that of a typed run.
 
         Raises:
-            SearchappError: there is none, or it can't be read.
+            SearchappError: it can't be read.
         """
         from searchapp.tasks import load
 
         return load(self._named() or _task_of(self.runs()[0]))
 
     def task_named(self) -> str | None:
-        """The name of the task that is named; None if none is."""
+        """The name of the typed task, None without one."""
         from searchapp.tasks import load
 
         named = self._named()
         return load(named).name if named else None
 
     def _named(self) -> str | None:
-        """The task as it is typed, or the file of an own task that the embedded engine has indexed."""
+        """The typed task, or the file of a user's own task of this name that the embedded engine has indexed."""
         from searchapp.tasks import names
 
         named = self._values.get("task")
@@ -88,26 +90,25 @@ class Typed:
         return reference(self.settings(), named)
 
     def runs(self) -> list[Path]:
-        """The runs that are named."""
         given = self._values.get("runs") or self._values.get("run") or []
-        return [Path(one) for one in (given if isinstance(given, list | tuple) else [given])]
+        return list(map(Path, given if isinstance(given, list | tuple) else [given]))
 
     def path(self, name: str) -> Path | None:
         return Path(self._values[name]) if self._values.get(name) else None
 
 
 def _arguments(context: Any) -> dict[str, Any]:
-    """The arguments that Click has not assigned, as it does when an option at the end still waits for its value."""
-    found: dict[str, Any] = {}
+    """The arguments that Click does not assign when an option at the end still waits for its value."""
+    values: dict[str, Any] = {}
     words = list(context.args)
-    for one in context.command.params:
-        if one.param_type_name == "argument" and words:
-            found[one.name] = words if one.nargs == -1 else words.pop(0)
-    return found
+    for param in context.command.params:
+        if param.param_type_name == "argument" and words:
+            values[param.name] = words if param.nargs == -1 else words.pop(0)
+    return values
 
 
 def offer(run: Callable[[], int]) -> int:
-    """Print what the Tab key offers, and nothing else, whatever happens; returns the exit code for the shell."""
+    """Print the completions and nothing else, whatever happens; returns the exit code for the shell."""
     offered = io.StringIO()
     try:
         with redirect_stdout(offered), redirect_stderr(io.StringIO()):
@@ -120,24 +121,24 @@ def offer(run: Callable[[], int]) -> int:
 
 
 def _quoted(name: str) -> str:
-    """A name as the shell takes it into the line; all but Bash quote it themselves."""
+    """Quote a name for Bash; other shells quote it themselves."""
     if not os.environ[VARIABLE].endswith("complete_bash"):
         return name
     words, place = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
     begun = words[int(place)] if place.isdecimal() and int(place) < len(words) else ""
-    return name if begun[:1] in ("'", '"') else _MEANS_NOTHING_TO_BASH.sub(r"\\\1", name)
+    return name if begun[:1] in ("'", '"') else _SPECIAL_IN_BASH.sub(r"\\\1", name)
 
 
 Completer = Callable[[typer.Context, str], list[str]]
 
 
 def _completer(find: Callable[[Typed], Iterable[str]]) -> Completer:
-    """What Typer asks for the names that `find` finds, as far as they begin with what is typed."""
+    """Make a completion function for Typer of one that finds names."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         try:
             found = [name for name in find(Typed(ctx, incomplete)) if name.startswith(incomplete)]
-        except Exception:  # half a command line has every right to make no sense
+        except Exception:  # an incomplete command line need not be valid
             return []
         return [name for name in found if _OFFERED.fullmatch(name)]
 
@@ -212,7 +213,7 @@ def analyzers(typed: Typed) -> Iterable[str]:
 
 @_completer
 def breakdowns(typed: Typed) -> Iterable[str]:
-    """What the task's figures can be broken down by."""
+    """The breakdowns of the task's figures."""
     from searchapp.app.evaluate import ALL
 
     known = typed.task().breakdowns
@@ -221,13 +222,13 @@ def breakdowns(typed: Typed) -> Iterable[str]:
 
 @_completer
 def measures(typed: Typed) -> Iterable[str]:
-    """What is measured of the task beside its official figures."""
+    """The measures of the task besides its official figures."""
     return typed.task().info.measures
 
 
 @_completer
 def annotators(typed: Typed) -> Iterable[str]:
-    """Those who have judged the task."""
+    """The annotators of the task."""
     from searchapp.judging.log import annotators_in
 
     return annotators_in(
@@ -287,7 +288,7 @@ def _task_of(run: Path) -> str:
 
 
 def _is_task_file(path: Path) -> bool:
-    """Whether a TOML file looks like that of a task, and not like somebody's project file."""
+    """Whether a TOML file looks like a task file, and not like a project file of another tool."""
     try:
         if path.stat().st_size > LARGEST_TASK_FILE:
             return False

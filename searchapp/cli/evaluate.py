@@ -29,10 +29,9 @@ from searchapp.cli.judgment_options import (
     GoldOption,
     JudgedOptions,
     judged_grades,
-    of_task,
-    open_log,
+    open_judgments,
 )
-from searchapp.cli.output import for_person, has_screen, print_json, say, warn
+from searchapp.cli.output import for_person, has_screen, print_json, say, warn, warn_all
 from searchapp.cli.tables import Layout, chosen_layout, headings, print_evaluations, print_result
 from searchapp.config.settings import Settings
 from searchapp.errors import GateMissed, UsageError
@@ -119,25 +118,24 @@ def evaluate(
         print_json(described[0] if len(described) == 1 else {"runs": described})
     else:
         print_evaluations(evaluations)
-    for warning in _distinct_warnings(evaluations):
-        warn(warning)
+    warn_all(_distinct_warnings(evaluations))
     for heading, evaluation in zip(headings(evaluations), evaluations, strict=True):
         gate = evaluation.official.measure
         # Without a task there is no official figure, and the first measure takes its place.
         figures = evaluation.official.values if evaluation.task is not None else evaluation.measures.values
         figure = figures.get(gate, nan)
-        # Not `<`: a figure that is not a number has not reached the gate either.
+        # Not `<`: NaN misses the gate too.
         if fail_under is not None and not figure >= fail_under:
             raise GateMissed(f"{heading}: {gate} {figure:.6f} is below {fail_under:g}")
 
 
 def _distinct_warnings(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """The warnings of all runs, each once; with the names of the runs that it is about, where there are several."""
-    about: dict[str, list[str]] = {}
+    """Each warning once, with the runs that it is about if there are several."""
+    sources_of: dict[str, list[str]] = {}
     for evaluation in evaluations:
         for warning in evaluation.warnings:
-            about.setdefault(warning, []).append(evaluation.source)
-    for warning, sources in about.items():
+            sources_of.setdefault(warning, []).append(evaluation.source)
+    for warning, sources in sources_of.items():
         if len(evaluations) == 1 or any(source in warning for source in sources):
             yield warning
         else:
@@ -145,13 +143,12 @@ def _distinct_warnings(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def _grades(settings: Settings, subjects: Sequence[Subject], judged: JudgedOptions) -> Grades:
-    """The grades to score against: of a qrels file, or of the judgments of the runs' task."""
+    """Read the grades of a qrels file, or aggregate those of the judgments of the runs' task."""
     from searchapp.formats import trec
     from searchapp.judging.exchange import read_grades
 
     if judged.qrels is not None:
-        # A negative grade says of a document that it is worse than not relevant, or that nobody knows: no grade of a
-        # task does, but other people's qrels have them.
+        # Grades of tasks are never negative; those of other qrels may be, for worse than not relevant, or unknown.
         of_no_task = all(subject.task is None for subject in subjects)
         return trec.read_qrels(judged.qrels) if of_no_task else read_grades(judged.qrels)
     task = subjects[0].task
@@ -204,8 +201,7 @@ def validate(
             }
         )
     problems.raise_if_any()
-    for warning in warnings:
-        warn(warning)
+    warn_all(warnings)
     if warnings:
         say(settings, f"{file}: the organisers' format checker lets it pass, and their scorer stops on it")
     else:
@@ -356,8 +352,7 @@ def compare(
         return
     found = compared(request, for_person(settings))
     print_result(layout, found.to_json, lambda: comparison_printout(found, topics))
-    for warning in found.warnings:
-        warn(warning)
+    warn_all(found.warnings)
 
 
 def _show_comparison(
@@ -385,8 +380,7 @@ def _show_comparison(
             lambda: judged_by_now(log, name, judged.aggregation),
             follows=judged.judgments,
         )
-        for note in dict.fromkeys(note for topics in comparing.topics for note in topics.pages.notes):
-            warn(note)
+        warn_all(dict.fromkeys(note for topics in comparing.topics for note in topics.pages.notes))
         labels = comparing.topics[0].task.info.grades
         own = keys.load(settings.of_user, labels, SECTION, KEY_ACTIONS)
         session = lambda: grading_session(opened, log, name, settings.annotator)  # noqa: E731
@@ -447,8 +441,7 @@ def report(
     found = reported(ReportRequest(compared, people, sources))
     with atomic_file(out, replace=overwrite) as file:
         file.write(page(found))
-    for warning in found.warnings:
-        warn(warning)
+    warn_all(found.warnings)
     if as_json:
         print_json(found.to_json())
     say(settings, f"the report of {', '.join(map(str, runs))} is written to {out}")
@@ -472,6 +465,5 @@ def _people(settings: Settings, task: str, annotators: list[str] | None, log: Pa
     from searchapp.app.report import People
     from searchapp.judging.agreement import agreement, progress
 
-    with open_log(settings, log, task) as opened:
-        view = of_task(opened, task)
+    with open_judgments(settings, log, task) as (_, view):
         return People(tuple(progress(view)), agreement(view, annotators))

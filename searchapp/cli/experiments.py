@@ -31,7 +31,7 @@ from searchapp.cli.judgment_options import (
     RuleOption,
     judged_grades,
 )
-from searchapp.cli.output import print_json, remark, say, show, stdout_console, warn
+from searchapp.cli.output import print_json, remark, say, show, stdout_console, warn, warn_all
 from searchapp.cli.tables import chosen_layout, print_result
 from searchapp.config.settings import Settings
 from searchapp.errors import SearchappError, UsageError
@@ -213,8 +213,7 @@ def ablate(
     )
     found = taken_apart(request, settings, for_person(settings))
     print_result(layout, found.to_json, lambda: experiment_tables.ablation_printout(found))
-    for warning in (*request.recipe.raised(found.depth), *found.warnings):
-        warn(warning)
+    warn_all([*request.recipe.raised(found.depth), *found.warnings])
 
 
 # Those of `app.learning`, which takes NumPy to be imported.
@@ -302,8 +301,7 @@ def learning_curve(
         with atomic_file(out, replace=overwrite) as file:
             file.write(curve_picture(found))
         say(settings, f"the curve is drawn into {out}")
-    for warning in request.recipe.raised(found.depth):
-        warn(warning)
+    warn_all(request.recipe.raised(found.depth))
     if out != STDOUT:
         width = stdout_console().width
         print_result(layout, found.to_json, lambda: experiment_tables.curve_printout(found, width))
@@ -421,8 +419,7 @@ def tune(
         print_json({**found.to_json(), "out": [str(path) for path in written]})
     elif out != STDOUT:
         _print_trials(found)
-    for warning in found.warnings:
-        warn(warning)
+    warn_all(found.warnings)
     for one in found.trials:
         if one.error is not None:
             warn(f"trial {one.trial}, {_set(one)}, failed: {one.error}")

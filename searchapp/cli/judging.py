@@ -27,12 +27,10 @@ from searchapp.cli.judgment_options import (
     LogOption,
     RankNowOption,
     SharedOption,
-    of_task,
-    open_log,
-    require_known,
+    open_judgments,
     team,
 )
-from searchapp.cli.output import for_person, has_screen, print_json, say, stdout_console, warn
+from searchapp.cli.output import for_person, has_screen, print_json, say, stdout_console, warn, warn_all
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, UsageError
@@ -44,11 +42,8 @@ from searchapp.tasks import load
 from searchapp.text import counted, visible_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from searchapp.app.inspection.pages import Pages
-    from searchapp.app.inspection.topics import Missed, RunTopics, TopicsRequest
-    from searchapp.app.topic_figures import Figures
+    from searchapp.app.inspection.topics import RunTopics
     from searchapp.judging.session import SeenDocument, Session
     from searchapp.model import Topic
     from searchapp.tasks.base import Task
@@ -114,100 +109,78 @@ def judge(
         raise UsageError("--see-others shows what --blind hides: choose one of them")
     if recipe is not None and run is not None:
         raise UsageError("--recipe ranks now, and --run names what was ranked: leave one of them out")
-    most, unscored = _depth(depth)
+    if depth not in (None, "all") and (not depth.isdecimal() or int(depth) < 1):
+        raise UsageError(f"--depth {depth}: give a number from 1 on, or all")
+    limit = int(depth) if depth not in (None, "all") else None
     simple = plain or os.environ.get("TERM") == "dumb"
     if not simple and not has_screen():
         raise UsageError("the screen for judging needs a terminal: use --plain for ordinary prompts")
     loaded = load(task)
     name = annotator_name(annotator or settings.annotator)
     assigned = None if assignment is None else assignments.read(assignment)
-    own = keys.load(settings.of_user, loaded.info.grades)
+    key_map = keys.load(settings.of_user, loaded.info.grades)
     author = Author(name, kind, Channel.plain if simple else Channel.interface)
-    together = settings.shared if shared is None else shared
+    is_shared = settings.shared if shared is None else shared
     with (
-        ExitStack() as opened,
-        closing(LocalFirst(settings, for_person(settings), warn, copy=together)) as documents,
+        ExitStack() as stack,
+        closing(LocalFirst(settings, for_person(settings), warn, copy=is_shared)) as documents,
         JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS, warn) as log,
-        team(settings, log, loaded.name, together) as synchronizer,
+        team(settings, log, loaded.name, is_shared) as synchronizer,
         Presence(log.path, loaded.name, name) as presence,
     ):
-        # An assignment says which split it is of, a TREC run does not.
-        of_split = split
+        # A run directory names its split; a TREC run does not, but an assignment does.
         if assigned is not None and (run is None or run.is_file()):
-            of_split = split or assigned.split
+            split = split or assigned.split
         if run is None:
-            request = TopicsRequest(recipe=recipe, split=of_split, data=data, depth=most)
-            run_pages, _ = open_now(opened, loaded, request, settings, for_person(settings), documents)
+            request = TopicsRequest(recipe=recipe, split=split, data=data, depth=limit)
+            pages, _ = open_now(stack, loaded, request, settings, for_person(settings), documents)
         else:
-            run_pages = RunPages.open(loaded, documents, run, data, home=settings.home, split=of_split)
-        topics = run_pages.topics
+            pages = RunPages.open(loaded, documents, run, data, home=settings.home, split=split)
+        topics = pages.topics
+        title = f"{loaded.name} {pages.split or pages.name} · {name}{' · blind' if blind else ''}"
         if assigned is not None:
-            topics = assigned.topics_in(loaded.name, run_pages.split or "", topics, name)
-        require_topic(run_pages, topics, topic)
-        for note in run_pages.notes:
-            warn(note)
-        if depth is None:
-            most = usual_depth(run_pages)
+            topics = assigned.topics_in(loaded.name, pages.split or "", topics, name)
+            title += f" · {len(topics):,} assigned"
+        require_topic(pages, topics, topic)
+        warn_all(pages.notes)
         judging = judging_session(
             Session(log, loaded.name, author),
-            run_pages,
+            pages,
             topics,
-            most,
+            usual_depth(pages) if depth is None else limit,
             (own_seed(name) if seed is None else seed) if blind else None,
-            unscored=unscored,
+            unscored=depth == "all",
             see_others=see_others,
         )
         judging.session.synchronizer = synchronizer
         log.damage.report = judging.session.news.append
-        of_what = f"{loaded.name} {run_pages.split or run_pages.name}"
-        title = f"{of_what} · {name}{' · blind' if blind else ''}"
-        if assigned is not None:
-            title += f" · {len(topics):,} assigned"
         if simple:
             from searchapp.tui.judge.prompts import JudgePrompts
 
-            for other in presence.others:
-                warn(
-                    f"{name} judges {loaded.name} in another window already ({other}): the latest judgment counts"
-                )
-            JudgePrompts(judging, run_pages, title, topic).converse()
+            warn_all(
+                f"{name} judges {loaded.name} in another window already ({other}): the latest judgment counts"
+                for other in presence.others
+            )
+            JudgePrompts(judging, pages, title, topic).converse()
         else:
             from searchapp.tui.judge.screen import JudgeApp
 
-            screen = JudgeApp(judging, run_pages, own, title, topic, presence)
-            run_screen(screen)
+            run_screen(JudgeApp(judging, pages, key_map, title, topic, presence))
         log.damage.report = warn
-        for words in (*judging.session.news, *run_pages.news):
-            warn(words)
+        warn_all([*judging.session.news, *pages.news])
         for line in session_summary(summary(judging), loaded.info.grades):
             say(settings, line)
-        left = judging.session.waiting
-        say(
-            settings,
-            f"every judgment is in {log.path}"
-            if not left
-            else f"{counted(left, 'judgment')} {'is' if left == 1 else 'are'} not in {log.path}",
-        )
-
-
-def _depth(given: str | None) -> tuple[int | None, bool]:
-    """How many documents of each ranking are to be judged, None for all, and whether also those without a score.
-
-    Raises:
-        UsageError: it is neither a number nor all.
-    """
-    if given is None or given == "all":
-        return None, given == "all"
-    if not given.isdecimal() or int(given) < 1:
-        raise UsageError(f"--depth {given}: give a number from 1 on, or all")
-    return int(given), False
+        if left := judging.session.waiting:
+            say(settings, f"{counted(left, 'judgment')} {'is' if left == 1 else 'are'} not in {log.path}")
+        else:
+            say(settings, f"every judgment is in {log.path}")
 
 
 NOT_RELEVANT = 10
-"""Documents of a topic that are not relevant and are printed: the first ones."""
+"""Number of documents that are printed of those of a topic that are not relevant."""
 
 TEXT_CHARACTERS = 80
-"""Of a topic or document, where one stands on a line."""
+"""Length of a topic or document on a line."""
 
 
 @command(app)
@@ -255,143 +228,115 @@ def topics(
     loaded = load(task)
     request = TopicsRequest(run, recipe, split, data, depth)
     on_screen = not plain and not as_json and has_screen()
-    with ExitStack() as opened:
-        found = open_topics(opened, loaded, request, settings, for_person(settings), warn)
-        for note in found.pages.notes:
-            warn(note)
-        if on_screen:
-            start = topic, order, failures
-            _show_topics(opened, found, request, settings, start, (annotator, log_file))
-        elif topic is not None:
-            found.require(topic)
-            _print_topic(found, topic, failures=failures, as_json=as_json)
-        else:
-            _print_topics(found, order, settings, failures=failures, as_json=as_json)
+    with ExitStack() as stack:
+        opened = open_topics(stack, loaded, request, settings, for_person(settings), warn)
+        warn_all(opened.pages.notes)
+        if topic is not None and not on_screen:
+            opened.require(topic)
+            _print_topic(opened, topic, failures=failures, as_json=as_json)
+            return
+        if not on_screen:
+            _print_topics(opened, order, settings, failures=failures, as_json=as_json)
+            return
 
+        from searchapp.app.sessions import grading_session
+        from searchapp.tui.gold.screen import KEY_ACTIONS
+        from searchapp.tui.kit import keys
+        from searchapp.tui.topics.screen import SECTION, TopicsApp, topics_screen
 
-def _show_topics(
-    opened: ExitStack,
-    topics: RunTopics,
-    request: TopicsRequest,
-    settings: Settings,
-    start: tuple[str | None, Order, bool],
-    who: tuple[str | None, Path | None],
-) -> None:
-    """Open the screen."""
-    from searchapp.app.sessions import grading_session
-    from searchapp.tui.gold.screen import KEY_ACTIONS
-    from searchapp.tui.kit import keys
-    from searchapp.tui.topics.screen import SECTION, TopicsApp, topics_screen
+        def session() -> Session:
+            log = log_file or settings.judgments
+            return grading_session(stack, log, loaded.name, annotator or settings.annotator)
 
-    annotator, log_file = who
-    topic, order, failing = start
-    task = topics.task
-
-    def session() -> Session:
-        return grading_session(
-            opened, log_file or settings.judgments, task.name, annotator or settings.annotator
-        )
-
-    own = keys.load(settings.of_user, task.info.grades, SECTION, KEY_ACTIONS)
-    screen = topics_screen(topics, request, settings, session, topic, order, failing=failing)
-    app = TopicsApp(screen, own.theme, own.spacing)
-    run_screen(app)
+        own = keys.load(settings.of_user, loaded.info.grades, SECTION, KEY_ACTIONS)
+        screen = topics_screen(opened, request, settings, session, topic, order, failing=failures)
+        run_screen(TopicsApp(screen, own.theme, own.spacing))
 
 
 def _print_topics(
-    found: RunTopics, order: Order, settings: Settings, *, failures: bool, as_json: bool
+    opened: RunTopics, order: Order, settings: Settings, *, failures: bool, as_json: bool
 ) -> None:
     """Print the figures of all topics."""
-    with for_person(settings).stage("reading rankings", len(found.topics)) as advance:
+    with for_person(settings).stage("reading rankings", len(opened.topics)) as advance:
         rankings = []
-        for ranking in found.rankings():
+        for ranking in opened.rankings():
             rankings.append(ranking)
             advance(1)
-    figures = found.figures(Run(found.pages.name, tuple(rankings)))
+    figures = opened.figures(Run(opened.pages.name, tuple(rankings)))
     if figures.instead_of is not None:
-        warn(f"{figures.name} in place of {found.task.info.official_measure}: {figures.instead_of}")
-    if failures and order is Order.file:
-        order = Order.worst
-    topics = found.in_order(order, figures)
+        warn(f"{figures.name} in place of {opened.task.info.official_measure}: {figures.instead_of}")
+    topics = opened.in_order(Order.worst if failures and order is Order.file else order, figures)
     if failures:
-        topics = [one for one in topics if one in figures.topics and figures.topics[one].fails]
+        topics = [topic for topic in topics if topic in figures.topics and figures.topics[topic].fails]
     if as_json:
-        print_json(_figures_json(found, figures, topics))
+        print_json(
+            {
+                "task": opened.task.name,
+                "split": opened.part.name,
+                "run": opened.pages.name,
+                "measure": figures.name,
+                "instead_of": figures.instead_of,
+                "topics": [{"id": topic, **asdict(figures.topics[topic])} for topic in topics],
+            }
+        )
         return
     console = stdout_console()
     width = max(map(len, (*map(visible_line, topics), "topic")))
-    console.print(f"{'topic':<{width}}  {figures.name:>8}  {'missed':>9}", markup=False, soft_wrap=True)
+    console.print(f"{'topic':<{width}}  {figures.name:>8}  {'missed':>9}", soft_wrap=True)
     for topic in topics:
         one = figures.topics[topic]
         value = "" if one.value is None else f"{one.value:.4f}"
-        text = _shortened(found.pages.topic(topic).text)
         missed = f"{one.missed}/{one.relevant}"
-        console.print(
-            f"{visible_line(topic):<{width}}  {value:>8}  {missed:>9}  {text}", markup=False, soft_wrap=True
-        )
+        text = _shortened(opened.pages.topic(topic).text)
+        console.print(f"{visible_line(topic):<{width}}  {value:>8}  {missed:>9}  {text}", soft_wrap=True)
 
 
-def _figures_json(found: RunTopics, figures: Figures, topics: Sequence[str]) -> dict[str, object]:
-    return {
-        "task": found.task.name,
-        "split": found.part.name,
-        "run": found.pages.name,
-        "measure": figures.name,
-        "instead_of": figures.instead_of,
-        "topics": [{"id": topic, **asdict(figures.topics[topic])} for topic in topics],
-    }
-
-
-def _print_topic(found: RunTopics, topic: str, *, failures: bool, as_json: bool) -> None:
-    """Print the gold of a topic: where it is ranked, what became of what is missed, and of `failures` what is first."""
+def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool) -> None:
+    """Print the rank of each relevant document of a topic, or why it has none; with `failures` the first others."""
     from searchapp.app.inspection.topics import short_standing
 
-    ranked = found.ranking(topic)
+    ranked = opened.ranking(topic)
     if ranked.no_gold is not None:
         raise DataError(ranked.no_gold)
-    missed = found.look_for_missed(topic)
+    missed = opened.look_for_missed(topic)
     if missed.differs:
         warn("the recipe ranks otherwise now than for the run: the ranks of missed gold are those of now")
-    ranks = {document: rank for rank, document in enumerate(ranked.documents[: found.depth], start=1)}
-    placed = sorted((ranks[one], one) for one in ranked.relevant if one in ranks)
+    ranks = {document: rank for rank, document in enumerate(ranked.documents[: opened.depth], start=1)}
+    found = sorted((ranks[document], document) for document in ranked.relevant if document in ranks)
     others = [(rank, ranked.documents[rank - 1]) for rank in ranked.not_relevant[:NOT_RELEVANT]]
     if as_json:
         described = {
-            "task": found.task.name,
-            "run": found.pages.name,
+            "task": opened.task.name,
+            "run": opened.pages.name,
             "topic": topic,
             "documents": len(ranked.documents),
-            "gold": [{"id": one, "grade": ranked.relevant[one], "rank": rank} for rank, one in placed],
-            "missed": [_described_missed(one) for one in missed.documents],
+            "gold": [{"id": one, "grade": ranked.relevant[one], "rank": rank} for rank, one in found],
+            "missed": [
+                {
+                    "id": one.document_id,
+                    "grade": one.grade,
+                    "standing": None if one.reason is None else one.reason.standing.value,
+                    "rank": None if one.reason is None else one.reason.rank,
+                }
+                for one in missed.documents
+            ],
         }
         if failures:
             described["not_relevant"] = [{"id": one, "rank": rank} for rank, one in others]
         print_json(described)
         return
-    lines = [(f"rank {rank:,}", one) for rank, one in placed]
+    lines = [(f"rank {rank:,}", document) for rank, document in found]
     lines += [(f"missed: {short_standing(one.reason)}", one.document_id) for one in missed.documents]
     if failures:
-        lines += [(f"not relevant: rank {rank:,}", one) for rank, one in others]
-    named = [one for _, one in lines]
-    texts = dict(zip(named, map(_shortened, found.pages.texts(named)), strict=True))
+        lines += [(f"not relevant: rank {rank:,}", document) for rank, document in others]
+    texts = opened.pages.texts([document for _, document in lines])
     console = stdout_console()
-    console.print(_shortened(found.pages.topic(topic).text), markup=False, soft_wrap=True)
-    width = max((len(what) for what, _ in lines), default=0)
-    ids = max((len(visible_line(one)) for _, one in lines), default=0)
-    for what, one in lines:
-        console.print(
-            f"  {what:<{width}}  {visible_line(one):<{ids}}  {texts[one]}", markup=False, soft_wrap=True
-        )
-
-
-def _described_missed(one: Missed) -> dict[str, object]:
-    why = one.reason
-    return {
-        "id": one.document_id,
-        "grade": one.grade,
-        "standing": None if why is None else why.standing.value,
-        "rank": None if why is None else why.rank,
-    }
+    console.print(_shortened(opened.pages.topic(topic).text), soft_wrap=True)
+    width = max((len(state) for state, _ in lines), default=0)
+    id_width = max((len(visible_line(document)) for _, document in lines), default=0)
+    for (state, document), text in zip(lines, texts, strict=True):
+        line = f"  {state:<{width}}  {visible_line(document):<{id_width}}  {_shortened(text)}"
+        console.print(line, soft_wrap=True)
 
 
 def _shortened(text: str) -> str:
@@ -437,54 +382,53 @@ def adjudicate(
         raise UsageError("who decides? Name the annotator with --annotator NAME")
     if reason and grade is None:
         raise UsageError("--reason is that of --grade: on the screen and in prompts write it there")
-    simple = plain or os.environ.get("TERM") == "dumb"
-    simple = simple or grade is not None or not has_screen()
-    with open_log(settings, log, loaded.name, patience=PATIENCE_SECONDS if grade is None else None) as opened:
-        view = of_task(opened, loaded.name)
-        require_known(between, view, loaded.name)
+    simple = plain or os.environ.get("TERM") == "dumb" or grade is not None or not has_screen()
+    patience = PATIENCE_SECONDS if grade is None else None
+    with open_judgments(settings, log, loaded.name, between, patience=patience) as (opened, _):
         author = Author(annotator.strip(), channel=Channel.plain if simple else Channel.interface)
         session = Session(opened, loaded.name, author, (Action.adjudicate,))
         if grade is not None:
-            seen = _place(session, loaded, topic, document, grade)
+            seen = _document_to_grade(session, loaded, topic, document, grade)
             if run is not None:
                 with _pages(settings, loaded, run, data, [seen.topic_id]) as pages:
                     pages.require_as_ranked(seen.document_id)
-            _decide(settings, session, seen, grade, reason)
+            outcome = session.adjudicate(seen, grade, reason)
+            if outcome.not_saved:
+                raise outcome.not_saved
+            say(settings, f"topic {seen.topic_id}, document {seen.document_id}: decided, grade {grade}")
             return
         adjudication = Adjudication(session, between, topic, document)
         total = len(adjudication.disputes)
         if adjudication.next_open() is None and (simple or not total):
-            told = f"all {total:,} disputed documents are decided" if total else "nobody disagrees"
+            state = f"all {total:,} disputed documents are decided" if total else "nobody disagrees"
             if total == 1:
-                told = "the only disputed document is decided"
-            say(settings, f"there is nothing to decide: {told} on {loaded.name}")
+                state = "the only disputed document is decided"
+            say(settings, f"there is nothing to decide: {state} on {loaded.name}")
             return
         title = f"{loaded.name} · {author.annotator} decides"
-        wanted = {dispute.topic_id for dispute in adjudication.disputes}
+        topics_in_dispute = {dispute.topic_id for dispute in adjudication.disputes}
         with (
-            _pages(settings, loaded, run, data, wanted) as pages,
+            _pages(settings, loaded, run, data, topics_in_dispute) as pages,
             Presence(opened.path, loaded.name, author.annotator) as presence,
         ):
             opened.damage.report = session.news.append
             if simple:
                 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 
-                for other in presence.others:
-                    warn(
-                        f"{author.annotator} is at {loaded.name} in another window already ({other}): what is "
-                        "said last holds"
-                    )
+                warn_all(
+                    f"{author.annotator} is at {loaded.name} in another window already ({other}): what is "
+                    "said last holds"
+                    for other in presence.others
+                )
                 AdjudicatePrompts(adjudication, pages, title).converse()
             else:
                 from searchapp.tui.adjudicate.screen import AdjudicateApp
                 from searchapp.tui.kit import keys
 
-                own = keys.load(settings.of_user, loaded.info.grades)
-                screen = AdjudicateApp(adjudication, pages, own, title, presence)
-                run_screen(screen)
+                key_map = keys.load(settings.of_user, loaded.info.grades)
+                run_screen(AdjudicateApp(adjudication, pages, key_map, title, presence))
         opened.damage.report = warn
-        for words in session.news:
-            warn(words)
+        warn_all(session.news)
         decided = adjudication.decided
         are = "is" if decided == 1 else "are"
         say(settings, f"{decided:,} of {counted(total, 'disputed document')} {are} decided")
@@ -519,8 +463,7 @@ def pool(
             scope = scope_of(loaded, engine, data_of(settings, loaded, data), split)
         written = write_pool(runs, depth, out, scope, overwrite=overwrite)
     manifest = written.manifest
-    for note in written.notes:
-        warn(note)
+    warn_all(written.notes)
     if as_json:
         print_json({"run": str(out), "topics": manifest.topics, "documents": manifest.hits})
     say(
@@ -579,24 +522,26 @@ def assign(
 
 
 def _quotas(given: list[str]) -> dict[str, int]:
-    """How many topics each takes, by the name that `judge --annotator` makes of theirs: without blanks around it."""
+    """The number of topics of each annotator, by the name that `judge --annotator` makes of theirs."""
     quotas: dict[str, int] = {}
-    for one in given:
-        name, equals, number = one.rpartition("=")
+    for quota in given:
+        name, equals, number = quota.rpartition("=")
         name = name.strip()
         if not equals or not name or not number.isdecimal():
-            raise UsageError(f"--to {one}: use the form NAME=TOPICS, for instance ann=20")
+            raise UsageError(f"--to {quota}: use the form NAME=TOPICS, for instance ann=20")
         if name in quotas:
-            raise UsageError(f"--to {one}: {name} has a quota already")
+            raise UsageError(f"--to {quota}: {name} has a quota already")
         quotas[name] = int(number)
     return quotas
 
 
-def _place(session: Session, task: Task, topic: str | None, document: str | None, grade: int) -> SeenDocument:
-    """The document that --grade decides on.
+def _document_to_grade(
+    session: Session, task: Task, topic: str | None, document: str | None, grade: int
+) -> SeenDocument:
+    """Check that the document of `--grade` is judged, and the grade is one of the task.
 
     Raises:
-        UsageError: nobody names it or has judged it, or the task does not have the grade.
+        UsageError: it is not.
     """
     from searchapp.judging.session import SeenDocument
 
@@ -609,19 +554,11 @@ def _place(session: Session, task: Task, topic: str | None, document: str | None
     return SeenDocument(topic, document)
 
 
-def _decide(settings: Settings, session: Session, seen: SeenDocument, grade: int, reason: str) -> None:
-    """Write one decision."""
-    outcome = session.adjudicate(seen, grade, reason)
-    if outcome.not_saved:
-        raise outcome.not_saved
-    say(settings, f"topic {seen.topic_id}, document {seen.document_id}: decided, grade {grade}")
-
-
 @contextmanager
 def _pages(
-    settings: Settings, task: Task, run: Path | None, data: Path | None, wanted: Collection[str]
+    settings: Settings, task: Task, run: Path | None, data: Path | None, topic_ids: Collection[str]
 ) -> Iterator[Pages]:
-    """Topics and documents: of a run, or of the task's files and index; ids alone, where there are none."""
+    """Open the topics and documents of a run, or of the task's files and index; ids alone where these are missing."""
     from searchapp.app.inspection.pages import LocalFirst, Pages, RunPages, topics_of
     from searchapp.tasks.folders import data_folder
 
@@ -633,7 +570,7 @@ def _pages(
         topics: dict[str, Topic] = {}
         try:
             folder = data_folder(task, settings.home, data)
-            topics = topics_of(task, task.collection(folder), wanted)
+            topics = topics_of(task, task.collection(folder), topic_ids)
         except DataError as error:
             warn(str(error))
         if not topics:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,16 +13,13 @@ from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging.judgments import Aggregation, Rule, Unjudged, aggregate
-from searchapp.judging.view import JudgmentView
 from searchapp.options import flag, option
-from searchapp.tasks import load
 from searchapp.text import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from searchapp.app.evaluate import GoldSource
-    from searchapp.judging.events import Event
     from searchapp.judging.log import JudgmentLog
     from searchapp.judging.team import Synchronizer
     from searchapp.judging.view import JudgmentView
@@ -40,31 +37,18 @@ SharedOption = Annotated[
 
 @contextmanager
 def team(settings: Settings, log: JudgmentLog, task: str, shared: bool) -> Iterator[Synchronizer | None]:
-    """Exchange judgments before, while and after somebody judges a task; None when they are not shared.
+    """Exchange judgments before, during and after judging a task; yields None if they are not shared.
 
     Raises:
-        UsageError: they are to be shared, and the engine is no cluster.
+        UsageError: they are shared, and the engine is not a cluster.
     """
-    from searchapp.app.sessions import team as together
+    from searchapp.app import sessions
 
     if not shared:
         yield None
         return
-    with together(settings, log, task, lambda sentence: say(settings, sentence), warn) as synchronizer:
+    with sessions.team(settings, log, task, lambda sentence: say(settings, sentence), warn) as synchronizer:
         yield synchronizer
-
-
-@contextmanager
-def exchanging(settings: Settings, log: JudgmentLog, task: str) -> Iterator[None]:
-    """Exchange judgments of a task before a command, and what it writes after it.
-
-    Raises:
-        UsageError: the engine is no cluster.
-    """
-    from searchapp.app.sessions import exchanging as around
-
-    with around(settings, log, task, warn):
-        yield
 
 
 LogOption = Annotated[
@@ -99,10 +83,10 @@ AnnotatorsOption = Annotated[
 
 
 def require_log(settings: Settings, path: Path | None) -> Path:
-    """The file with the judgments: the one that is named, or the one in searchapp's folder.
+    """The judgment log of `--log`, or the one in searchapp's folder.
 
     Raises:
-        DataError: it is not there.
+        DataError: the file does not exist.
     """
     path = path or settings.judgments
     if not path.exists():
@@ -119,66 +103,55 @@ def open_log(
     must_exist: bool = True,
     patience: float | None = None,
 ) -> Iterator[JudgmentLog]:
-    """The log in a file, or in searchapp's folder, to be closed at the end; `patience` is that of the log.
+    """Open the judgment log of `--log`, or the one in searchapp's folder; `patience` is the log's, in seconds.
 
-    When SEARCHAPP_SHARED says that judgments are shared, the one in searchapp's folder takes in what others have
-    written before, and sends what has been written here of the task afterwards.
+    With SEARCHAPP_SHARED the latter exchanges judgments with the team before and after.
 
     Raises:
-        DataError: there is none although there must be.
+        DataError: the file must exist and does not.
     """
+    from searchapp.app.sessions import exchanging
     from searchapp.judging.event_log import BUSY_SECONDS
     from searchapp.judging.log import JudgmentLog
 
     shared = settings.shared and path is None
     path = require_log(settings, path) if must_exist and not shared else path or settings.judgments
-    with closing(JudgmentLog(path, BUSY_SECONDS if patience is None else patience, warn)) as log:
-        if shared:
-            with exchanging(settings, log, task):
-                yield log
-        else:
-            yield log
+    with (
+        closing(JudgmentLog(path, BUSY_SECONDS if patience is None else patience, warn)) as log,
+        exchanging(settings, log, task, warn) if shared else nullcontext(),
+    ):
+        yield log
 
 
-def of_task(log: JudgmentLog, task: str) -> JudgmentView:
-    """Return the view of a task's events, which is valid as long as the log is open.
+@contextmanager
+def open_judgments(
+    settings: Settings,
+    path: Path | None,
+    task: str,
+    annotators: Collection[str] | None = None,
+    *,
+    patience: float | None = None,
+) -> Iterator[tuple[JudgmentLog, JudgmentView]]:
+    """Open the log, and the view of a task's events; `annotators` must be among those who have judged it.
 
     Raises:
-        DataError: there is none.
+        DataError: the task has no judgments.
+        UsageError: an annotator has judged nothing of the task.
     """
     from searchapp.judging.view import open_view
 
-    view = open_view(log, task)
-    if not view.count:
-        raise DataError(f"{log.path} has no judgments of {task}: `searchapp judge {task}` makes the first")
-    return view
-
-
-def events_of(log: JudgmentLog, task: str) -> list[Event]:
-    """The events of a task in their order, which is the same in every log that has them."""
-    return sorted((event for _, event in log.events(task)), key=lambda event: event.order)
-
-
-def name_of(task: str) -> str:
-    """The name under which a task's judgments are in the log, whether it was named or its file was.
-
-    Raises:
-        UsageError: there is no such task.
-    """
-    return load(task).name
-
-
-def require_known(annotators: Collection[str] | None, view: JudgmentView, task: str) -> None:
-    """Refuse names of annotators who have judged nothing of a task.
-
-    Raises:
-        UsageError: with the names that there are.
-    """
-    known = view.annotators()
-    for name in annotators or ():
-        if name not in known:
-            named = f"{name!r}{suggestion(name, known)}"
-            raise UsageError(f"no annotator {named} has judged {task}: there are {', '.join(known)}")
+    with open_log(settings, path, task, patience=patience) as log:
+        view = open_view(log, task)
+        if not view.count:
+            raise DataError(
+                f"{log.path} has no judgments of {task}: `searchapp judge {task}` makes the first"
+            )
+        known = view.annotators()
+        for name in annotators or ():
+            if name not in known:
+                named = f"{name!r}{suggestion(name, known)}"
+                raise UsageError(f"no annotator {named} has judged {task}: there are {', '.join(known)}")
+        yield log, view
 
 
 GoldOption = Annotated[
@@ -215,7 +188,7 @@ RuleOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class JudgedOptions:
-    """Whether judgments take the place of gold, which ones, and how they count."""
+    """Whether runs are scored against judgments, which ones, and how they count."""
 
     judgments: bool = flag("Score against what people have judged, instead of gold.")
     qrels: Path | None = option(
@@ -255,8 +228,6 @@ class JudgedOptions:
 
 
 def judged_grades(settings: Settings, task: str, aggregation: Aggregation, log: Path | None) -> Grades:
-    """The grades that people have given documents of a task."""
-    with open_log(settings, log, task) as opened:
-        view = of_task(opened, task)
-        require_known(aggregation.annotators, view, task)
+    """Aggregate the grades of a task's judgments."""
+    with open_judgments(settings, log, task, aggregation.annotators) as (_, view):
         return aggregate(view, aggregation).grades

@@ -17,14 +17,11 @@ from searchapp.cli.judging import judgments_app
 from searchapp.cli.judgment_options import (
     AnnotatorsOption,
     LogOption,
-    events_of,
-    name_of,
-    of_task,
+    open_judgments,
     open_log,
-    require_known,
     require_log,
 )
-from searchapp.cli.output import print_json, say, show, stdout_console, warn
+from searchapp.cli.output import print_json, say, show, stdout_console, warn, warn_all
 from searchapp.cli.tables import ResultTable
 from searchapp.config.settings import Settings
 from searchapp.engines import judgments_address, open_engine
@@ -37,11 +34,8 @@ from searchapp.tasks import load
 from searchapp.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from searchapp.judging.agreement import Agreement, AnnotatorProgress, SightCounts
+    from searchapp.judging.agreement import Agreement, SightCounts
     from searchapp.judging.exchange import IncomingFile
-    from searchapp.judging.judgments import ListedJudgment
     from searchapp.judging.log import LogVerification
     from searchapp.tasks.base import Collection, Grades, Task
 
@@ -104,13 +98,12 @@ def export(
     task = loaded.name
     if annotator and format_ is JudgmentFormat.jsonl:
         raise UsageError("jsonl holds every event: leave out --annotator, or choose another format")
-    with open_log(settings, log, loaded.name) as opened:
-        view = of_task(opened, task)
-        require_known(annotator, view, task)
+    with open_judgments(settings, log, task, annotator) as (opened, view):
+        events = (event for _, event in opened.events(task))
         if format_ in (JudgmentFormat.jsonl, JudgmentFormat.trec):
             with atomic_file(out, replace=overwrite) as file:
                 if format_ is JudgmentFormat.jsonl:
-                    written = exchange.write_jsonl(file, events_of(opened, task))
+                    written = exchange.write_jsonl(file, sorted(events, key=lambda event: event.order))
                 else:
                     written = exchange.write_annotators(file, view, annotator)
             say(settings, f"{counted(written, 'line')} written to {out}")
@@ -120,8 +113,8 @@ def export(
         if split is None:
             raise UsageError("name the split of the judged topics with --split")
         part = DataSplit(loaded.collection(data_folder(loaded, settings.home, data)), split)
-        own = {topic.id for topic in part.topics(Problems(lenient=True))}
-        of_split = {topic: given for topic, given in grades.items() if topic in own}
+        topics = {topic.id for topic in part.topics(Problems(lenient=True))}
+        of_split = {topic: given for topic, given in grades.items() if topic in topics}
         write_files(out, loaded.official.gold(of_split, part), replace=overwrite)
         say(settings, f"the gold of {counted(len(of_split), 'topic')} is written to {out}")
         return
@@ -176,7 +169,7 @@ def import_(
             incoming = exchange.incoming_events(opened, file, loaded.name, highest)
         else:
             if format_ is JudgmentFormat.official:
-                grades = _of_gold(loaded, file, collection, split)
+                grades = _gold_grades(loaded, file, collection, split)
             else:
                 grades = exchange.read_grades(file)
             now = datetime.now(UTC).isoformat(timespec="microseconds")
@@ -220,12 +213,11 @@ def _check_ids(
     *,
     lenient: bool,
 ) -> None:
-    """Look up the topics and documents that a file brings.
+    """Look up the topics and documents of imported judgments.
 
     Raises:
         DataError: the task does not have some of them, and `lenient` is not set.
     """
-
     from searchapp.app.index import open_index
     from searchapp.runs.lookup import look_up_documents, look_up_topics
 
@@ -240,11 +232,11 @@ def _check_ids(
                 dict.fromkeys(event.document_id for event in incoming.new),
             ),
         ]
-    for one in found:
-        if one.why_not:
-            warn(
-                f"whether {task.name} has the {one.kind}s of {incoming.path} could not be checked: {one.why_not}"
-            )
+    warn_all(
+        f"whether {task.name} has the {one.kind}s of {incoming.path} could not be checked: {one.why_not}"
+        for one in found
+        if one.why_not
+    )
     unknown = "; ".join(str(one) for one in found if one.unknown)
     if unknown and not lenient:
         raise DataError(
@@ -254,12 +246,12 @@ def _check_ids(
         warn(f"{incoming.path}: {unknown}")
 
 
-def _of_gold(task: Task, file: Path, collection: Collection, split: str | None) -> Grades:
-    """The grades of a gold file, or of those in a folder that go by the names of the split's.
+def _gold_grades(task: Task, file: Path, collection: Collection, split: str | None) -> Grades:
+    """Read the grades of a gold file, or of the files in a folder that have the names of the split's.
 
     Raises:
-        UsageError: the split is not said.
-        DataError: a file can't be read as the task's gold, or has topics that the split has not.
+        UsageError: no split is named.
+        DataError: a file is not gold of the task, or has topics that the split does not have.
     """
     from searchapp.formats.problems import Problems, shown
     from searchapp.tasks.base import DataSplit
@@ -274,9 +266,9 @@ def _of_gold(task: Task, file: Path, collection: Collection, split: str | None) 
         if not files:
             raise DataError(f"{file} has no gold file of {task.name} {split}, such as {names[0]}")
     grades = task.official.grades(files, part)
-    known = {topic.id for topic in part.topics(Problems(lenient=True))}
+    topics = {topic.id for topic in part.topics(Problems(lenient=True))}
     for topic in grades:
-        if topic not in known:
+        if topic not in topics:
             raise DataError(f"{file}: {task.name} {split} has no topic {shown(topic)}: name another --split")
     return grades
 
@@ -289,9 +281,8 @@ def imports(
 
     Judgments from the team's cluster are not imports, and each machine lists its own.
     """
-    task = name_of(task)
-    with open_log(settings, log, task) as opened:
-        view = of_task(opened, task)
+    task = load(task).name
+    with open_judgments(settings, log, task) as (opened, view):
         found = [
             (one, sum(view.holds(event.id) for event in opened.events_of(one.number)))
             for one in opened.imports(task)
@@ -323,9 +314,8 @@ def retract(
     """
     from searchapp.judging.exchange import retract_import
 
-    task = name_of(task)
-    with open_log(settings, log, task) as opened:
-        view = of_task(opened, task)
+    task = load(task).name
+    with open_judgments(settings, log, task) as (opened, view):
         known = {one.number: one for one in opened.imports(task)}
         if number not in known:
             listed = ", ".join(map(str, known)) or "none"
@@ -365,8 +355,8 @@ def sync(settings: Settings, log: LogOption = None, as_json: JsonOption = False)
     )
 
 
-class What(StrEnum):
-    """What can be said of a document, as it is named on the command line."""
+class ListedAction(StrEnum):
+    """Actions that hold, and can be listed."""
 
     grade = "grade"
     skip = "skip"
@@ -375,44 +365,29 @@ class What(StrEnum):
     adjudicate = "adjudicate"
 
 
-def _print_judgments(found: Sequence[ListedJudgment], labels: Sequence[str]) -> None:
-    from datetime import UTC, datetime
-
-    from searchapp.judging.events import Action, verdict_label
-
-    def what(said: ListedJudgment) -> str:
-        words = verdict_label(said.action, said.grade, labels)
-        return f"decided {words}" if said.action is Action.adjudicate else words
-
-    rows = (
-        (
-            f"{datetime.fromisoformat(one.time).astimezone(UTC):%Y-%m-%d %H:%M}",
-            one.annotator if one.kind.value == "person" else f"{one.annotator} (a model)",
-            one.topic_id,
-            one.document_id,
-            what(one),
-            "" if one.rank is None else str(one.rank),
-            one.words,
-        )
-        for one in found
-    )
-    names = ("when (UTC)", "annotator", "topic", "document", "says", "rank", "note")
-    ResultTable.of_rows(names, rows, texts=(0, 1, 2, 3, 4, 6)).print_folded()
-
-
 @command(group)
 def stats(settings: Settings, task: TaskArgument, log: LogOption = None, as_json: JsonOption = False) -> None:
     """Show how much each annotator has judged, with which grades, and how fast."""
     from searchapp.judging.agreement import progress
 
-    task = name_of(task)
-    with open_log(settings, log, task) as opened:
-        view = of_task(opened, task)
+    task = load(task).name
+    with open_judgments(settings, log, task) as (_, view):
         found = progress(view)
     if as_json:
         print_json({"task": task, "events": view.count, "annotators": [asdict(one) for one in found]})
-    else:
-        _print_progress(found)
+        return
+    names = ("annotator", "kind", "topics", "graded", "can't tell", "skipped", "seconds each", "grades")
+    rows = (
+        (
+            one.annotator,
+            one.kind.value,
+            *map(str, (one.topics, one.graded, one.cant_tell, one.skipped)),
+            "" if one.seconds is None else f"{one.seconds:.1f}",
+            "  ".join(f"{grade}: {count}" for grade, count in one.grades.items()),
+        )
+        for one in found
+    )
+    ResultTable.of_rows(names, rows, texts=(0, 1, 7)).print_folded()
 
 
 @command(group)
@@ -432,10 +407,8 @@ def agreement(
     """
     from searchapp.judging.agreement import agreement as measured
 
-    task = name_of(task)
-    with open_log(settings, log, task) as opened:
-        view = of_task(opened, task)
-        require_known(annotator, view, task)
+    task = load(task).name
+    with open_judgments(settings, log, task, annotator) as (_, view):
         found = measured(view, annotator)
     if as_json:
         print_json(_agreement_json(task, found))
@@ -453,7 +426,7 @@ def list_(
         completes="annotators",
     ),
     topic: list[str] | None = option("Only this topic; can be given several times.", show_default="all"),
-    action: list[What] | None = option(
+    action: list[ListedAction] | None = option(
         "Only grades, skips, “can't tell”, mere notes, or decisions; can be given several times.",
         show_default="all",
     ),
@@ -468,41 +441,35 @@ def list_(
 
     Judgments that were undone or replaced are not listed; `judgments export` has every event.
     """
-    from searchapp.judging.events import Action
+    from searchapp.judging.events import Action, verdict_label
     from searchapp.judging.judgments import JudgmentFilter, list_judgments
 
     loaded = load(task)
     for one in grade or ():
         if one >= len(loaded.info.grades):
             raise UsageError(f"{loaded.name} has the grades 0 to {len(loaded.info.grades) - 1}, not {one}")
-    with open_log(settings, log, loaded.name) as opened:
-        view = of_task(opened, loaded.name)
-        require_known(annotator, view, loaded.name)
+    with open_judgments(settings, log, loaded.name, annotator) as (_, view):
         actions = None if action is None else [Action(one.value) for one in action]
         found = list_judgments(view, JudgmentFilter(annotator, topic, actions, grade, noted))
     if as_json:
         print_json({"task": loaded.name, "judgments": [asdict(one) for one in found]})
     elif found:
-        _print_judgments(found, loaded.info.grades)
-    say(settings, f"{len(found):,} listed")
-
-
-def _print_progress(found: Sequence[AnnotatorProgress]) -> None:
-    names = ("annotator", "kind", "topics", "graded", "can't tell", "skipped", "seconds each", "grades")
-    rows = (
-        (
-            one.annotator,
-            one.kind.value,
-            str(one.topics),
-            str(one.graded),
-            str(one.cant_tell),
-            str(one.skipped),
-            "" if one.seconds is None else f"{one.seconds:.1f}",
-            "  ".join(f"{grade}: {count}" for grade, count in one.grades.items()),
+        names = ("when (UTC)", "annotator", "topic", "document", "says", "rank", "note")
+        rows = (
+            (
+                f"{datetime.fromisoformat(one.time).astimezone(UTC):%Y-%m-%d %H:%M}",
+                one.annotator if one.kind.value == "person" else f"{one.annotator} (a model)",
+                one.topic_id,
+                one.document_id,
+                f"{'decided ' if one.action is Action.adjudicate else ''}"
+                f"{verdict_label(one.action, one.grade, loaded.info.grades)}",
+                "" if one.rank is None else str(one.rank),
+                one.words,
+            )
+            for one in found
         )
-        for one in found
-    )
-    ResultTable.of_rows(names, rows, texts=(0, 1, 7)).print_folded()
+        ResultTable.of_rows(names, rows, texts=(0, 1, 2, 3, 4, 6)).print_folded()
+    say(settings, f"{len(found):,} listed")
 
 
 def _print_agreement(found: Agreement, worst: int) -> None:
@@ -513,45 +480,42 @@ def _print_agreement(found: Agreement, worst: int) -> None:
         )
         return
     console.print(
-        f"alpha {_figure(found.alpha)} (Krippendorff, ordinal) over "
+        f"alpha {found.alpha:.4f} (Krippendorff, ordinal) over "
         f"{counted(found.documents, 'document')} with several grades"
     )
     console.print(_in_sight_words(found.in_sight))
-    if found.in_sight.in_sight or found.in_sight.unknown:
-        console.print()
-        seen = (
-            (name, *map(str, (of.grades, of.in_sight, of.unknown))) for name, of in found.in_sight_by.items()
+    is_seen = found.in_sight.in_sight or found.in_sight.unknown
+    seen = [
+        (name, *map(str, (each.grades, each.in_sight, each.unknown)))
+        for name, each in found.in_sight_by.items()
+        if is_seen
+    ]
+    pairs = [
+        (
+            " and ".join(pair.annotators),
+            str(pair.documents),
+            *(f"{kappa:.4f}" for kappa in (pair.kappa, pair.linear, pair.quadratic)),
         )
-        ResultTable.of_rows(("annotator", "grades", "in view of others'", "not known"), seen).print_folded()
-    if found.pairs:
-        console.print()
-        names = ("annotators", "documents", "kappa", "linear", "quadratic")
-        rows = (
-            (
-                " and ".join(pair.annotators),
-                str(pair.documents),
-                *map(_figure, (pair.kappa, pair.linear, pair.quadratic)),
-            )
-            for pair in found.pairs
-        )
-        ResultTable.of_rows(names, rows).print_folded()
-    if found.topics:
-        console.print()
-        of_topics = (
-            (topic, str(documents), _figure(alpha)) for topic, (documents, alpha) in found.topics.items()
-        )
-        ResultTable.of_rows(("topic", "documents", "alpha"), of_topics).print_folded()
-    if found.disputed and worst:
-        console.print()
-        disputed = (
-            (topic, document, "  ".join(f"{name}: {grade}" for name, grade in grades.items()))
-            for (topic, document), grades in found.disputed[:worst]
-        )
-        ResultTable.of_rows(("topic", "document", "grades"), disputed, texts=(0, 1, 2)).print_folded()
+        for pair in found.pairs
+    ]
+    topics = [(topic, str(documents), f"{alpha:.4f}") for topic, (documents, alpha) in found.topics.items()]
+    disputed = [
+        (topic, document, "  ".join(f"{name}: {grade}" for name, grade in grades.items()))
+        for (topic, document), grades in found.disputed[:worst]
+    ]
+    for names, rows, texts in (
+        (("annotator", "grades", "in view of others'", "not known"), seen, (0,)),
+        (("annotators", "documents", "kappa", "linear", "quadratic"), pairs, (0,)),
+        (("topic", "documents", "alpha"), topics, (0,)),
+        (("topic", "document", "grades"), disputed, (0, 1, 2)),
+    ):
+        if rows:
+            console.print()
+            ResultTable.of_rows(names, rows, texts).print_folded()
 
 
 def _in_sight_words(found: SightCounts) -> str:
-    """Which share of the grades was given in view of others'.
+    """Describe the share of grades that were given in view of others'.
 
     >>> from searchapp.judging.agreement import SightCounts
     >>> _in_sight_words(SightCounts(200, 3, 0))
@@ -591,12 +555,8 @@ def _agreement_json(task: str, found: Agreement) -> dict[str, object]:
     }
 
 
-def _figure(value: float) -> str:
-    return f"{value:.4f}"
-
-
 SHOWN = 20
-"""How many problems are listed without --json."""
+"""Number of problems that are listed without --json."""
 
 
 @command(checks)

@@ -1,7 +1,7 @@
 """Everything that a command prints: results on stdout; messages, warnings and progress bars on stderr.
 
-All text passes through here and is made harmless. There are no progress bars with --quiet or where stderr is
-no terminal.
+All text passes through here and is made harmless. Without a terminal on stderr, or with --quiet, there are no progress
+bars.
 """
 
 from __future__ import annotations
@@ -20,84 +20,85 @@ from searchapp.progress import Advance, Progress, SilentProgress
 from searchapp.text import escaped, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import TracebackType
 
     from rich.console import Console as Console
 
 
 DRIVER = "TEXTUAL_DRIVER"
-"""The variable that names what draws a screen, where that is no terminal."""
+"""The variable that names Textual's driver, where the screen is not a terminal."""
 IN_BROWSER = "searchapp.tui.kit.browser:BrowserDriver"
 
 
 def has_screen() -> bool:
-    """Whether there is a person in front of a screen that keys come from."""
+    """Whether there is a terminal or browser to show a screen in."""
     return bool(os.environ.get(DRIVER)) or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
 def say(settings: Settings, message: str) -> None:
-    """Tell the person something on stderr, unless they asked for quiet."""
+    """Print a message on stderr, unless with --quiet."""
     if not settings.quiet:
         remark(message)
 
 
 def remark(message: str) -> None:
-    """Tell the person something on stderr, also if they asked for quiet."""
-    _to_person(_one_line(message))
+    """Print a message on stderr, even with --quiet."""
+    _print_error(_one_line(message))
 
 
 def warn(*lines: str) -> None:
-    """Tell the person something that they should not miss, on stderr."""
-    _begun("warning: ", lines)
+    """Print a warning on stderr."""
+    _print_error("\n".join(map(_one_line, (f"warning: {lines[0]}", *lines[1:]))))
+
+
+def warn_all(warnings: Iterable[str]) -> None:
+    """Print a line for each warning on stderr."""
+    for warning in warnings:
+        warn(warning)
 
 
 def complain(*lines: str) -> None:
-    """Tell the person why the program ends, on stderr."""
-    _begun("searchapp: ", lines)
-
-
-def _begun(beginning: str, lines: Sequence[str]) -> None:
-    _to_person("\n".join(_one_line(line) for line in (beginning + lines[0], *lines[1:])))
+    """Print an error on stderr."""
+    _print_error("\n".join(map(_one_line, (f"searchapp: {lines[0]}", *lines[1:]))))
 
 
 def _one_line(text: str) -> str:
-    """A line in which nothing ends it: what follows in a name could pretend to be a line of the program."""
+    # The rest of a name with a line end could pretend to be a line of the program.
     return text.replace("\n", "␊")
 
 
 def report_traceback() -> None:
-    """Print the traceback of the error that is being handled, on stderr."""
+    """Print the traceback of the current error on stderr."""
     import traceback
 
-    _to_person(traceback.format_exc().rstrip("\n"))
+    _print_error(traceback.format_exc().rstrip("\n"))
 
 
-def report_requests(wanted: bool) -> None:
-    """From here on, print a line on stderr for each request to a server or search of an embedded index, or none."""
+def report_requests(is_verbose: bool) -> None:
+    """Start or stop to print a line on stderr for each request to a server or search of an embedded index."""
     import logging
 
-    class ToPerson(logging.Handler):
+    class RemarkHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             remark(record.getMessage())
 
     requests = logging.getLogger("searchapp.requests")
-    requests.handlers = [ToPerson()] if wanted else []
-    requests.setLevel(logging.INFO if wanted else logging.NOTSET)
+    requests.handlers = [RemarkHandler()] if is_verbose else []
+    requests.setLevel(logging.INFO if is_verbose else logging.NOTSET)
 
 
 def take_over() -> None:
-    """Let all that Python prints by itself come through here: errors that nobody caught, warnings."""
+    """Route Python's own output through this module: uncaught errors and warnings."""
     import threading
     import warnings
 
     def uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
         import traceback
 
-        _to_person("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"))
+        _print_error("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"))
 
     def in_thread(failed: threading.ExceptHookArgs) -> None:
-        if failed.exc_type is not SystemExit:  # which ends a thread in silence
+        if failed.exc_type is not SystemExit:  # which ends a thread silently
             uncaught(failed.exc_type, failed.exc_value, failed.exc_traceback)
 
     def shown(
@@ -108,7 +109,7 @@ def take_over() -> None:
         file: TextIO | None = None,  # noqa: ARG001  # Python's own signature
         line: str | None = None,
     ) -> None:
-        _to_person(warnings.formatwarning(message, category, filename, lineno, line).rstrip("\n"))
+        _print_error(warnings.formatwarning(message, category, filename, lineno, line).rstrip("\n"))
 
     sys.excepthook = uncaught
     threading.excepthook = in_thread
@@ -117,11 +118,11 @@ def take_over() -> None:
 
 
 def ask(question: str) -> str:
-    """Ask on stderr, and return the line that is typed; nothing at the end of the input."""
-    _to_person(question, end="")
+    """Ask on stderr, and return the typed line; empty at the end of the input."""
+    _print_error(question, end="")
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):
-        _to_person("")
+        _print_error("")
     return answer.strip()
 
 
@@ -130,36 +131,37 @@ def show(text: str) -> None:
     print(visible(text))
 
 
-def warn_of_skipped(problems: InvalidFiles | None) -> None:
-    """Report what `--lenient` has left out."""
-    if problems is not None:
-        warn(f"left out: {problems.lines[0]}", *problems.lines[1:])
+def warn_of_skipped(*skipped: InvalidFiles | None) -> None:
+    """Report what `--lenient` left out."""
+    for problems in skipped:
+        if problems is not None:
+            warn(f"left out: {problems.lines[0]}", *problems.lines[1:])
 
 
 def warn_of_notes(notes: InvalidFiles | None) -> None:
-    """Report what is odd about files, and what was made of it."""
+    """Report oddities of files, and how they were read."""
     if notes is not None:
         warn(f"unusual, but not an error: {notes.lines[0]}", *notes.lines[1:])
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout; a figure that is not a number is the text "nan", which JSON can hold.
+    """Print one JSON document on stdout; NaN becomes the text "nan".
 
-    Characters that could act on a terminal, or that nobody would see, are written as escapes; so are all but those of
-    ASCII where stdout can't hold every one, as under PYTHONIOENCODING=latin-1: Python's own escapes are not JSON's.
+    Control characters and invisible ones are escaped; so is everything but ASCII if stdout is not UTF, as under
+    PYTHONIOENCODING=latin-1: Python's own escapes are not JSON's.
     """
-    holds_all = (sys.stdout.encoding or "utf-8").casefold().startswith("utf")
-    text = json.dumps(replace_nonfinite(value, "nan"), indent=2, ensure_ascii=not holds_all, allow_nan=False)
+    is_utf = (sys.stdout.encoding or "utf-8").casefold().startswith("utf")
+    text = json.dumps(replace_nonfinite(value, "nan"), indent=2, ensure_ascii=not is_utf, allow_nan=False)
     sys.stdout.write(f"{escaped(text)}\n")
 
 
 def stdout_console() -> Console:
-    """A console for results: nothing in them is markup, and into a pipe no line is wrapped or cut."""
+    """A console for results without markup, which wraps and cuts no line in a pipe."""
     return _console(width=None if sys.stdout.isatty() else 100_000)
 
 
 def stderr_console() -> Console:
-    """The same for what is no result."""
+    """A console for everything else."""
     return _console(stderr=True, width=None if sys.stderr.isatty() else 100_000)
 
 
@@ -169,21 +171,21 @@ def _console(**options: Any) -> Console:
     return HarmlessConsole(**options)
 
 
-def _to_person(message: str, end: str = "\n") -> None:
+def _print_error(message: str, end: str = "\n") -> None:
     print(visible(without_passwords(message)), end=end, file=sys.stderr, flush=True)
 
 
 LEAST_BAR = 4
-"""Columns of the terminal below which a bar says nothing."""
+"""Width in columns below which a bar is useless."""
 
 
 def for_person(settings: Settings) -> Progress:
-    """Bars if somebody is there to see them."""
+    """Progress bars, if stderr is a terminal and not with --quiet."""
     return SilentProgress() if settings.quiet or not sys.stderr.isatty() else Bars()
 
 
 class Bars:
-    """A `Progress` that draws one bar a stage."""
+    """A `Progress` with one bar for each stage."""
 
     @contextmanager
     def stage(self, label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
@@ -192,14 +194,13 @@ class Bars:
         from rich.text import Text
 
         class _Rate(progress.ProgressColumn):
-            """How many items are done in a second, as the time left is reckoned from."""
+            """Items per second, which the time left is computed from."""
 
             def render(self, task: progress.Task) -> Text:
                 speed = task.finished_speed or task.speed
-                slow = speed is None or speed < 1  # of some items an hour the time left says more
+                slow = speed is None or speed < 1  # the time left is more useful then
                 return Text("" if slow else f"{speed:,.0f}/s", style="progress.data.speed")
 
-        # It may name an index.
         of_label = progress.TextColumn(
             "{task.description:>18}", markup=False, table_column=Column(overflow="fold")
         )
@@ -208,26 +209,26 @@ class Bars:
         rate = progress.TransferSpeedColumn() if in_bytes else _Rate()
         left = progress.TimeRemainingColumn(elapsed_when_finished=True)
         columns: list[progress.ProgressColumn] = [of_label, of_bar, done, rate, left]
-        weightiest: list[progress.ProgressColumn] = [of_label, done, of_bar, left, rate]
+        by_weight: list[progress.ProgressColumn] = [of_label, done, of_bar, left, rate]
         console = stderr_console()
 
         class _Fitting(progress.Progress):
-            """A line that leaves out what there is no room for; a label that is too wide by itself is folded."""
+            """Drops the columns that do not fit, and folds a label that is too wide alone."""
 
             def make_tasks_table(self, tasks: Iterable[progress.Task]) -> Table:
                 room = console.width + 1
-                kept: list[progress.ProgressColumn] = []
-                for task in tasks:  # one, once it is there
-                    for column in weightiest:
-                        shown = column(task)
-                        room -= 1 + (shown.cell_len if isinstance(shown, Text) else LEAST_BAR)
-                        if room < 0 and kept:
+                fitting: list[progress.ProgressColumn] = []
+                for task in tasks:  # at most one
+                    for column in by_weight:
+                        cell = column(task)
+                        room -= 1 + (cell.cell_len if isinstance(cell, Text) else LEAST_BAR)
+                        if room < 0 and fitting:
                             break
-                        kept.append(column)
-                self.columns = tuple(column for column in columns if column in kept)
+                        fitting.append(column)
+                self.columns = tuple(column for column in columns if column in fitting)
                 table = super().make_tasks_table(tasks)
-                for shown_as, drawn in zip(self.columns, table.columns, strict=True):
-                    drawn.no_wrap = len(kept) > 1 and shown_as is not of_bar
+                for shown, drawn in zip(self.columns, table.columns, strict=True):
+                    drawn.no_wrap = len(fitting) > 1 and shown is not of_bar
                 return table
 
         with _Fitting(*columns, console=console, transient=True) as bars:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -24,7 +24,7 @@ from searchapp.cli.commands import (
     recipe_of,
     reporting_engine,
 )
-from searchapp.cli.judgment_options import AnnotatorsOption, LogOption, of_task, open_log, require_known
+from searchapp.cli.judgment_options import AnnotatorsOption, LogOption, judged_grades
 from searchapp.cli.output import (
     for_person,
     print_json,
@@ -32,11 +32,11 @@ from searchapp.cli.output import (
     show,
     stdout_console,
     warn,
+    warn_all,
     warn_of_notes,
     warn_of_skipped,
 )
 from searchapp.config.settings import Settings
-from searchapp.engines import open_engine
 from searchapp.errors import DataError, UsageError
 from searchapp.files import write_files
 from searchapp.formats.problems import Problems, some
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from searchapp.model import Example
     from searchapp.ranking.signals.base import Inputs
-    from searchapp.tasks.base import Collection, Task, Writer
+    from searchapp.tasks.base import Writer
 
 
 app = typer.Typer()
@@ -91,12 +91,22 @@ def rank(
     from searchapp.runs import directory
 
     loaded = load(task)
-    directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
+    directory.require_writable(out, overwrite=overwrite)  # before the slow work
     chosen = recipe_of(loaded, recipe, set_)
     collection = loaded.collection(data_of(settings, loaded, data))
     judged: tuple[Example, ...] = ()
     if with_judgments:
-        judged = _judged(settings, loaded, collection, split, Aggregation(rule, annotator), log)
+        grades = judged_grades(settings, loaded.name, Aggregation(rule, annotator), log)
+        judged = tuple(
+            collection.judged_example(topic, grades[topic.id])
+            for topic in collection.topics(split, Problems(lenient=True))
+            if topic.id in grades
+        )
+        if not judged:
+            raise DataError(
+                f"nobody has judged a topic of {loaded.name} {split} yet: `searchapp judge {loaded.reference}`"
+            )
+        say(settings, f"{counted(len(judged), 'judged topic')} counted as solved")
     request = RunRequest(
         collection=collection,
         split=split,
@@ -111,10 +121,8 @@ def rank(
     with reporting_engine(settings) as engine:
         made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
     runs.remember_run(settings.home, out)
-    warn_of_skipped(made.problems.skipped)
-    warn_of_skipped(made.solved_problems.skipped)
-    for warning in made.warnings:
-        warn(warning)
+    warn_of_skipped(made.problems.skipped, made.solved_problems.skipped)
+    warn_all(made.warnings)
     if made.shortfall:
         warn(f"the run has no official file: {made.shortfall}")
     manifest = made.manifest
@@ -142,34 +150,6 @@ def rank(
         )
 
 
-def _judged(
-    settings: Settings,
-    task: Task,
-    collection: Collection,
-    split: str,
-    aggregation: Aggregation,
-    log: Path | None,
-) -> tuple[Example, ...]:
-    """The split's topics that people have judged, as solved ones."""
-    from searchapp.judging.judgments import aggregate
-
-    with open_log(settings, log, task.name) as opened:
-        view = of_task(opened, task.name)
-        require_known(aggregation.annotators, view, task.name)
-        grades = aggregate(view, aggregation).grades
-    examples = tuple(
-        collection.judged_example(topic, grades[topic.id])
-        for topic in collection.topics(split, Problems(lenient=True))
-        if topic.id in grades
-    )
-    if not examples:
-        raise DataError(
-            f"nobody has judged a topic of {task.name} {split} yet: `searchapp judge {task.reference}`"
-        )
-    say(settings, f"{counted(len(examples), 'judged topic')} counted as solved")
-    return examples
-
-
 @command(app)
 def rerun(
     settings: Settings,
@@ -191,29 +171,22 @@ def rerun(
     from searchapp.app import runs
     from searchapp.runs import directory
 
-    directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
+    directory.require_writable(out, overwrite=overwrite)  # before the slow work
     with reporting_engine(settings) as engine:
         found = again.rerun(
             run, engine, out, for_person(settings), data=data, home=settings.home, overwrite=overwrite
         )
     runs.remember_run(settings.home, out)
-    warn_of_skipped(found.made.problems.skipped)
-    warn_of_skipped(found.made.solved_problems.skipped)
-    for note in (*found.made.warnings, *found.notes):
-        warn(note)
+    made = found.made
+    warn_of_skipped(made.problems.skipped, made.solved_problems.skipped)
+    warn_all([*made.warnings, *found.notes])
     if as_json:
-        print_json(
-            {
-                "run": str(run),
-                "again": str(out),
-                "equal": not found.differences,
-                "differences": found.differences,
-                "notes": found.notes,
-            }
-        )
+        equal, differences = not found.differences, found.differences
+        described = {"equal": equal, "differences": differences, "notes": found.notes}
+        print_json({"run": str(run), "again": str(out), **described})
     if found.differences:
         raise DataError(f"{out} is not equal to {run} ({len(found.differences)}):", *found.differences)
-    say(settings, f"{out} is equal to {run}: {counted(found.made.manifest.topics, 'topic')}")
+    say(settings, f"{out} is equal to {run}: {counted(made.manifest.topics, 'topic')}")
 
 
 RECIPE = "best"
@@ -259,37 +232,34 @@ def train(
         collection = collection.solved_by(examples)
     problems = Problems(lenient=lenient)
     progress = for_person(settings)
-    kept = models.Models(loaded, collection, ranked, progress, settings.home, problems=problems)
-    with ExitStack() as opened:
+    store = models.Models(loaded, collection, ranked, progress, settings.home, problems=problems)
+    with ExitStack() as stack:
 
         def inputs() -> Inputs:
-            engine = open_engine(settings, lambda sentence: say(settings, sentence))
-            opened.enter_context(closing(engine))
+            engine = stack.enter_context(reporting_engine(settings))
             index = open_index(loaded, engine, collection.index_of(ranked))
             require_documents(loaded, index, collection)
-            split_of = (collection, ranked)
-            return signal_inputs(loaded, engine, index, lambda: split_of, progress, problems)
+            return signal_inputs(loaded, engine, index, lambda: (collection, ranked), progress, problems)
 
-        made = models.train(kept, chosen, inputs, rebuild=rebuild, workers=workers)
+        made = models.train(store, chosen, inputs, rebuild=rebuild, workers=workers)
     warn_of_skipped(problems.skipped)
-    counts = [len(one.stored.header["withheld"]) for one in made if "withheld" in one.stored.header]
-    for warning in models.withheld_warnings(counts, ranked):
-        warn(warning)
-    for one in made:
-        header = one.stored.header
-        done = "trained on" if one.is_new else "was there already, of"
-        without = f" without {one.left_out}" if one.left_out else ""
-        made_of = counted(len(header["labels"]), "label")
+    counts = [len(model.stored.header["withheld"]) for model in made if "withheld" in model.stored.header]
+    warn_all(models.withheld_warnings(counts, ranked))
+    for model in made:
+        header = model.stored.header
+        done = "trained on" if model.is_new else "was there already, of"
+        without = f" without {model.left_out}" if model.left_out else ""
+        content = counted(len(header["labels"]), "label")
         if "trees" in header:
-            made_of = f"{counted(header['trees'], 'tree')} of {counted(header['candidates'], 'candidate')}"
+            content = f"{counted(header['trees'], 'tree')} of {counted(header['candidates'], 'candidate')}"
         say(
             settings,
-            f"{loaded.name} {ranked}, {one.signal}{without}: {done} "
-            f"{counted(header['solved'], 'solved topic')}, {made_of}, "
-            f"{counted(len(header['features']), 'feature')}; kept in {one.path}",
+            f"{loaded.name} {ranked}, {model.signal}{without}: {done} "
+            f"{counted(header['solved'], 'solved topic')}, {content}, "
+            f"{counted(len(header['features']), 'feature')}; kept in {model.path}",
         )
     if as_json:
-        described = [dict(models.described(one)) for one in made]
+        described = [dict(models.described(model)) for model in made]
         print_json({"task": loaded.name, "split": ranked, "recipe": chosen.name, "models": described})
 
 
@@ -491,16 +461,9 @@ def verify(
 
     found = verified(run)
     if as_json:
-        print_json(
-            {
-                "run": str(run),
-                "intact": not found.problems,
-                "problems": found.problems,
-                "notes": found.notes,
-            }
-        )
-    for note in found.notes:
-        warn(note)
+        described = {"problems": found.problems, "notes": found.notes}
+        print_json({"run": str(run), "intact": not found.problems, **described})
+    warn_all(found.notes)
     if found.problems:
         head = f"{run} is not as it was written ({len(found.problems)}):"
         raise DataError(head, *found.problems)
@@ -561,31 +524,28 @@ def export(
     if engine_scores and format_ is not ExportFormat.trec:
         raise UsageError("--engine-scores is for TREC runs: add --format trec")
     stored = directory.read(run)
-    write = {
-        ExportFormat.trec: trec.write_run,
-        ExportFormat.jsonl: run_files.write_jsonl,
-        ExportFormat.csv: run_files.write_csv,
-    }
+    manifest = stored.manifest
     writers: Mapping[str, Writer]
     if format_ is ExportFormat.official:
         loaded = task_of(stored, task)
-        manifest = stored.manifest
-        folder = data or Path(manifest.data)
-        part = DataSplit(loaded.collection(folder), manifest.split, ScorerOptions(nearest))
+        collection = loaded.collection(data or Path(manifest.data))
+        part = DataSplit(collection, manifest.split, ScorerOptions(nearest))
         try:
             writers = loaded.official.files(stored.run, part)
         except NoOfficialFile as error:
             raise DataError(f"{run}: {error}") from error
     elif format_ is ExportFormat.ir_metadata:
         from searchapp.app.manifests import run_metadata
-        from searchapp.formats import run_files
 
-        parts = run_metadata(task_of(stored, task), stored.manifest, settings.team)
-        writers = {"metadata": lambda file: run_files.write_ir_metadata(file, stored.manifest.tag, parts)}
+        metadata = run_metadata(task_of(stored, task), manifest, settings.team)
+        writers = {"metadata": lambda file: run_files.write_ir_metadata(file, manifest.tag, metadata)}
     else:
+        write = {"trec": trec.write_run, "jsonl": run_files.write_jsonl, "csv": run_files.write_csv}[
+            format_.value
+        ]
         distinct = format_ is ExportFormat.trec and not engine_scores
         written = trec.with_distinct_scores(stored.run) if distinct else stored.run
-        writers = {"run": lambda file: write[format_](file, written)}
+        writers = {"run": lambda file: write(file, written)}
     write_files(out, writers, replace=overwrite)
     what = "what is known" if format_ is ExportFormat.ir_metadata else counted(len(stored.run), "ranking")
     say(settings, f"{what} of {run} written to {out}")

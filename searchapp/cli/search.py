@@ -22,7 +22,7 @@ from searchapp.cli.commands import (
     recipe_of,
     run_screen,
 )
-from searchapp.cli.output import for_person, has_screen, print_json, say, stdout_console, warn
+from searchapp.cli.output import for_person, has_screen, print_json, say, stdout_console, warn_all
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, UsageError
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from searchapp.app.inspection.explanation import Reason
-    from searchapp.app.saved_searches import KeptSearch
     from searchapp.app.search import Searcher, SearchRequest
     from searchapp.engines.base import Engine
     from searchapp.model import Explanation
@@ -47,37 +46,34 @@ if TYPE_CHECKING:
     from searchapp.tui.home.opener import Elsewhere
 
 
-def print_why(found: Reason, said: str, about: Mapping[str, object], *, as_json: bool) -> None:
-    """Print what became of a document: a sentence, whose rest is `said`, what each signal gave, and how it came about.
+def print_why(found: Reason, sentence: str, about: Mapping[str, object], *, as_json: bool) -> None:
+    """Print the rank of a document and its reasons: `sentence`, the share of each signal, and its explanation.
 
-    `about` goes into the JSON document before that.
+    `about` begins the JSON document.
     """
     if as_json:
         explanation = found.explanation.to_json() if found.explanation else None
         print_json({**about, **asdict(found), "explanation": explanation})
         return
+    lines = [f"{visible_line(found.document_id)} {visible_line(sentence)}"]
+    if found.shares:
+        lines.append("     What each signal gave:")
+        for share in found.shares:
+            value = f"{'nothing':>10}" if share.value is None else f"{share.value:>10.4f}"
+            votes = f", {counted(len(share.votes), 'vote')}" if share.votes else ""
+            lines.append(f"     {value}  {visible_line(share.signal)}, weight {share.weight:g}{votes}")
+        lines.append("     How each came about, before it is weighed:")
+    lines += [f"     {line}" for line in _explained(found.explanation)]
     console = stdout_console()
-    console.print(f"{visible_line(found.document_id)} {visible_line(said)}", markup=False, soft_wrap=True)
-    if found.shares:
-        console.print("     What each signal gave:")
-    for share in found.shares:
-        value = f"{'nothing':>10}" if share.value is None else f"{share.value:>10.4f}"
-        votes = f", {len(share.votes):,} vote{'s' * (len(share.votes) != 1)}" if share.votes else ""
-        weight = f", weight {share.weight:g}"
-        console.print(
-            f"     {value}  {visible_line(share.signal)}{weight}{votes}", markup=False, soft_wrap=True
-        )
-    if found.shares:
-        console.print("     How each came about, before it is weighed:")
-    for line in _explained(found.explanation):
-        console.print(f"     {line}", markup=False, soft_wrap=True)
+    for line in lines:
+        console.print(line, soft_wrap=True)
 
 
 def saved_request(settings: Settings, task: Task, name: str, request: SearchRequest) -> SearchRequest:
-    """A request for a saved search; a recipe and filters that are given take the place of its own.
+    """Make a request of a saved search; the recipe and filters of `request` take precedence.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: no search has this name.
     """
     from searchapp.app.saved_searches import Saved
 
@@ -99,7 +95,10 @@ def print_saved_searches(settings: Settings, task: Task, *, as_json: bool) -> No
 
     searches = Saved(settings.home, task.name).searches()
     if as_json:
-        saved = [{"name": name, **_described_search(search)} for name, search in searches.items()]
+        saved = []
+        for name, search in searches.items():
+            fields = asdict(search)
+            saved.append({"name": name, "words": fields.pop("text"), **fields})
         print_json({"task": task.name, "saved": saved})
         return
     for name, search in searches.items():
@@ -110,11 +109,6 @@ def print_saved_searches(settings: Settings, task: Task, *, as_json: bool) -> No
         stdout_console().print(line, soft_wrap=True)
     if not searches:
         say(settings, f"no search of {task.name} is saved: the search screen saves them")
-
-
-def _described_search(search: KeptSearch) -> dict[str, object]:
-    fields = asdict(search)
-    return {"words": fields.pop("text"), **fields}
 
 
 SNIPPET_CHARACTERS = 320
@@ -190,8 +184,7 @@ def search(
         if open_ is not None:
             _open(searcher, request, open_, as_json=as_json)
             return
-        for warning in searcher.warnings(recipe):
-            warn(warning)
+        warn_all(searcher.warnings(recipe))
         if why is not None:
             _why(searcher, request, why, as_json=as_json)
         elif on_screen:
@@ -199,7 +192,7 @@ def search(
         elif is_one_search:
             results = searcher.search(request)
             if as_json:
-                print_json({"task": loaded.name, **_searched(request, results)})
+                print_json({"task": loaded.name, **_search_json(request, results)})
             elif results:
                 print_results(results, full=full)
             else:
@@ -216,8 +209,7 @@ def _screen(
     data: Path | None,
     annotator: str | None,
 ) -> None:
-    """Open the screen, on what the request asks for."""
-
+    """Open the search screen on a request."""
     from searchapp.tui.search import actions
     from searchapp.tui.search.requests import Sought
     from searchapp.tui.search.screen import SearchApp, opened_search
@@ -250,7 +242,7 @@ def _filter(given: str) -> FieldFilter:
 
 
 def _nothing(searcher: Searcher, request: SearchRequest) -> str:
-    """Why a search prints no hits: there are none, or none from the rank on that was asked for."""
+    """Reason a search prints no hits: there are none, or none from the rank on that was asked for."""
     found = searcher.counts(request).total if request.first else 0
     if found:
         return (
@@ -268,25 +260,21 @@ def _each_line(searcher: Searcher, request: SearchRequest, *, full: bool, as_jso
         UsageError: a line is no query; the error says which.
         DataError: the input is not UTF-8.
     """
-    from rich.text import Text
-
     from searchapp.ranking.query_language import BrokenQuery
 
     searches = []
-    for number, line in enumerate(_lines(), start=1):
-        words = line.strip()
-        if not words:
-            continue
-        asked = replace(request, text=words)
+    console = stdout_console()
+    lines = enumerate(map(str.strip, _lines()), start=1)
+    for number, words in ((number, line) for number, line in lines if line):
+        line_request = replace(request, text=words)
         try:
-            results = searcher.search(asked)
+            results = searcher.search(line_request)
         except BrokenQuery as error:
             raise UsageError(f"line {number:,} of the input: {error}") from error
         if as_json:
-            searches.append(_searched(asked, results))
+            searches.append(_search_json(line_request, results))
             continue
-        console = stdout_console()
-        console.print(Text(visible_line(words), style="bold underline"), soft_wrap=True)
+        console.print(visible_line(words), style="bold underline", soft_wrap=True)
         print_results(results, full=full)
         console.print()
     if as_json:
@@ -301,9 +289,7 @@ def _lines() -> Iterator[str]:
 
 
 def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
-    """Print a document whole, with what matches in it, and all its fields."""
-    from rich.text import Text
-
+    """Print a document with its matches and all its fields."""
     opened = searcher.document(document_id, request)
     if opened is None:
         raise UsageError(f"no document of {searcher.task.name} has the id {document_id!r}")
@@ -318,10 +304,10 @@ def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_js
         )
         return
     console = stdout_console()
-    console.print(Text(visible_line(document_id), style="cyan"), soft_wrap=True)
+    console.print(visible_line(document_id), style="cyan", soft_wrap=True)
     for name, value in opened.source.items():
         if name not in ("id", "text"):
-            console.print(Text(f"{name}: {visible_line(str(value))}", style="dim"), soft_wrap=True)
+            console.print(f"{name}: {visible_line(str(value))}", style="dim", soft_wrap=True)
     console.print(_highlighted(opened.text, list(opened.matches)), soft_wrap=True)
 
 
@@ -333,12 +319,24 @@ def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_jso
     print_why(found, standing_sentence(found, task), {"task": task}, as_json=as_json)
 
 
-def _searched(request: SearchRequest, results: Sequence[SearchResult]) -> dict[str, object]:
-    return {"words": request.text, "hits": [_described_hit(result) for result in results]}
+def _search_json(request: SearchRequest, results: Sequence[SearchResult]) -> dict[str, object]:
+    hits = []
+    for result in results:
+        hit: dict[str, object] = {
+            "rank": result.rank,
+            "id": result.hit.document_id,
+            "score": result.hit.score,
+            "text": result.text,
+            "matches": [list(span) for span in result.matches],
+        }
+        if result.explanation is not None:
+            hit["explanation"] = result.explanation.to_json()
+        hits.append(hit)
+    return {"words": request.text, "hits": hits}
 
 
 def print_results(results: Sequence[SearchResult], *, full: bool = False) -> None:
-    """Print a ranking, a piece of each document below its rank, id and score."""
+    """Print a ranking: rank, id and score of each document above a piece of it."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -382,24 +380,11 @@ def _highlighted(text: str, matches: Sequence[Span]) -> Text:
 
 
 def _explained(explanation: Explanation | None) -> list[str]:
-    """The lines of an explanation, each part of a score below what it is a part of."""
+    """The lines of an explanation, as a tree."""
     from searchapp.ranking.search_results import shortened
 
     lines = [] if explanation is None else shortened(explanation)
     return [f"{line.value:>10.4f}  {'  ' * line.depth}{visible(line.text)}" for line in lines]
-
-
-def _described_hit(result: SearchResult) -> dict[str, object]:
-    described: dict[str, object] = {
-        "rank": result.rank,
-        "id": result.hit.document_id,
-        "score": result.hit.score,
-        "text": result.text,
-        "matches": [list(span) for span in result.matches],
-    }
-    if result.explanation is not None:
-        described["explanation"] = result.explanation.to_json()
-    return described
 
 
 @command(app)
@@ -437,8 +422,7 @@ def explain(
     request = ExplainRequest(loaded, collection, chosen, topic, document, split, depth)
     with closing(open_engine(settings)) as engine:
         found = explained(request, engine, for_person(settings), settings.home)
-    for warning in chosen.raised(found.depth):
-        warn(warning)
+    warn_all(chosen.raised(found.depth))
     said = found.explained.sentence(
         loaded.name, f" for the topic {found.topic.id} ({loaded.name} {found.split})"
     )
@@ -481,6 +465,7 @@ def analyze(
         print_json({"task": loaded.name, "text": text, "analyses": described})
         return
     from rich.table import Table
+    from rich.text import Text
 
     console = stdout_console()
     for one in analyses:
@@ -489,13 +474,6 @@ def analyze(
         table.add_column("gives", overflow="fold")
         for step in one.steps:
             shown = step.text if step.text is not None else " · ".join(token.term for token in step.tokens)
-            table.add_row(f"{step.kind} {step.name}", _plain(shown))
+            table.add_row(f"{step.kind} {step.name}", Text(visible(shown)))
         console.print(table)
         console.print()
-
-
-def _plain(text: str) -> Text:
-    """Text that is shown as it is."""
-    from rich.text import Text
-
-    return Text(visible(text))
