@@ -1,7 +1,7 @@
 """Search a task's documents for typed words: hits, facets, and the solved topics whose answers the hits are.
 
-A recipe of several signals ranks the first `FUSED_DEPTH` documents once; pages and explanations are read from
-that ranking until the words, the recipe or the filters change.
+A recipe of several signals ranks the first `FUSED_DEPTH` documents once; pages and explanations are read from that
+ranking until the words, the recipe or the filters change.
 """
 
 from __future__ import annotations
@@ -43,13 +43,15 @@ from searchapp.tasks.base import Collection, DataSplit, Task
 from searchapp.tasks.folders import data_folder
 
 FUSED_DEPTH = 1000
-"""How many documents are ranked where several signals are fused."""
+"""How many documents a recipe of several signals ranks."""
 
 
 class FusedRankings:
-    """What recipes rank on one version of an index; `inputs` gives what their signals need, when one is asked first.
+    """The rankings of recipes on one version of an index; `inputs` returns the inputs of their signals on demand.
 
-    Every method raises `EngineError` where the engine failed, and `DataError` where what a signal needs is missing.
+    Raises:
+        EngineError: the engine failed.
+        DataError: an input of a signal is missing.
     """
 
     def __init__(self, index: Index, inputs: Callable[[], Inputs]) -> None:
@@ -60,10 +62,10 @@ class FusedRankings:
         self._chosen: tuple[tuple[str, CompiledQuery], Hits] | None = None
 
     def hits(self, recipe: Recipe, compiled: CompiledQuery) -> Hits:
-        """The documents that a recipe ranks for words, without those that the rest of the query leaves out."""
+        """Return the documents that a recipe ranks for words, without those that the rest of the query excludes."""
         key = recipe.name, compiled
         if self._chosen is None or self._chosen[0] != key:
-            hits, chosen = self._all(recipe, compiled), compiled.choosing()
+            hits, chosen = self._ranked_words(recipe, compiled)[1], compiled.choosing()
             if chosen is not None and hits:
                 only = {"bool": {"filter": [chosen, {"ids": {"values": hits.document_ids}}]}}
                 body = {"query": only, "size": len(hits), "sort": BEST_FIRST, "_source": False}
@@ -74,31 +76,27 @@ class FusedRankings:
         return self._chosen[1]
 
     def is_cut(self, recipe: Recipe, compiled: CompiledQuery) -> bool:
-        """Whether documents with the words may be behind those that the recipe ranks."""
-        return len(self._all(recipe, compiled)) == FUSED_DEPTH
+        """Return whether more documents may have the words than the recipe ranks."""
+        return len(self._ranked_words(recipe, compiled)[1]) == FUSED_DEPTH
 
     def shares(self, recipe: Recipe, compiled: CompiledQuery, document_id: str) -> list[SignalShare]:
-        """What each signal gives to a document's score; nothing where it is not ranked."""
+        """Return the share of each signal in a document's score; none for an unranked document."""
         if document_id not in self.hits(recipe, compiled).document_ids:
             return []
-        return self._ranker(recipe).shares(self._kept(recipe, compiled)[0], document_id)
+        return self._ranker(recipe).shares(self._ranked_words(recipe, compiled)[0], document_id)
 
     def explain(self, recipe: Recipe, compiled: CompiledQuery, document_id: str) -> Explanation | None:
-        """Why a document has its score; None where it is not ranked."""
+        """Explain the score of a document, None where it is not ranked."""
         if document_id not in self.hits(recipe, compiled).document_ids:
             return None
-        return self._ranker(recipe).explain(self._kept(recipe, compiled)[0], document_id)
+        return self._ranker(recipe).explain(self._ranked_words(recipe, compiled)[0], document_id)
 
-    def _all(self, recipe: Recipe, compiled: CompiledQuery) -> Hits:
-        """The documents that a recipe ranks for words, whatever else was typed."""
-        return self._kept(recipe, compiled)[1]
-
-    def _kept(self, recipe: Recipe, compiled: CompiledQuery) -> tuple[RankedTopic, Hits]:
-        """What a recipe ranks for words, and those of its hits that have a score."""
+    def _ranked_words(self, recipe: Recipe, compiled: CompiledQuery) -> tuple[RankedTopic, Hits]:
+        """Return the ranking of a recipe for words, and its hits with a score."""
         key = recipe.name, compiled.words
         if self._ranked is None or self._ranked[0] != key:
-            found = self._ranker(recipe).rank_topic(recipe.typed(compiled.words), FUSED_DEPTH)
-            self._ranked = key, found, Hits.of(*(hit for hit in found.hits if hit.score > 0))
+            ranked = self._ranker(recipe).rank_topic(recipe.typed(compiled.words), FUSED_DEPTH)
+            self._ranked = key, ranked, Hits.of(*(hit for hit in ranked.hits if hit.score > 0))
         return self._ranked[1:]
 
     def _ranker(self, recipe: Recipe) -> Ranker:
@@ -114,25 +112,23 @@ VALUES = 50
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What a person looks for: the hits behind the `first` ones, `size` of them.
-
-    `recipe` is by default that of the task's searches. Of filters on one field any may hold. A `literal` text is words
-    alone, whatever signs are in it.
-    """
+    """Typed words, and the part of the hits that is returned."""
 
     text: str
     recipe: str | None = None
+    """By default that of the task's searches."""
     filters: tuple[FieldFilter, ...] = ()
+    """Those on one field are alternatives."""
     size: int = 10
     first: int = 0
+    """How many hits are skipped."""
     explain: bool = False
     literal: bool = False
+    """Whether the text has no signs with a meaning."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A request, read: its recipe, the topic that the typed words are, and what else was typed."""
-
+class _ParsedRequest:
     request: SearchRequest
     recipe: Recipe
     compiled: CompiledQuery
@@ -143,15 +139,14 @@ class _Asked:
 
     @property
     def is_one_query(self) -> bool:
-        """Whether one query gives its hits: signals that are fused rank by words, and there may be none."""
+        """Whether one query gives the hits: without words there is nothing to fuse."""
         return self.recipe.is_one_query or not self.compiled.words
 
 
 class Searcher:
-    """A task's index, open to be searched again and again, from one thread at a time.
+    """A task's open index, which one thread at a time searches.
 
-    With a `collection`, which is asked for when it is needed, recipes rank that learn from its solved topics; models
-    are kept in `home`.
+    `collection` opens the task's files, from whose solved topics recipes learn; models are stored in `home`.
     """
 
     def __init__(
@@ -163,7 +158,7 @@ class Searcher:
         collection: Callable[[], Collection] | None = None,
         home: Path | None = None,
     ) -> None:
-        # All that is kept here is of this one version of the index: of a newer one another searcher is opened.
+        # Everything cached here is of this version of the index: a newer one gets another searcher.
         self.task = task
         self.index = index
         self._engine = engine
@@ -182,12 +177,12 @@ class Searcher:
     def open(
         cls, task: Task, engine: Engine, progress: Progress, home: Path, data: Path | None = None
     ) -> Searcher:
-        """The searcher of a task that is indexed; its files are in `data` or, without, where `home` has them.
+        """Open the searcher of an indexed task.
 
-        They are looked for when a recipe needs them: to search an index takes no files.
+        Its files, which only recipes that learn need, are in `data` or where `home` has them.
 
         Raises:
-            EngineError: there is no such index, or it can't be had.
+            EngineError: there is no such index, or it can't be opened.
         """
 
         def collection() -> Collection:
@@ -202,7 +197,7 @@ class Searcher:
         return cls(task, engine, open_index(task, engine), progress, collection, home)
 
     def twin(self) -> Searcher:
-        """Another searcher of the same version of the index, for another thread.
+        """Return another searcher of the same version of the index, for another thread.
 
         Raises:
             Replaced: the version is gone.
@@ -212,7 +207,7 @@ class Searcher:
         )
 
     def require_serving(self) -> None:
-        """Make sure that no newer version of the index serves: some engines answer from an old one as long as asked.
+        """Check that no newer version of the index serves, since some engines answer from an old one.
 
         Raises:
             Replaced: this version serves no more.
@@ -225,12 +220,12 @@ class Searcher:
             raise Replaced(info.version)
 
     def close(self) -> None:
-        """Give back the files of the index; the searcher is asked for nothing any more."""
+        """Close the files of the index."""
         self.index.close()
 
     @property
     def collection(self) -> Collection | None:
-        """The task's files; None where they are not to be found."""
+        """The task's files, None where they are missing."""
         try:
             return self._collection() if self._collection is not None else None
         except DataError:
@@ -238,17 +233,17 @@ class Searcher:
 
     @property
     def recipes(self) -> tuple[str, ...]:
-        """The names of the recipes that rank what a person types, that of searches first."""
+        """The names of the recipes that rank typed words, that of searches first."""
         book = self.task.recipe_book()
         first = self.task.info.search_recipe
         suited = [name for name in recipes.names(book) if self.recipe(name).takes_words]
         return tuple(sorted(suited, key=lambda name: (name != first, name)))
 
     def recipe(self, name: str | None = None) -> Recipe:
-        """A recipe of the task, by default that of searches.
+        """Return a recipe of the task, by default that of searches.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: the name is unknown.
         """
         name = name or self.task.info.search_recipe
         if name not in self._recipes:
@@ -256,130 +251,132 @@ class Searcher:
         return self._recipes[name]
 
     def fields(self, recipe: str | None = None) -> SearchFields:
-        """The fields that a query may name."""
+        """Return the fields that a query may name."""
         name = recipe or self.task.info.search_recipe
         if name not in self._fields:
             self._fields[name] = SearchFields.of(self._mapping, self.recipe(name).query.template.body)
         return self._fields[name]
 
     def warnings(self, recipe: str | None = None) -> tuple[str, ...]:
-        """Why the hits may be others on another number of shards."""
+        """Return warnings of hits that depend on the number of shards."""
         return tuple(recipes.shard_warnings(self.recipe(recipe), self.index.info.shards))
 
     def search(self, request: SearchRequest) -> list[SearchResult]:
-        """The hits of a request, best first, with what matches in them.
+        """Return the hits of a request, best first, with their matches.
 
         Raises:
-            BrokenQuery: the text can't be read; the error says at which character.
-            UsageError: there is no such recipe, or it can't rank words, or no such field.
+            BrokenQuery: the text can't be parsed; the error has the character.
+            UsageError: the recipe is unknown or can't rank words, or a field is unknown.
             EngineError: the engine failed, or refused the query.
         """
-        asked = self._read(request)
-        if asked.is_one_query:
-            placed = paging.from_rank(self.index, self._body(asked), request.first, request.size)
+        search = self._read(request)
+        if search.is_one_query:
+            placed = paging.from_rank(self.index, self._body(search), request.first, request.size)
             return (
                 search_results.find(self.index, self._marker, placed, request.first)
                 if placed is not None
                 else []
             )
-        hits = self._fused.hits(asked.recipe, asked.compiled)[request.first : request.first + request.size]
-        return self._shown(asked, hits)
+        hits = self._fused.hits(search.recipe, search.compiled)[request.first : request.first + request.size]
+        return self._shown(search, hits)
 
     def first_page(self, request: SearchRequest) -> ResultPage:
-        """The first hits of a request, whichever it asks for, and how many documents match: one request to a server.
+        """Return the first hits of a request and the number of matching documents, in one request to a server.
 
         Raises:
             as `search` does.
         """
-        asked = self._read(request)
-        if asked.is_one_query:
-            return search_results.page(self.index, self._marker, self._body(asked))
-        hits = self._fused.hits(asked.recipe, asked.compiled)
-        results = self._shown(asked, hits[: request.size])
+        search = self._read(request)
+        if search.is_one_query:
+            return search_results.page(self.index, self._marker, self._body(search))
+        hits = self._fused.hits(search.recipe, search.compiled)
+        results = self._shown(search, hits[: request.size])
         # Solved topics may vote for documents that the index no longer has.
         return ResultPage(results, len(results) if len(hits) <= request.size else self.counts(request).total)
 
     def counts(self, request: SearchRequest) -> Counts:
-        """How many documents match, and the commonest values of the fields that documents are filtered by.
+        """Count the matching documents, and the commonest values of the fields that documents are filtered by.
 
         Raises:
             as `search` does.
         """
-        asked = self._read(request)
+        search = self._read(request)
         fields = dict.fromkeys(self.fields(request.recipe).facets, VALUES)
-        if asked.is_one_query:
-            return self.index.counts(self._body(asked)["query"], fields)
+        if search.is_one_query:
+            return self.index.counts(self._body(search)["query"], fields)
         return self.index.counts(
-            {"ids": {"values": self._fused.hits(asked.recipe, asked.compiled).document_ids}}, fields
+            {"ids": {"values": self._fused.hits(search.recipe, search.compiled).document_ids}}, fields
         )
 
     def document(self, document_id: str, request: SearchRequest) -> SearchResult | None:
-        """One document with what matches a request in it, whether it does or not; None if it is not indexed.
+        """Return a document with its matches, None if it is not indexed.
 
         Raises:
             as `search` does.
         """
-        asked = self._read(request)
-        query = self._body(asked)["query"]
+        search = self._read(request)
+        query = self._body(search)["query"]
         return search_results.seen_by(self.index, self._marker, [document_id], query).get(document_id)
 
     def ranking(self, request: SearchRequest) -> Iterator[Hit]:
-        """Every hit of a request, best first, whatever part of them it asks for.
+        """Yield all hits of a request, best first.
 
         Raises:
             as `search` does.
         """
-        asked = self._read(request)
+        search = self._read(request)
         pieces = (
-            paging.windows(self.index, self._body(asked))
-            if asked.is_one_query
-            else [self._fused.hits(asked.recipe, asked.compiled)]
+            paging.windows(self.index, self._body(search))
+            if search.is_one_query
+            else [self._fused.hits(search.recipe, search.compiled)]
         )
         for hits in pieces:
             yield from hits
 
     def matches(self, request: SearchRequest, document_id: str, *, signs: bool = True) -> bool:
-        """Whether a document is among the hits of a request; without `signs`, whether it would be without any + and -.
+        """Return whether a document is among the hits of a request; without `signs` + and - are ignored.
 
         Raises:
             as `search` does.
         """
-        asked = self._read(request, signs=signs)
-        if not asked.is_one_query:
-            return document_id in self._fused.hits(asked.recipe, asked.compiled).document_ids
-        return bool(self.index.find(one_document(document_id, self._body(asked)["query"])))
+        search = self._read(request, signs=signs)
+        if not search.is_one_query:
+            return document_id in self._fused.hits(search.recipe, search.compiled).document_ids
+        return bool(self.index.find(one_document(document_id, self._body(search)["query"])))
 
     def is_cut(self, request: SearchRequest) -> bool:
-        """Whether documents with words of a request may be behind the `FUSED_DEPTH` that its recipe ranks.
+        """Return whether more documents may have the words than the `FUSED_DEPTH` that the recipe ranks.
 
         Raises:
             as `search` does.
         """
-        asked = self._read(request)
-        return not asked.is_one_query and self._fused.is_cut(asked.recipe, asked.compiled)
+        search = self._read(request)
+        return not search.is_one_query and self._fused.is_cut(search.recipe, search.compiled)
 
     def shares(self, request: SearchRequest, document_id: str) -> list[SignalShare]:
-        """What each signal of a recipe of several gives to a document's score; nothing for a recipe of one query.
+        """Return the share of each signal in a document's score; none for a recipe of one query.
 
         Raises:
             as `search` does.
         """
-        asked = self._read(request)
-        return [] if asked.is_one_query else self._fused.shares(asked.recipe, asked.compiled, document_id)
+        search = self._read(request)
+        return [] if search.is_one_query else self._fused.shares(search.recipe, search.compiled, document_id)
 
     def explain(self, request: SearchRequest, document_id: str) -> Explanation | None:
-        """Why a document has its score; None where it does not match.
+        """Explain the score of a document, None where it does not match.
 
         Raises:
             as `search` does.
         """
-        asked = self._read(request)
-        if asked.is_one_query:
-            found = self.index.find(one_document(document_id, self._body(asked)["query"]) | {"explain": True})
+        search = self._read(request)
+        if search.is_one_query:
+            found = self.index.find(
+                one_document(document_id, self._body(search)["query"]) | {"explain": True}
+            )
             return found[0].explanation if found else None
-        return self._fused.explain(asked.recipe, asked.compiled, document_id)
+        return self._fused.explain(search.recipe, search.compiled, document_id)
 
-    def _read(self, request: SearchRequest, *, signs: bool = True) -> _Asked:
+    def _read(self, request: SearchRequest, *, signs: bool = True) -> _ParsedRequest:
         name = request.recipe or self.task.info.search_recipe
         recipe = self.recipe(name)
         if name not in self._compilers:
@@ -392,26 +389,26 @@ class Searcher:
             read = parsed(request.text, self.fields(name).kinds)
         if not signs:
             read = without_signs(read)
-        return _Asked(request, recipe, self._compilers[name].compiled(read, request.filters))
+        return _ParsedRequest(request, recipe, self._compilers[name].compiled(read, request.filters))
 
-    def _body(self, asked: _Asked) -> dict[str, Any]:
-        """The search body of a request for a recipe of one query."""
-        recipe, compiled = asked.recipe, asked.compiled
-        body = recipe.body(asked.topic, asked.request.size)
+    def _body(self, search: _ParsedRequest) -> dict[str, Any]:
+        """Return the search body of a request for a recipe of one query."""
+        recipe, compiled = search.recipe, search.compiled
+        body = recipe.body(search.topic, search.request.size)
         body["query"] = compiled.query(paging.matching_only(body["query"]) if compiled.words else None)
-        if asked.request.explain:
+        if search.request.explain:
             body["explain"] = True
         return body
 
-    def _shown(self, asked: _Asked, hits: Hits) -> list[SearchResult]:
-        """Hits as a person sees them, with what matches the recipe's query."""
+    def _shown(self, search: _ParsedRequest, hits: Hits) -> list[SearchResult]:
+        """Return hits with their matches of the recipe's query."""
         if not hits:
             return []
-        query = asked.recipe.body(asked.topic, 1)["query"]
+        query = search.recipe.body(search.topic, 1)["query"]
         seen = search_results.seen_by(self.index, self._marker, hits.document_ids, query)
         explained = {
-            hit.document_id: self._fused.explain(asked.recipe, asked.compiled, hit.document_id)
-            for hit in (hits if asked.request.explain else ())
+            hit.document_id: self._fused.explain(search.recipe, search.compiled, hit.document_id)
+            for hit in (hits if search.request.explain else ())
         }
         return [
             SearchResult(
@@ -422,16 +419,11 @@ class Searcher:
                 seen[hit.document_id].matches,
                 explained.get(hit.document_id),
             )
-            for rank, hit in enumerate(hits, start=asked.request.first + 1)
+            for rank, hit in enumerate(hits, start=search.request.first + 1)
             if hit.document_id in seen
         ]
 
     def _inputs(self) -> Inputs:
-        """What the signals of a recipe may ask for.
-
-        Raises:
-            DataError: nobody has said where the task's files are.
-        """
         if self._collection is None:
             raise DataError(
                 f"the recipe learns from the files of {self.task.reference}, which are not at hand"
@@ -441,7 +433,7 @@ class Searcher:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A field and its commonest values among the hits, each with their number, and the values that are chosen."""
+    """A field and its commonest values among the hits, each with their number."""
 
     field: str
     values: Sequence[tuple[str, int]]
@@ -449,10 +441,10 @@ class Facet:
 
 
 def facets(searcher: Searcher, request: SearchRequest) -> list[Facet]:
-    """The fields that a request can be filtered by.
+    """Return the fields that a request can be filtered by.
 
-    Of several values of a field any will do, so the values of a field are counted without the filters on it: the
-    numbers say what a further value would bring. A value that is chosen is among them even if it brings nothing.
+    Values of one field are alternatives, so they are counted without the filters on their field: the number of a value
+    is what it would add. A chosen value is listed even with 0 hits.
 
     Raises:
         as `Searcher.search` does.
@@ -460,20 +452,19 @@ def facets(searcher: Searcher, request: SearchRequest) -> list[Facet]:
     chosen: dict[str, set[str]] = {}
     for one in request.filters:
         chosen.setdefault(one.field, set()).add(one.value)
-    with_all = searcher.counts(request).values
-    found = []
-    for field, values in with_all.items():
+    facets = []
+    for field, values in searcher.counts(request).values.items():
         if field in chosen:
             others = tuple(one for one in request.filters if one.field != field)
             values = searcher.counts(replace(request, filters=others)).values[field]
-        counted = {value for value, _count in values}
-        left = [(value, 0) for value in sorted(chosen.get(field, set()) - counted)]
-        found.append(Facet(field, [*left, *values], frozenset(chosen.get(field, ()))))
-    return found
+        of_field = chosen.get(field, set())
+        uncounted = [(value, 0) for value in sorted(of_field - {value for value, _count in values})]
+        facets.append(Facet(field, [*uncounted, *values], frozenset(of_field)))
+    return facets
 
 
 def toggled(filters: Sequence[FieldFilter], one: FieldFilter) -> tuple[FieldFilter, ...]:
-    """The filters with one more, or without it if it is among them.
+    """Return the filters with one more, or without it if it is among them.
 
     >>> toggled((Filter("label", "1"),), Filter("label", "1"))
     ()
@@ -484,7 +475,7 @@ def toggled(filters: Sequence[FieldFilter], one: FieldFilter) -> tuple[FieldFilt
 
 @dataclass(frozen=True, slots=True)
 class SolvedTopic:
-    """A topic of a split, with the grade of each document that its gold has."""
+    """A topic of a split, with the grades of its gold by document."""
 
     topic: Topic
     split: str
@@ -492,13 +483,13 @@ class SolvedTopic:
 
     @property
     def answers(self) -> list[tuple[str, float]]:
-        """The documents that are relevant, the best grades first."""
+        """The relevant documents, the best grades first."""
         relevant = [(document, grade) for document, grade in self.gold.items() if grade > 0]
         return sorted(relevant, key=lambda one: -one[1])
 
 
-class SolvedTopics:
-    """Solved topics, each once, in the order in which they are given."""
+class SolvedTopicIndex:
+    """Solved topics, each once, in their order."""
 
     def __init__(self, solved: Iterable[SolvedTopic] = ()) -> None:
         self._topics: dict[str, SolvedTopic] = {}
@@ -513,25 +504,23 @@ class SolvedTopics:
         return len(self._topics)
 
     def topic(self, topic_id: str) -> SolvedTopic | None:
-        """A topic; None if it is not solved."""
         return self._topics.get(topic_id)
 
     def citing(self, document_id: str) -> Sequence[SolvedTopic]:
-        """The topics that a document is an answer to, those first for which it has the best grade."""
-        found = self._citing.get(document_id, [])
-        return [one for _grade, one in sorted(found, key=lambda each: -each[0])]
+        """Return the topics that a document answers, the best grades first."""
+        citing = sorted(self._citing.get(document_id, []), key=lambda item: -item[0])
+        return [topic for _grade, topic in citing]
 
 
-def solved_topics(task: Task, collection: Collection) -> SolvedTopics:
-    """The topics of all splits whose gold is at hand; what can't be read is left out."""
-    return SolvedTopics(_solved(task, collection))
-
-
-def _solved(task: Task, collection: Collection) -> Iterable[SolvedTopic]:
+def solved_topics(task: Task, collection: Collection) -> SolvedTopicIndex:
+    """Return the topics of all splits whose gold can be read."""
+    solved = []
     for split in task.info.splits:
         with suppress(SearchappError):
             grades = task.official.grades(collection.gold_files(split), DataSplit(collection, split))
-            topics = {one.id: one for one in collection.topics(split, Problems(lenient=True))}
+            topics = {topic.id: topic for topic in collection.topics(split, Problems(lenient=True))}
             for topic_id, gold in grades.items():
                 topic = topics.get(topic_id, Topic(topic_id, ""))
-                yield SolvedTopic(topic, split, {name: float(grade) for name, grade in gold.items()})
+                grades_of_topic = {document: float(grade) for document, grade in gold.items()}
+                solved.append(SolvedTopic(topic, split, grades_of_topic))
+    return SolvedTopicIndex(solved)

@@ -1,4 +1,4 @@
-"""Open a session of judging on a run, and exchange judgments with a team that shares a cluster.
+"""Open a judging session on a run, and exchange judgments with a team that shares a cluster.
 
 Every judgment is in the log first: a server that does not answer never blocks judging.
 """
@@ -24,19 +24,19 @@ from searchapp.progress import Notify
 from searchapp.tasks.base import Grades
 
 PATIENCE_SECONDS = 2.0
-"""How long a key waits for another process that writes the log, before its judgment waits instead."""
+"""How long a key waits for another process that writes the log, before its judgment is queued."""
 
 
 def usual_depth(run_pages: RunPages) -> int | None:
-    """How many documents of each ranking are judged where nobody says it; None for all, as of a pool."""
+    """Return how many documents of each ranking are judged by default, None for all, as of a pool."""
     return None if run_pages.is_pool else run_pages.task.info.judging_depth
 
 
 def grading_session(held: ExitStack, log: Path, task: str, annotator: str | None) -> Session:
-    """A session of whoever grades what a screen shows; its log is closed with `held`.
+    """Open a session on a log, which `held` closes.
 
     Raises:
-        UsageError: nobody knows who judges.
+        UsageError: the annotator is unknown.
         SearchappError: the log can't be opened.
     """
     opened = held.enter_context(JudgmentLog(log, PATIENCE_SECONDS))
@@ -53,9 +53,9 @@ def judging_session(
     unscored: bool = False,
     see_others: bool = False,
 ) -> JudgingSession:
-    """A session on `depth` documents of each of some topics of a run, `unscored` ones too.
+    """Return a session on `depth` documents of each of some topics of a run, `unscored` ones too.
 
-    With a `seed` the annotator judges blind, in an order that follows from it.
+    With a `seed` the annotator judges blind, in a seeded order.
     """
     return JudgingSession(
         session,
@@ -71,7 +71,7 @@ def judging_session(
 
 
 def judged_by_now(log: Path, task: str, aggregation: Aggregation | None = None) -> Grades:
-    """The grades that people have given documents of a task, as a log has them now; none where there is no log.
+    """Return the present grades of a task's documents in a log, if there is one.
 
     Raises:
         SearchappError: the log can't be read.
@@ -83,7 +83,7 @@ def judged_by_now(log: Path, task: str, aggregation: Aggregation | None = None) 
 
 
 def annotator_name(given: str | None) -> str:
-    """Who judges: the name that was given, or that of the account.
+    """Return the given name of the annotator, or that of the account.
 
     Raises:
         UsageError: there is neither.
@@ -98,11 +98,11 @@ def annotator_name(given: str | None) -> str:
 
 
 FIRST_SECONDS = 5.0
-"""How long judging waits at its beginning for what others have judged."""
+"""How long judging waits at first for the judgments of others."""
 LEAVING_SECONDS = 2.0
-"""How many seconds leaving waits for an exchange that has begun, and then for an answer to each request."""
+"""How long leaving waits for a running exchange, and then for the answer to each request."""
 TIMEOUT_SECONDS = 10.0
-"""How long a server may take for one request while somebody is, or may be, waiting."""
+"""How long a server may take for one request while the user may be waiting."""
 
 
 def exchange(
@@ -113,11 +113,11 @@ def exchange(
     attempts: int = 3,
     timeout: float = TIMEOUT_SECONDS,
 ) -> Exchanged:
-    """Send what the cluster does not have, of one task if it is named, and fetch what the log does not have.
+    """Send judgments that the cluster lacks, of all tasks or one, and fetch those that the log lacks.
 
     Raises:
         UsageError: the engine is no cluster.
-        EngineError: the cluster is gone or refuses; what waits is reported.
+        EngineError: the cluster does not answer, or refuses; the message has the number of waiting judgments.
         DataError: both have different judgments of the same id.
     """
     address = judgments_address(settings)
@@ -142,7 +142,7 @@ def exchange_if_possible(
     attempts: int = 3,
     timeout: float = TIMEOUT_SECONDS,
 ) -> bool:
-    """The same, with a warning when it is not possible: what is there can be worked with all the same."""
+    """Exchange judgments, or warn that it failed; returns whether it succeeded."""
     try:
         exchange(settings, log, task, attempts=attempts, timeout=timeout)
     except (EngineError, DataError) as error:
@@ -155,12 +155,9 @@ def exchange_if_possible(
 def team(
     settings: Settings, log: JudgmentLog, task: str, say: Notify, warn: Notify
 ) -> Iterator[Synchronizer]:
-    """Exchange judgments before, while and after somebody judges a task.
+    """Exchange judgments of one task before, during and after judging.
 
-    A server that is away keeps nobody waiting: everything is in the log first.
-
-    Judgments of other tasks stay where they are: nobody has asked to send them. `say` is called with what was done,
-    `warn` with what could not be.
+    `say` is called with what was done, `warn` with what failed.
 
     Raises:
         UsageError: the engine is no cluster.
@@ -195,7 +192,7 @@ def team(
 
 @contextmanager
 def exchanging(settings: Settings, log: JudgmentLog, task: str, warn: Notify) -> Iterator[None]:
-    """Exchange judgments of a task before something is done with them, and what that writes afterwards.
+    """Exchange judgments of a task before an operation, and those that it writes afterwards.
 
     Raises:
         UsageError: the engine is no cluster.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from searchapp.app.search import SolvedTopic, SolvedTopics, solved_topics
+from searchapp.app.search import SolvedTopic, SolvedTopicIndex, solved_topics
 from searchapp.model import Topic
 from searchapp.tasks import load
 from tests.app.conftest import SAMPLES
@@ -22,7 +22,7 @@ def test_a_topic_counts_once_and_the_best_grade_is_first() -> None:
     def solved(topic: str, split: str, **gold: float) -> SolvedTopic:
         return SolvedTopic(Topic(topic, ""), split, gold)
 
-    found = SolvedTopics([solved("1", "a", x=1, y=0), solved("1", "b", y=1), solved("2", "b", x=2, z=1)])
+    found = SolvedTopicIndex([solved("1", "a", x=1, y=0), solved("1", "b", y=1), solved("2", "b", x=2, z=1)])
     assert [one.topic.id for one in found.citing("x")] == ["2", "1"]
     assert not found.citing("y"), "what is not relevant cites nothing, nor does a second reading"
     assert found.topic("2") == solved("2", "b", x=2, z=1)

@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.style import Style
 
 from searchapp.app.inspection.pages import Page, page_of, stands_in_text, with_neighbours
-from searchapp.app.search import Searcher, SearchRequest, SolvedTopic, SolvedTopics, solved_topics
+from searchapp.app.search import Searcher, SearchRequest, SolvedTopic, SolvedTopicIndex, solved_topics
 from searchapp.judging.events import grade_label
 from searchapp.judging.view import Opinion
 from searchapp.model import Hit, Markup, Topic
@@ -250,7 +250,7 @@ class Solved:
     """
 
     def __init__(self, searcher: Searcher, post: Post) -> None:
-        self.topics: SolvedTopics | None = None
+        self.topics: SolvedTopicIndex | None = None
         """None while they are not there."""
 
         self.trouble = ""
@@ -283,23 +283,23 @@ class Solved:
         """Wait for nothing any more."""
         self._asker.close()
 
-    def _came(self, found: SolvedTopics | None) -> None:
+    def _came(self, found: SolvedTopicIndex | None) -> None:
         if found is None:
-            self._take(SolvedTopics(), "the task's files are not at hand: name their folder with --data")
+            self._take(SolvedTopicIndex(), "the task's files are not at hand: name their folder with --data")
         else:
             self._take(found, "" if len(found) else "no topic of the task's files is solved")
 
     def _failed(self, error: Exception) -> None:
-        self._take(SolvedTopics(), f"the solved topics can't be read: {error_text(error)}")
+        self._take(SolvedTopicIndex(), f"the solved topics can't be read: {error_text(error)}")
 
-    def _take(self, found: SolvedTopics, trouble: str) -> None:
+    def _take(self, found: SolvedTopicIndex, trouble: str) -> None:
         self.topics, self.trouble = found, trouble
         for then in (*self._waiting, *self._once):
             then()
         self._once.clear()
 
 
-def _read(searcher: Searcher) -> SolvedTopics | None:
+def _read(searcher: Searcher) -> SolvedTopicIndex | None:
     collection = searcher.collection
     return None if collection is None else solved_topics(searcher.task, collection)
 
