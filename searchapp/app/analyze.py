@@ -1,4 +1,4 @@
-"""Show what analyzers make of texts, step by step."""
+"""Show the analysis of texts step by step."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ from searchapp.text import choices_hint
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What an analyzer makes of a text.
-
-    `kind` is "field" for the analyzer that indexes a field, "search" for the one that analyzes queries on it, and
-    "analyzer" for one that is named.
-    """
+    """The steps of an analyzer on a text."""
 
     kind: str
     name: str
@@ -30,10 +26,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class StepPair:
-    """One step of two texts, and what each is after it; a text that does not take the step is what it was before.
-
-    `document` and `query` are None before the first step that a text takes.
-    """
+    """One step of the analysis of two texts; a text that skips the step keeps its previous terms."""
 
     name: str
     document: AnalysisStep | None
@@ -51,26 +44,26 @@ class StepPair:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """A document's text and a query on their way to the terms of a field, step by step."""
+    """The analyses of a document's text and of a query in a field."""
 
     field: str
     steps: Sequence[StepPair]
 
 
 def fields_of(task: Task) -> list[str]:
-    """The names of the text fields and sub-fields of a task's documents."""
+    """Return the names of the text fields and sub-fields of a task's documents."""
     return text_fields(task.index_mapping()["mappings"]["properties"])
 
 
 def analyze(
     task: Task, index: Index, text: str, *, field: str | None = None, analyzer: str | None = None
 ) -> list[Analysis]:
-    """What becomes of a text in a field, in a named analyzer of the mapping or, with neither, in every text field.
+    """Analyze a text in a field, by a named analyzer or, with neither, in every text field.
 
-    A field whose queries have another analyzer comes twice.
+    A field whose queries have another analyzer has two analyses.
 
     Raises:
-        UsageError: the task has no such field or analyzer, or both are given.
+        UsageError: the field or the analyzer is unknown, or both are given.
         EngineError: the engine failed, or refused the text.
     """
     require(task, field, analyzer)
@@ -87,10 +80,10 @@ def analyze(
 
 
 def require(task: Task, field: str | None, analyzer: str | None) -> None:
-    """Refuse a field or an analyzer that a task does not have.
+    """Check that a task has a field or an analyzer.
 
     Raises:
-        UsageError: it has not, or both are given.
+        UsageError: it lacks it, or both are given.
     """
     if field and analyzer:
         raise UsageError("--field and --analyzer exclude each other: give one of them")
@@ -104,7 +97,7 @@ def require(task: Task, field: str | None, analyzer: str | None) -> None:
 
 
 def side_by_side(task: Task, index: Index, field: str, text: str, query: str) -> SideBySide:
-    """What becomes of a document's text and of a query in a field; queries may have an analyzer of their own.
+    """Analyze a document's text and a query in a field.
 
     Raises:
         as `analyze` does.
@@ -120,7 +113,7 @@ def side_by_side(task: Task, index: Index, field: str, text: str, query: str) ->
 
 
 def _searching(mapping: Mapping[str, Any], field: str) -> str | None:
-    """Return the analyzer of queries on a field; None if it is the one that indexes the field."""
+    """Return the analyzer of queries on a field, None if it also indexes the field."""
     described = _described(mapping, field)
     if described.get("search_analyzer", described.get("analyzer")) == described.get("analyzer"):
         return None
@@ -128,7 +121,7 @@ def _searching(mapping: Mapping[str, Any], field: str) -> str | None:
 
 
 def _paired(of_text: Sequence[AnalysisStep], of_query: Sequence[AnalysisStep]) -> Iterator[StepPair]:
-    """Steps that have the same name beside each other, in the order of the document's; the others by themselves."""
+    """Yield steps of the same name beside each other, in the order of the document's, and the others by themselves."""
     document: AnalysisStep | None = None
     query: AnalysisStep | None = None
     left = list(of_query)
@@ -156,7 +149,7 @@ def _terms(tokens: Sequence[Token]) -> frozenset[str]:
 
 
 def _described(mapping: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-    """What a mapping says of a field or sub-field, whose name has dots."""
+    """Return the mapping of a field or sub-field, whose name has dots."""
     found: Mapping[str, Any] = mapping["mappings"]
     for name in field.split("."):
         inner = {**found.get("properties", {}), **found.get("fields", {})}

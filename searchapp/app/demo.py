@@ -23,27 +23,24 @@ from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.nlps import scorer
 
 PLAIN = "bm25"
-"""The recipe that every task has, which uses the engine alone."""
+"""The recipe of every task that uses only the engine."""
 
 LEARNING = "neighbours"
 """The recipe that learns from solved and judged topics."""
 
 DIRECT = 5
-"""The weight of the documents that the engine finds itself, for the recipe that learns, where few topics are solved.
-
-The recipes' own weights were chosen on the official data, where votes are worth more; this one was on the samples.
-"""
+"""The weight of direct hits for the learning recipe, where few topics are solved: chosen on the samples."""
 
 OPTIONS = ScorerOptions(nearest=50)
-"""The official cut-off of nlps needs 500 premises a statement; its sample has 70 in all."""
+"""The official cut-off of nlps is 500 premises; its sample has 70."""
 
 SOLVED = "train"
-"""The split that others learn from, where a task has one: the demonstration ranks another."""
+"""The split that others learn from: the demonstration ranks another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample collection: the task that it is of, its files, and the split whose topics are ranked."""
+    """A sample collection, and the split that is ranked."""
 
     task: Task
     collection: Collection
@@ -51,13 +48,12 @@ class Sample:
 
     @property
     def data(self) -> Path:
-        """Its folder."""
         return self.collection.folder
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What judging did: the official figure on the topics that nobody judged, before and after."""
+    """The official figure on topics that were not judged, before and after judging others."""
 
     judged: tuple[Topic, ...]
     others: int
@@ -67,7 +63,7 @@ class Learned:
 
 
 def samples() -> list[Sample]:
-    """The sample collections, in the order of the tasks."""
+    """Return the sample collections, in the order of the tasks."""
     return [_sample(tasks.load(name)) for name in tasks.names() if (SAMPLES / name).is_dir()]
 
 
@@ -80,22 +76,19 @@ def _sample(task: Task) -> Sample:
 
 
 def indexed(sample: Sample, engine: Engine) -> int:
-    """Index a sample; returns the number of its documents."""
+    """Index a sample and return the number of its documents."""
     return index_task(sample.task, engine, sample.collection, SilentProgress()).info.documents
 
 
 def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchResult]:
-    """What a search for some words finds."""
+    """Search a sample for words."""
     searcher = Searcher(sample.task, engine, open_index(sample.task, engine), SilentProgress())
     return searcher.search(SearchRequest(words, size=size))
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The figures of the recipe that uses the engine alone, and of the one that learns from `solved` topics.
-
-    `weighed` is the latter with the weight DIRECT, where it falls behind with its own.
-    """
+    """The figures of the plain recipe, and of the one that learns from `solved` topics."""
 
     plain: Evaluation
     learning: Evaluation
@@ -104,7 +97,7 @@ class Compared:
 
 
 def compared(sample: Sample, engine: Engine, folder: Path) -> Compared:
-    """Rank a sample with both recipes, and score them as the organisers do."""
+    """Rank a sample with both recipes, and score them."""
 
     def scored(recipe: str, overrides: Mapping[str, object]) -> Evaluation:
         run = folder / "-".join((sample.task.name, recipe, *overrides))
@@ -121,13 +114,7 @@ def compared(sample: Sample, engine: Engine, folder: Path) -> Compared:
 
 
 def learned(sample: Sample, engine: Engine, folder: Path) -> Learned:
-    """Judge every second topic of the nlps sample as its gold does, and rank the others again.
-
-    Args:
-        sample: that sample
-        engine: where the sample is indexed
-        folder: where runs may be written
-    """
+    """Judge every second topic of the nlps sample as its gold does, and rank the others again; runs are in `folder`."""
     (gold_file,) = sample.collection.gold_files(sample.split)
     gold = scorer.honest_qrels(scorer.read_gold(gold_file))
     topics = sample.collection.topics(sample.split, Problems())

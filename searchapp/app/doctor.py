@@ -1,4 +1,4 @@
-"""Check whether searchapp can work here: versions, folder, disk, engine, privileges, and whether the engines agree."""
+"""Check whether searchapp works here: versions, folder, disk, engine, privileges, and whether the engines agree."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from searchapp.engines import EmbeddedEngine
 
 NEEDED = "reading"
-"""The use without which nothing works."""
+"""The use that everything depends on."""
 SILENT = SilentProgress()
 LEAST_FREE_BYTES = 1 << 30
 LIBRARIES = ("elasticsearch", "ir-measures", "numpy", "regex", "rich", "typer")
 
 
 class Verdict(StrEnum):
-    """How a check came out: `warning` is worth knowing, `failed` keeps searchapp from working."""
+    """The result of a check; `failed` keeps searchapp from working."""
 
     ok = "ok"
     warning = "warning"
@@ -54,7 +54,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at, how it is, and what it means."""
+    """A checked item, and the finding."""
 
     name: str
     verdict: Verdict
@@ -62,9 +62,9 @@ class Check:
 
 
 def examine(settings: Settings, progress: Progress = SILENT) -> Iterator[Check]:
-    """Every check in turn; none stops the others, and what is tried out is removed again.
+    """Yield every check; none stops the others, and trial indexes are removed again.
 
-    To verify the embedded indexes reads all of their bytes: `progress` shows how far that is.
+    `progress` shows the verification of embedded indexes, of which all bytes are read.
     """
     yield _versions()
     yield _tested_versions()
@@ -89,7 +89,6 @@ def _versions() -> Check:
 
 
 def _tested_versions() -> Check:
-    """Warn of installed versions that searchapp was not tested with."""
     untested = untested_versions()
     if not untested:
         return Check("tested versions", Verdict.ok, "Python and all packages are in the tested range")
@@ -145,7 +144,7 @@ def _reachable(settings: Settings) -> Check:
 
 
 def _rights(settings: Settings) -> Iterator[Check]:
-    """Check for each use of the server whether its user may do it; one who may not even read can do nothing there."""
+    """Yield a check for each use of the server; without the right to read the server is useless."""
     try:
         with closing(open_server(settings)) as server:
             uses = server.rights()
@@ -169,7 +168,7 @@ def _rights(settings: Settings) -> Iterator[Check]:
 
 
 def _server(settings: Settings) -> Iterator[Check]:
-    """Nodes, and how indexes are spread on them, where a server ranks; that it answers has been looked at."""
+    """Yield checks of the nodes, and of the shards of indexes, of a server that answers."""
     if not settings.uses_server:
         return
     try:
@@ -204,7 +203,6 @@ def _nodes(survey: Survey) -> Check:
 
 
 def _spread(name: str, index: ShardedIndex) -> Check:
-    """How an index is spread, and which of its shards are slow."""
     check = f"shards of {name}"
     parts = [
         counted(index.shards, "shard"),
@@ -249,7 +247,7 @@ def _index(engine: Engine, name: str) -> Check:
 
 
 def _should_serve(engine: Engine, name: str) -> bool:
-    """Whether an index that does not serve has a version that is there for that."""
+    """Return whether an index has a version that should serve."""
     return any(
         one.name == name and one.state in (VersionState.serves, VersionState.unreadable)
         for one in engine.stored()
@@ -257,7 +255,7 @@ def _should_serve(engine: Engine, name: str) -> bool:
 
 
 def _other_indexes(engine: Engine) -> Iterator[Check]:
-    """What is wrong with indexes of solved topics, of some splits, and of the user's own tasks."""
+    """Yield failed checks of indexes of solved topics, of some splits, and of own tasks."""
     owners = {
         one.name: one.info.owner
         for one in stored_versions(engine)
@@ -274,7 +272,7 @@ def _other_indexes(engine: Engine) -> Iterator[Check]:
 
 
 def _files(settings: Settings, progress: Progress) -> Iterator[Check]:
-    """Whether the files of the embedded indexes are what they were; only a warning where Elasticsearch ranks."""
+    """Yield checks of the files of embedded indexes; damage is only a warning where Elasticsearch ranks."""
     in_use = not settings.uses_server
     with closing(open_on_disk(settings)) as engine:
         try:
@@ -308,7 +306,7 @@ def _file_check(engine: EmbeddedEngine, name: str, progress: Progress) -> Check 
 
 
 def _agreement(settings: Settings) -> Check:
-    """Rank the sample's dev topics on both engines, in indexes made for it, and compare every id and score."""
+    """Rank the sample's dev topics on both engines, in trial indexes, and compare every id and score."""
     agree = partial(Check, "engines agree")
     trial = dataclasses.replace(
         settings, index_prefix=f"{settings.index_prefix}-doctor-{secrets.token_hex(3)}"

@@ -1,4 +1,4 @@
-"""Import a run that another tool wrote as a run directory, to be judged, compared and exported like any other."""
+"""Import a run of another tool as a run directory."""
 
 from __future__ import annotations
 
@@ -25,17 +25,14 @@ TAG = "imported"
 """The tag of a run whose file has none."""
 
 MOST_PROBLEMS = 1_000_000
-"""A small compressed file can have a line again and again without end."""
+"""A small compressed file can repeat a line endlessly."""
 
 ADVICE = "mend the file, or leave out what is wrong with --lenient"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """A file with a run of a split; `format` is one of `run_rows.FORMATS`, found out if it is not named.
-
-    `tag` is the run's name in TREC files, by default that in the file; `tool` says what made it, for the manifest.
-    """
+    """A file with a run of a split."""
 
     file: Path
     collection: Collection
@@ -48,10 +45,7 @@ class ImportRequest:
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """A run directory that was written; `problems` are what was left out, and what is odd.
-
-    `lines` counts the rows of the file that are in the run. `shortfall` says why it has no official file.
-    """
+    """A run directory that was written."""
 
     manifest: Manifest
     problems: Problems
@@ -61,7 +55,7 @@ class ImportedRun:
 
 @dataclass
 class _Topic:
-    """The documents of a topic in the order of the file, and the place of each."""
+    """The documents of a topic in the order of the file."""
 
     scores: dict[str, float] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
@@ -71,12 +65,12 @@ class _Topic:
 def import_run(
     task: Task, request: ImportRequest, out: Path, progress: Progress, *, overwrite: bool = False
 ) -> ImportedRun:
-    """Write the run directory `out`, whole or not at all.
+    """Write the run directory `out` atomically.
 
     Raises:
-        UsageError: the tag can't be one, or the file needs a package that is not installed.
+        UsageError: the tag is invalid, or the file needs a package that is not installed.
         InvalidFiles: the file has problems, and `request.lenient` is not set or can't help.
-        DataError: nothing of the file is left.
+        DataError: no line of the file is valid.
     """
     directory.require_writable(out, overwrite=overwrite)
     collection, split = request.collection, task.info.require_split(request.split)
@@ -148,7 +142,7 @@ def import_run(
 def _read(
     file: Path, format_: str, topics: Ids[str], documents: Ids[str], problems: Problems
 ) -> tuple[dict[str, _Topic], dict[str, None], int]:
-    """The rows of each topic that the task knows, the tags in the file, and how many rows there are."""
+    """Return the rows of each known topic, the tags in the file, and the number of rows."""
     found: dict[str, _Topic] = {}
     tags: dict[str, None] = {}
     lines = 0
@@ -204,10 +198,10 @@ def _note_topics(
 
 
 def _tag(request: ImportRequest, tags: Mapping[str, None], problems: Problems) -> str:
-    """The run's tag: the given one, or the first of the file.
+    """Return the run's tag: the given one, or the first of the file.
 
     Raises:
-        UsageError: it can't be one.
+        UsageError: the given one is invalid.
     """
     given = request.tag
     if given is not None and given.split() != [given]:
@@ -226,7 +220,7 @@ def _tag(request: ImportRequest, tags: Mapping[str, None], problems: Problems) -
 
 
 def _ordered(file: Path, topic_id: str, topic: _Topic, problems: Problems) -> Hits:
-    """The documents of a topic, best first; where the file's ranks say otherwise, that is noted."""
+    """Return the documents of a topic, best first, and note where the file's ranks differ."""
     scores = topic.scores
     documents = trec.by_score(scores)
     by_rank = list(_by_rank(topic))
@@ -259,7 +253,6 @@ def _ordered(file: Path, topic_id: str, topic: _Topic, problems: Problems) -> Hi
 
 
 def _by_rank(topic: _Topic) -> Iterator[str]:
-    """The documents as the file's ranks order them; as they stand in the file where it has none."""
     if len(topic.ranks) == len(topic.scores):
         yield from sorted(topic.ranks, key=lambda document: topic.ranks[document])
     else:

@@ -1,8 +1,7 @@
 """A file in the home folder with one JSON object per line.
 
-Of a cache a line is appended; the oldest lines above a limit are dropped, and a failed write is ignored. Of other
-files one process at a time reads, changes and replaces the whole. A line that can't be read is skipped and kept, since
-a newer searchapp may have written it.
+A cache is appended to; the oldest lines above a limit are dropped, and failed writes are ignored. Other files are
+rewritten under a lock. An unreadable line is kept, since a newer searchapp may have written it.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ Described: TypeAlias = Mapping[str, Any]
 
 
 class JsonLines:
-    """A file of JSON objects; of a cache `most` are kept, and as many again before the oldest are taken out.
+    """A file of JSON objects; a cache has up to twice `most`, and is then cut to `most`.
 
-    With `file_names` they may hold names of files that are not UTF-8.
+    With `file_names` texts may be file names that are not UTF-8.
     """
 
     def __init__(self, path: Path, most: int | None = None, *, file_names: bool = False) -> None:
@@ -31,7 +30,7 @@ class JsonLines:
         self._file_names = file_names
 
     def read(self) -> Iterator[Described]:
-        """The objects, the oldest first; none where the file can't be read."""
+        """Return the objects, the oldest first; none if the file can't be read."""
         lines: list[bytes] = []
         with suppress(SearchappError):
             lines = self._lines()
@@ -42,7 +41,7 @@ class JsonLines:
         return filter(None, map(self._described, lines))
 
     def add(self, described: Described) -> None:
-        """Append an object, if that is possible."""
+        """Append an object; a failed write is ignored."""
         if self._path.exists() and not self._path.is_file():  # writing to a pipe would wait for who reads it
             return
         with suppress(OSError):
@@ -51,7 +50,7 @@ class JsonLines:
                 file.write(json.dumps(described) + "\n")
 
     def replace(self, is_replaced: Callable[[Described], bool], by: Sequence[Described]) -> None:
-        """Put objects at the end in the place of others.
+        """Replace objects by others at the end.
 
         Raises:
             SearchappError: the file can't be read or written.
@@ -71,7 +70,7 @@ class JsonLines:
         return [line for line in held.splitlines() if line.strip()]
 
     def _described(self, line: bytes) -> Described:
-        """The object on a line; an empty one if it can't be read."""
+        """Return the object on a line, an empty one if it can't be read."""
         described: object = None
         with suppress(ValueError):
             described = parse_json(line.decode("utf-8"), file_names=self._file_names)

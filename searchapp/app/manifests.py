@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import searchapp
+from searchapp.engines.base import EngineInfo
 from searchapp.files import data_digests, data_name
 from searchapp.model import Example, Run
 from searchapp.ranking.recipes import Recipe
@@ -26,7 +27,7 @@ def manifest_of(
     split: str,
     files: Iterable[Path],
     digests: tuple[str, str],
-    engine: Mapping[str, str] | None = None,
+    engine: EngineInfo | None = None,
     *,
     learns: bool = False,
 ) -> Manifest:
@@ -49,7 +50,7 @@ def manifest_of(
         recipe={},
         depth=0,
         tag="",
-        engine=dict(engine or {}),
+        engine={} if engine is None else {"name": engine.name, "version": engine.version},
         data=str(collection.folder.resolve()),
         data_digests=data_digests(collection.folder, files),
         mapping_digest=mapping_digest,

@@ -1,10 +1,10 @@
-"""Pool several runs into a run directory of its own, for judging."""
+"""Pool several runs into a run directory for judging."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import searchapp
@@ -26,27 +26,27 @@ TAG = "pool"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the runs of a pool are of: the topics that count, and the manifest that theirs is made from.
-
-    `name` is what messages call it. `look_up` finds which documents the index does not have, where it is available.
-    """
+    """The topics that count in a pool, and the manifest that the pool's is made from."""
 
     name: str
+    """The name in messages."""
     topics: Collection[str]
     manifest: Manifest
     look_up: Callable[[Collection[str]], LookUp] | None = None
+    """Looks documents up in the index, where it is available."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A pool that was written; `notes` are sentences on what was made of its runs."""
+    """A pool that was written."""
 
     manifest: Manifest
     notes: tuple[str, ...]
+    """Sentences on topics and documents of its runs."""
 
 
 def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
-    """What TREC runs of a split are of, which do not say it themselves; as long as the engine is open.
+    """Return the scope of TREC runs of a split; it needs the open engine.
 
     Raises:
         InvalidFiles: the topics can't be read.
@@ -61,8 +61,7 @@ def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
     info = index.info
     files = (*collection.indexes[name].files, *collection.split_files(split))
     used = [file for file in files if file.is_file()]
-    engine_info = {key: value for key, value in asdict(engine.info()).items() if key != "location"}
-    manifest = manifest_of(task, collection, split, used, (info.mapping_digest, info.digest), engine_info)
+    manifest = manifest_of(task, collection, split, used, (info.mapping_digest, info.digest), engine.info())
     return Scope(
         f"{task.name} {split}",
         frozenset(topic.id for topic in topics),
@@ -74,34 +73,40 @@ def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
 def write_pool(
     runs: Sequence[Path], depth: int, out: Path, scope: Scope | None = None, *, overwrite: bool = False
 ) -> Pool:
-    """Write the first `depth` documents of several runs as one run, whole or not at all.
+    """Write the first `depth` documents of several runs as one run directory, atomically.
 
-    The runs are run directories of one task, split and index, and TREC runs. Of a TREC run those topics count that are
-    in the scope: the given one, by default that of the run directories. The scores say nothing but the order.
+    The runs are run directories of one task, split and index, and TREC runs. Topics of TREC runs count if they are in
+    the scope, by default that of the run directories. Scores only order the documents.
 
     Raises:
-        UsageError: there is no run of a name, or only TREC runs without a scope.
-        DataError: the runs are not of one task, split and index, or one of them is not what it should be.
+        UsageError: a run does not exist, or there are only TREC runs and no scope.
+        DataError: the runs are not of one task, split and index, or one of them is invalid.
     """
     directory.require_writable(out, overwrite=overwrite)
     started = time.perf_counter()
-    read = [directory.read_given(path) for path in runs]
-    scope = _scope(read, scope)
-    notes = [one.note for one in read if one.note]
-    kept = []
-    for one in read:
-        run = one.run if one.manifest is not None else _within(one, scope)
-        if left := len(one.run) - len(run):
+    given_runs = [directory.read_given(path) for path in runs]
+    scope = _scope(given_runs, scope)
+    notes = [given.note for given in given_runs if given.note]
+    in_scope = []
+    digests: dict[str, str] = {}
+    for given in given_runs:
+        run = given.run
+        if given.manifest is not None:
+            digests |= directory.read_digests(given.path)
+        else:
+            run = _within(given, scope)
+        if left := len(given.run) - len(run):
             are = "is" if left == 1 else "are"
             notes.append(
-                f"{one.path}: {left:,} of {counted(len(one.run), 'topic')} {are} not of {scope.name}, and left out"
+                f"{given.path}: {left:,} of {counted(len(given.run), 'topic')} {are} not of {scope.name}, and left out"
             )
-        kept.append(run)
-    pooled = pool(kept, depth)
+        in_scope.append(run)
+    pooled = pool(in_scope, depth)
+    pooled_documents = dict.fromkeys(document for documents in pooled.values() for document in documents)
     if scope.look_up is not None:
-        found = scope.look_up(dict.fromkeys(one for documents in pooled.values() for one in documents))
-        if found.unknown:
-            notes.append(f"{found}: nobody will be able to read them")
+        result = scope.look_up(pooled_documents)
+        if result.unknown:
+            notes.append(f"{result}: nobody will be able to read them")
     run = Run(
         TAG,
         tuple(
@@ -117,7 +122,7 @@ def write_pool(
         recipe={
             "name": TAG,
             "depth": depth,
-            "runs": [{"tag": one.run.tag, "digest": one.digest} for one in read],
+            "runs": [{"tag": given.run.tag, "digest": given.digest} for given in given_runs],
         },
         depth=max((len(documents) for documents in pooled.values()), default=0),
         tag=TAG,
@@ -126,19 +131,14 @@ def write_pool(
         files={},
         digest="",
     )
-    known: dict[str, str] = {}
-    for one in read:
-        if one.manifest is not None:
-            known |= directory.read_digests(one.path)
-    pooled_documents = {one for documents in pooled.values() for one in documents}
-    digests = {document: known[document] for document in pooled_documents & known.keys()}
+    digests = {document: digests[document] for document in pooled_documents if document in digests}
     written = directory.write(out, finished(manifest, run), run, {}, digests, overwrite=overwrite)
     return Pool(written, tuple(notes))
 
 
 def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
-    """The given scope, or that of the run directories, which must be alike and in it."""
-    manifests = [(one.path, one.manifest) for one in runs if one.manifest is not None]
+    """Return the given scope, or that of the run directories, which must agree."""
+    manifests = [(given.path, given.manifest) for given in runs if given.manifest is not None]
     if not manifests:
         if scope is None:
             raise UsageError(
@@ -158,13 +158,13 @@ def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
                 )
     if scope is not None:
         return scope
-    topics = {ranking.topic_id for one in runs if one.manifest is not None for ranking in one.run}
+    topics = {ranking.topic_id for given in runs if given.manifest is not None for ranking in given.run}
     return Scope(str(path), topics, first)
 
 
-def _within(one: GivenRun, scope: Scope) -> Run:
-    """A TREC run with the topics of a scope alone."""
-    run = Run(one.run.tag, tuple(ranking for ranking in one.run if ranking.topic_id in scope.topics))
+def _within(given: GivenRun, scope: Scope) -> Run:
+    """Return a TREC run with the topics of a scope."""
+    run = Run(given.run.tag, tuple(ranking for ranking in given.run if ranking.topic_id in scope.topics))
     if not run.rankings:
-        raise DataError(f"{one.path} ranks no topic of {scope.name}: name a run of the same topics")
+        raise DataError(f"{given.path} ranks no topic of {scope.name}: name a run of the same topics")
     return run

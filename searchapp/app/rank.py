@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +99,9 @@ def planned(task: Task, engine: EngineInfo, index: IndexInfo, request: RunReques
         solved = directory.solved_by(
             collection.solved_splits(split), task.examples_index_mapping(), chosen=bool(request.examples)
         )
-    engine_info = {key: value for key, value in asdict(engine).items() if key != "location"}
     digests = index.mapping_digest, index.digest
     return replace(
-        manifest_of(task, collection, split, used, digests, engine_info, learns=request.recipe.learns),
+        manifest_of(task, collection, split, used, digests, engine, learns=request.recipe.learns),
         recipe=request.recipe.reaching(request.depth).manifest()
         | solved
         | directory.described_judgments(request.judged),

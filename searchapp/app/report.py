@@ -1,4 +1,4 @@
-"""Collect what a report of runs shows: figures with intervals, tests, curves, topics, agreement, reproduction."""
+"""Collect the content of a report of runs: figures with intervals, tests, curves, topics, agreement, reproduction."""
 
 from __future__ import annotations
 
@@ -36,16 +36,12 @@ from searchapp.runs.directory import RANKINGS, StoredRun, read_manifest
 from searchapp.tasks.base import Task
 
 COMPUTED_WITH = ("ir-measures", "pytrec-eval-terrier", "numpy", "scipy")
-"""The packages whose versions matter to a figure."""
+"""The packages whose versions affect figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeFrom:
-    """What a run was made from; digests are SHA-256, `files` those of the data by name.
-
-    `command` makes the same run of the same data, in a folder DATA; nothing where no command does, as of a run that
-    another tool made.
-    """
+    """The inputs of a run; digests are SHA-256."""
 
     run: str
     command: str
@@ -63,27 +59,21 @@ class MadeFrom:
 
 @dataclass(frozen=True, slots=True)
 class JudgedIn:
-    """Where judgments come from that are the gold: a qrels file, or a log, and how its judgments become grades.
-
-    `log` is None for the one in searchapp's own folder.
-    """
+    """The source of judgments that are the gold: a qrels file or a log."""
 
     qrels: Path | None = None
     log: Path | None = None
     aggregation: Aggregation = field(default_factory=Aggregation)
 
     def words(self) -> list[str]:
-        """The options of `judgments agreement` that say so."""
+        """Return the options of `judgments agreement` for the log."""
         log = [] if self.log is None else ["--log", str(self.log)]
         return [*log, *(word for name in self.aggregation.annotators or () for word in ("--annotator", name))]
 
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """Commands by what they print, what each run was made from, and the versions and digests behind the figures.
-
-    `gold` has the SHA-256 of each file with gold by its name; of judgments in a log that of their grades.
-    """
+    """The commands, inputs, versions and digests behind the figures."""
 
     commands: Mapping[str, str]
     runs: tuple[MadeFrom, ...]
@@ -97,9 +87,9 @@ class Reproduction:
 def reproduction(
     request: CompareRequest, task: Task, gold: GoldSource, found: Comparison, judged: JudgedIn
 ) -> Reproduction:
-    """How to get the numbers of compared runs again.
+    """Return the reproduction of compared runs.
 
-    `gold` says where the organisers' gold is, `judged` where judgments are, if these are the gold.
+    `gold` is the organisers' gold, `judged` the source of judgments, if these are the gold.
 
     Raises:
         DataError: a file with gold is gone since it was read.
@@ -159,7 +149,7 @@ def _made_from(path: Path, run: ComparedRun) -> MadeFrom:
 
 
 def _commands(request: CompareRequest, task: Task, judged: JudgedIn) -> dict[str, str]:
-    """The commands that print the numbers, by what these are."""
+    """Return the commands by the numbers that they print."""
     runs, source = [str(path) for path in request.runs], request.source
     scoring = list(_scoring(request, judged))
     measures = [word for name in source.measures for word in ("--measure", name)]
@@ -178,7 +168,7 @@ def _commands(request: CompareRequest, task: Task, judged: JudgedIn) -> dict[str
 
 
 def _scoring(request: CompareRequest, judged: JudgedIn) -> Iterator[str]:
-    """The options that say what runs are scored against."""
+    """Yield the options of scoring."""
     source, options, judgments = request.source, request.source.options, request.judgments
     if source.data is not None:
         yield from ("--data", str(source.data))
@@ -207,7 +197,7 @@ def _scoring(request: CompareRequest, judged: JudgedIn) -> Iterator[str]:
 
 
 def _testing(request: CompareRequest) -> Iterator[str]:
-    """The options that `compare` alone takes."""
+    """Yield the options that only `compare` has."""
     if request.baseline is not None:
         yield from ("--baseline", str(request.baseline))
     if request.depth is not None:
@@ -224,12 +214,12 @@ def _testing(request: CompareRequest) -> Iterator[str]:
 
 
 EXACT = 1e-9
-"""By which the mean of values may differ from the figure that it is."""
+"""The maximum difference of a mean of values and its figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Those whose judgments are the gold: what each has judged, and how far they agree."""
+    """The progress and agreement of the annotators whose judgments are the gold."""
 
     progress: tuple[AnnotatorProgress, ...]
     agreement: Agreement
@@ -237,11 +227,7 @@ class People:
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
-    """What to report on: one run, or several as `compare` takes them.
-
-    Where nobody says by what figures are broken down, it is all that the task has. `people` are those whose judgments
-    the gold is, `judged` says where judgments come from; neither matters where the gold is the organisers'.
-    """
+    """The runs of a report: one, or several as `compare` takes them."""
 
     runs: CompareRequest
     people: People | None = None
@@ -250,11 +236,7 @@ class ReportRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReportedFigure:
-    """A figure of `evaluate` in each run, None where a run lacks it.
-
-    `intervals` are those of the mean over topics; None where the figure is no mean of values that the scorer has for
-    topics, or is not among those that are tested.
-    """
+    """A figure of `evaluate` in each run, None where a run lacks it."""
 
     name: str
     is_official: bool
@@ -264,12 +246,7 @@ class ReportedFigure:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One run, or several beside each other.
-
-    `title` is the task's. `figures` are all of `evaluate`, those first that are tested. `texts` are those of the topics
-    by their ids, as far as they could be read, `curves` those of each run over all topics with gold. `warnings` must
-    not be missed.
-    """
+    """The content of a report."""
 
     title: str
     comparison: Comparison
@@ -281,7 +258,7 @@ class Report:
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """What `report --json` prints: what `compare --json` has, and what the report has besides."""
+        """Return the JSON of `report --json`: that of `compare --json`, and more."""
         names = [run.name for run in self.comparison.runs]
         return {
             **self.comparison.to_json(),
@@ -311,12 +288,11 @@ class Report:
 
 
 def _agreement(found: Agreement) -> dict[str, Any]:
-    """The short form: `judgments agreement --json` has all of it."""
     return {"annotators": list(found.annotators), "documents": found.documents, "alpha": found.alpha}
 
 
 def report(request: ReportRequest) -> Report:
-    """Everything that a report of run directories shows.
+    """Return the content of a report of run directories.
 
     Raises:
         as `compare` does.
@@ -344,7 +320,7 @@ def report(request: ReportRequest) -> Report:
 
 
 def _compared(asked: CompareRequest) -> tuple[CompareRequest, Comparison, Sequence[str]]:
-    """The runs beside each other, what was asked for that, and why breakdowns that nobody chose are left out."""
+    """Compare the runs; return also the request, and why the default breakdowns are missing."""
     source = asked.source
     if source.by or source.gold or asked.judgments is not None:
         return asked, compare(asked), ()
@@ -357,7 +333,7 @@ def _compared(asked: CompareRequest) -> tuple[CompareRequest, Comparison, Sequen
 
 
 def _figures(found: Comparison) -> list[ReportedFigure]:
-    """Those that are tested first, then all others that `evaluate` has."""
+    """Return the tested figures first, then all others of `evaluate`."""
     tested = {one.name: one for one in found.measures}
     names = dict.fromkeys(tested)
     known = [{**one.measures.values, **one.official.values} for one in found.evaluations]
@@ -378,7 +354,7 @@ def _figures(found: Comparison) -> list[ReportedFigure]:
 
 
 def _interval(figure: float | None, measured: Measured | None, run: int, seed: int) -> Interval | None:
-    """The interval of a figure that is the mean of the values that its topics have."""
+    """Return the interval of a figure that is the mean of values of topics."""
     if figure is None or measured is None:
         return None
     values = [value for value in measured.values[run].values() if value is not None and math.isfinite(value)]
@@ -388,7 +364,7 @@ def _interval(figure: float | None, measured: Measured | None, run: int, seed: i
 
 
 def _texts(task: Task, gold: GoldSource) -> tuple[Mapping[str, str], Sequence[str]]:
-    """The texts of the topics by their ids, and why there are none: figures can be had without them."""
+    """Return the texts of topics by their ids, and why they are missing."""
     folder = gold.folder(task)
     if folder is None or gold.split is None:
         return {}, ()

@@ -3,8 +3,7 @@
     <home>/runs.jsonl       {"run": "/home/ann/work/runs/dev"}                      runs that `rank` has written
     <home>/figures.jsonl    {"key": "9f2c…", "measure": "MAP@500", "value": 0.359}  by digest of run and gold
 
-Both files are caches: a line that can't be read is skipped, a failed write is ignored. Runs in the working
-directory are found too.
+Both files are caches. Runs in the working directory are listed too.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ from searchapp.tasks import load
 RUNS_FILE = "runs.jsonl"
 
 MOST_RUNS = 500
-"""Directories that are remembered."""
+"""The number of remembered directories, see `JsonLines`."""
 
 RUNS = "runs"
-"""The folder, in the home folder and in the one where one works, that people keep runs in."""
+"""The usual folder of runs, in the home folder and in the working folder."""
 
 MOST_ENTRIES = 1_000
-"""Of a folder that is looked through."""
+"""The maximum of entries of a folder that are looked at."""
 
 RECENT = 100
-"""Runs that are listed."""
+"""The maximum of listed runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +50,12 @@ class KnownRun:
 
     @property
     def recipe(self) -> str:
-        """The name of the recipe that it was ranked with; of an imported run the tool."""
+        """The name of its recipe, or the tool of an imported run."""
         return self.manifest.system
 
     @property
     def task(self) -> str:
-        """What names its task: a name or, for a task of the user's own, a file."""
+        """The name of its task, or the file of an own task."""
         varied = self.manifest.variant
         if varied and not Path(varied).is_file():  # the task itself has the same files and gold
             return self.manifest.task_file or self.manifest.task
@@ -64,14 +63,14 @@ class KnownRun:
 
 
 def remember_run(home: Path, run: Path) -> None:
-    """Let a run directory that was written be found again."""
+    """Remember a run directory that was written."""
     _kept(home).add({"run": str(run.resolve())})
 
 
 def recent_runs(home: Path, folder: Path) -> list[KnownRun]:
-    """The run directories that are known, and those in `folder` and in the home folder, the latest first.
+    """Return the remembered run directories, and those in `folder` and in the home folder, the latest first.
 
-    What is no run directory, or can't be read, is left out.
+    Unreadable directories are left out.
     """
     found: dict[Path, KnownRun] = {}
     for path in (*_remembered(home), *_lying_in(home / RUNS), *_lying_in(folder), *_lying_in(folder / RUNS)):
@@ -88,7 +87,7 @@ def _kept(home: Path) -> JsonLines:
 
 
 def _remembered(home: Path) -> Sequence[Path]:
-    """The latest ones that are remembered, each once."""
+    """Return the remembered paths, the latest first, each once."""
     paths = [described.get("run") for described in _kept(home).read()]
     return [Path(path) for path in dict.fromkeys(reversed(paths)) if isinstance(path, str)][:MOST_RUNS]
 
@@ -103,19 +102,18 @@ def _lying_in(folder: Path) -> Iterator[Path]:
 FIGURES_FILE = "figures.jsonl"
 
 MOST_FIGURES = 2_000
-"""Figures that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """An official figure, as a fraction, and what it is called."""
+    """An official figure, as a fraction."""
 
     measure: str
     value: float
 
 
 class Figures:
-    """The figures of runs that are known; its methods may be called from several threads, one after the other."""
+    """A cache of the figures of runs; several threads may use it in turn."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -127,16 +125,16 @@ class Figures:
                 self._known[key] = Figure(measure, float(value))
 
     def known(self, run: KnownRun) -> Figure | None:
-        """The official figure of a run, if it was computed before.
+        """Return the cached official figure of a run, if there is one.
 
         Raises:
-            SearchappError: nobody can say what the gold of the run is.
-            OSError: one of its files can't be looked at.
+            SearchappError: the gold of the run is unknown.
+            OSError: a file can't be accessed.
         """
         return self._known.get(self._key(run))
 
     def evaluated(self, run: KnownRun) -> Evaluation:
-        """A run scored as the organisers do; its figure is kept.
+        """Score a run and cache its official figure.
 
         Raises:
             as `evaluate` does.
@@ -151,7 +149,7 @@ class Figures:
         return found
 
     def _key(self, run: KnownRun) -> str:
-        """What the figure depends on: the run, and the files with its rankings and its gold as they are now."""
+        """Return the digest of the run, and of the states of the files with its rankings and its gold."""
         collection = load(run.task).collection(Path(run.manifest.data))
         files = [run.path / RANKINGS, *collection.gold_files(run.manifest.split)]
         stamps = [(str(file), (seen := file.stat()).st_size, seen.st_mtime_ns) for file in files]
@@ -160,7 +158,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run directory with its tags: `shown` is its path as people see it, `figure` its official one if it is known."""
+    """A run directory with its tags."""
 
     path: Path
     shown: str
@@ -170,11 +168,11 @@ class ListedRun:
 
     @property
     def figure_shown(self) -> str:
-        """The figure for people; nothing where there is none."""
+        """The figure for people."""
         return "" if self.figure is None else f"{self.figure.measure} {self.figure.value:.4f}"
 
     def to_json(self) -> dict[str, Any]:
-        """As `runs list --json` has it."""
+        """Return the JSON of `runs list --json`."""
         made = self.manifest
         return {
             "run": str(self.path),
@@ -194,9 +192,9 @@ class ListedRun:
 
 
 def list_runs(home: Path, folder: Path, task: str | None = None, tags: Sequence[str] = ()) -> list[ListedRun]:
-    """The known runs, and those in `folder`, the latest first: those of a task, and with all of some tags.
+    """Return the known runs, and those in `folder`, the latest first: of all tasks or one, with all of the given tags.
 
-    A run whose tags can't be read has none here; `runs show` says why.
+    Unreadable tags are left out.
     """
     figures = Figures(home)
     found = []

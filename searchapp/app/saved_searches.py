@@ -22,30 +22,30 @@ from searchapp.text import choices_hint
 RECENT_FILE = "searches.jsonl"
 
 MOST_RECENT = 2_000
-"""Searches that are kept, of all tasks; as many again are written before the oldest are taken out."""
+"""The number of recent searches of all tasks, see `JsonLines`."""
 
 LONGEST = 10_000
-"""Longer texts are not kept."""
+"""The maximum length of a stored text."""
 
 
-class Past:
-    """The searches of a task, the latest first, each once."""
+class RecentSearches:
+    """The recent searches of a task, the latest first, each once."""
 
     def __init__(self, home: Path, task: str) -> None:
-        self._kept = JsonLines(home / RECENT_FILE, MOST_RECENT)
+        self._file = JsonLines(home / RECENT_FILE, MOST_RECENT)
         self._task = task
         self.texts: list[str] = []
-        for described in self._kept.read():
+        for described in self._file.read():
             if described.get("task") == task and isinstance(described.get("text"), str):
                 self._put(described["text"])
 
     def add(self, text: str) -> None:
-        """Keep a search, if it is another one than the last."""
+        """Store a search, unless it is the latest one."""
         text = text.strip()
         if not text or len(text) > LONGEST or self.texts[:1] == [text]:
             return
         self._put(text)
-        self._kept.add({"task": self._task, "text": text})
+        self._file.add({"task": self._task, "text": text})
 
     def _put(self, text: str) -> None:
         if text in self.texts:
@@ -59,12 +59,12 @@ SAVED, POSITIONS = "saved-searches.jsonl", "positions.jsonl"
 LONGEST_NAME = 100
 
 FURTHEST = 10_000
-"""Further down than at this hit nothing is opened again: to get there would take long."""
+"""The last hit that the screen opens at again: a later one would take too long."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSearch:
-    """What was searched for: a text, or with `like` what is like the document of that id, which the text is of then."""
+class StoredSearch:
+    """Typed words, or with `like` a search for documents like the one of that id, which has the text."""
 
     text: str = ""
     recipe: str | None = None
@@ -73,64 +73,61 @@ class KeptSearch:
     literal: bool = False
 
     @classmethod
-    def from_json(cls, described: Described) -> KeptSearch:
-        """The search of a line.
+    def from_json(cls, described: Described) -> StoredSearch:
+        """Return the search of a line.
 
         Raises:
-            ValueError, KeyError, TypeError: it is none.
+            ValueError, KeyError, TypeError: the line has none.
         """
         search = cls(
             described["text"],
             described.get("recipe"),
-            tuple(FieldFilter(one["field"], one["value"]) for one in described.get("filters", ())),
+            tuple(FieldFilter(item["field"], item["value"]) for item in described.get("filters", ())),
             described.get("like"),
             described.get("literal", False) is True,
         )
         texts = (search.text, search.recipe or "", search.like or "")
-        values = tuple(value for one in search.filters for value in (one.field, one.value))
-        if not all(isinstance(one, str) and len(one) <= LONGEST for one in (*texts, *values)):
+        values = tuple(value for filter_ in search.filters for value in (filter_.field, filter_.value))
+        if not all(isinstance(text, str) and len(text) <= LONGEST for text in (*texts, *values)):
             raise ValueError("a part of the search is no text")
         return search
 
 
-class Saved:
-    """The searches of a task that were saved, by their names."""
+class SavedSearchFile:
+    """The named searches of a task."""
 
     def __init__(self, home: Path, task: str) -> None:
-        self._kept = JsonLines(home / SAVED)
+        self._file = JsonLines(home / SAVED)
         self._task = task
 
-    def searches(self) -> dict[str, KeptSearch]:
-        """All of them, the latest first; none where the file can't be read."""
-        found: dict[str, KeptSearch] = {}
-        for described in self._kept.read():
+    def searches(self) -> dict[str, StoredSearch]:
+        """Return all searches by name, the latest first; none if the file can't be read."""
+        searches: dict[str, StoredSearch] = {}
+        for described in self._file.read():
             with suppress(ValueError, KeyError, TypeError, AttributeError):
-                if self._is_of_task(described) and 0 < len(described["name"].strip()) <= LONGEST_NAME:
-                    found.pop(described["name"], None)
-                    found[described["name"]] = KeptSearch.from_json(described)
-        return dict(reversed(found.items()))
+                if described.get("task") == self._task and 0 < len(described["name"].strip()) <= LONGEST_NAME:
+                    searches.pop(described["name"], None)
+                    searches[described["name"]] = StoredSearch.from_json(described)
+        return dict(reversed(searches.items()))
 
-    def search(self, name: str) -> KeptSearch:
-        """The one of a name.
+    def search(self, name: str) -> StoredSearch:
+        """Return the search of a name.
 
         Raises:
-            UsageError: there is none.
+            UsageError: the name is unknown.
         """
-        found = self.searches()
-        if name not in found:
-            names = (
-                choices_hint(name, found)
-                if found
-                else f"{name!r}, nor another one: the search screen saves them"
-            )
+        searches = self.searches()
+        if name not in searches:
+            hint = f"{name!r}, nor another one: the search screen saves them"
+            names = choices_hint(name, searches) if searches else hint
             raise UsageError(f"there is no saved search of {self._task} {names}")
-        return found[name]
+        return searches[name]
 
-    def save(self, name: str, search: KeptSearch) -> None:
-        """Save a search, in the place of one that has the name.
+    def save(self, name: str, search: StoredSearch) -> None:
+        """Save a search, and replace one of the same name.
 
         Raises:
-            UsageError: the name is none, or the text too long.
+            UsageError: the name is invalid, or the text too long.
             SearchappError: the file can't be read or written.
         """
         name = name.strip()
@@ -138,8 +135,7 @@ class Saved:
             raise UsageError(f"the name of a search has 1 to {LONGEST_NAME} characters")
         if len(search.text) > LONGEST:
             raise UsageError(f"a text of more than {LONGEST:,} characters is not saved")
-        line = {"task": self._task, "name": name, **asdict(search)}
-        self._kept.replace(lambda one: self._is_called(one, name), [line])
+        self._replace(name, [{"task": self._task, "name": name, **asdict(search)}])
 
     def delete(self, name: str) -> None:
         """Delete a search.
@@ -147,37 +143,41 @@ class Saved:
         Raises:
             SearchappError: the file can't be read or written.
         """
-        self._kept.replace(lambda one: self._is_called(one, name), [])
+        self._replace(name, [])
 
-    def _is_called(self, described: Described, name: str) -> bool:
-        return self._is_of_task(described) and described.get("name") == name
-
-    def _is_of_task(self, described: Described) -> bool:
-        return described.get("task") == self._task
+    def _replace(self, name: str, lines: list[Described]) -> None:
+        key = self._task, name
+        self._file.replace(lambda line: (line.get("task"), line.get("name")) == key, lines)
 
 
 @dataclass(frozen=True, slots=True)
 class LastPosition:
-    """Where somebody was: what they sought, the hit, and how wide columns were in a terminal of `cells`."""
+    """The last search, hit and widths of columns in a terminal of `cells`."""
 
-    search: KeptSearch = field(default_factory=KeptSearch)
+    search: StoredSearch = field(default_factory=StoredSearch)
     cursor: int = 0
     cells: int = 0
     widths: Mapping[str, int] = field(default_factory=dict)
 
 
 def last_position(home: Path, task: str) -> LastPosition | None:
-    """Where somebody left the search screen of a task; None if nobody did, or it can't be read."""
-    found: LastPosition | None = None
+    """Return the last position on the search screen of a task, if there is one."""
+    position: LastPosition | None = None
     for described in JsonLines(home / POSITIONS).read():
         with suppress(ValueError, KeyError, TypeError, AttributeError):
             if described["task"] == task:
-                found = _position(described)
-    return found
+                cursor, cells = _number(described["cursor"]), _number(described["cells"])
+                position = LastPosition(
+                    StoredSearch.from_json(described),
+                    cursor if cursor <= FURTHEST else 0,
+                    cells,
+                    {str(name): _number(width) for name, width in described["widths"].items()},
+                )
+    return position
 
 
-def keep_position(home: Path, task: str, position: LastPosition) -> None:
-    """Keep where somebody leaves the search screen of a task; what can't be written is not kept."""
+def store_position(home: Path, task: str, position: LastPosition) -> None:
+    """Store the position on the search screen of a task; a failed write is ignored."""
     if len(position.search.text) > LONGEST:
         return
     line = {
@@ -191,13 +191,7 @@ def keep_position(home: Path, task: str, position: LastPosition) -> None:
         JsonLines(home / POSITIONS).replace(lambda one: one.get("task") == task, [line])
 
 
-def _position(described: Described) -> LastPosition:
-    cursor, cells = _number(described["cursor"]), _number(described["cells"])
-    widths = {str(name): _number(width) for name, width in described["widths"].items()}
-    return LastPosition(KeptSearch.from_json(described), cursor if cursor <= FURTHEST else 0, cells, widths)
-
-
-def _number(held: object) -> int:
-    if not isinstance(held, int) or held < 0:
+def _number(value: object) -> int:
+    if not isinstance(value, int) or value < 0:
         raise ValueError("that is no number from 0 on")
-    return held
+    return value

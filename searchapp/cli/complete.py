@@ -191,9 +191,9 @@ def recipes(typed: Typed) -> Iterable[str]:
 @_completer
 def saved(typed: Typed) -> Iterable[str]:
     """The names of the saved searches of the task."""
-    from searchapp.app.saved_searches import Saved
+    from searchapp.app.saved_searches import SavedSearchFile
 
-    return Saved(typed.settings().home, typed.task().name).searches()
+    return SavedSearchFile(typed.settings().home, typed.task().name).searches()
 
 
 @_completer

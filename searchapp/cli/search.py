@@ -75,9 +75,9 @@ def saved_request(settings: Settings, task: Task, name: str, request: SearchRequ
     Raises:
         UsageError: no search has this name.
     """
-    from searchapp.app.saved_searches import Saved
+    from searchapp.app.saved_searches import SavedSearchFile
 
-    found = Saved(settings.home, task.name).search(name)
+    found = SavedSearchFile(settings.home, task.name).search(name)
     return replace(
         request,
         text=found.text,
@@ -91,9 +91,9 @@ def print_saved_searches(settings: Settings, task: Task, *, as_json: bool) -> No
     """Print the saved searches of a task, the latest first."""
     from rich.text import Text
 
-    from searchapp.app.saved_searches import Saved
+    from searchapp.app.saved_searches import SavedSearchFile
 
-    searches = Saved(settings.home, task.name).searches()
+    searches = SavedSearchFile(settings.home, task.name).searches()
     if as_json:
         saved = []
         for name, search in searches.items():

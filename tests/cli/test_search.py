@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.app.saved_searches import KeptSearch, Saved
+from searchapp.app.saved_searches import SavedSearchFile, StoredSearch
 from searchapp.config.resolution import resolve
 from searchapp.ranking.query_language import FieldFilter
 from tests.cli.conftest import SAMPLE, Cli, Result, run_command
@@ -232,10 +232,10 @@ def test_a_saved_search_is_printed_and_listed(checkthat: Cli, tmp_path: Path) ->
     assert checkthat("--list-saved").stderr.startswith("no search of checkthat is saved")
     assert checkthat("--list-saved", "--json").json == {"task": "checkthat", "saved": []}
     settings = resolve({}, os.environ)
-    saved = Saved(settings.home, "checkthat")
+    saved = SavedSearchFile(settings.home, "checkthat")
     filters = (FieldFilter("speaker", "CASTELL"),)
-    saved.save("jobs", KeptSearch("jobs", None, filters))
-    saved.save("alike\x1b[2J", KeptSearch("-signs (are words", None, (), "a:1", literal=True))
+    saved.save("jobs", StoredSearch("jobs", None, filters))
+    saved.save("alike\x1b[2J", StoredSearch("-signs (are words", None, (), "a:1", literal=True))
     found = ids(checkthat("--saved", "jobs", "--json"))
     assert found == ids(checkthat("jobs", "--filter", "speaker=CASTELL", "--json")) != []
     other = ids(checkthat("--saved", "jobs", "--filter", "speaker=BRANDT", "--json"))

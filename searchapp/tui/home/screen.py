@@ -17,7 +17,7 @@ from searchapp.app.evaluate import Evaluation
 from searchapp.app.inspection.pages import every_topic
 from searchapp.app.overview import Files, Overview, TaskState
 from searchapp.app.runs import KnownRun
-from searchapp.app.saved_searches import Past
+from searchapp.app.saved_searches import RecentSearches
 from searchapp.config.resolution import Resolution
 from searchapp.errors import SearchappError
 from searchapp.model import Topic
@@ -635,7 +635,7 @@ class HomeScreen(KeyScreen):
         overview = self.watching.overview
         for state in () if overview is None else overview.tasks:
             if state.index is not None:
-                for text in Past(self.settings.home, state.task.name).texts[:RECENT_TEXTS]:
+                for text in RecentSearches(self.settings.home, state.task.name).texts[:RECENT_TEXTS]:
                     sought = Sought(text)
                     yield Offer(
                         f"{text}  ({state.task.name})", partial(self.search, state, sought), "searched"

@@ -7,7 +7,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from searchapp.app.saved_searches import KeptSearch, LastPosition, Past, Saved, keep_position, last_position
+from searchapp.app.saved_searches import (
+    LastPosition,
+    RecentSearches,
+    SavedSearchFile,
+    StoredSearch,
+    last_position,
+    store_position,
+)
 from searchapp.app.search import Facet, facets, toggled
 from searchapp.errors import EngineError, SearchappError
 from searchapp.ranking.query_language import FieldFilter
@@ -61,7 +68,7 @@ class Filtering(Picking):
 class Choosing:
     """Seeks something else, chosen from what there is; `past` are the words that were searched for before."""
 
-    def __init__(self, screen: SearchView, past: Past) -> None:
+    def __init__(self, screen: SearchView, past: RecentSearches) -> None:
         self._screen = screen
         self._past = past
         self._filtering: Filtering | None = None
@@ -211,17 +218,17 @@ class FuzzyPicking(Picking):
 NAME_CELLS = 40
 
 
-def kept(sought: Sought) -> KeptSearch:
+def kept(sought: Sought) -> StoredSearch:
     """What is sought, to be kept."""
-    return KeptSearch(sought.text, sought.recipe, sought.filters, sought.like, sought.literal)
+    return StoredSearch(sought.text, sought.recipe, sought.filters, sought.like, sought.literal)
 
 
-def sought_again(search: KeptSearch) -> Sought:
+def sought_again(search: StoredSearch) -> Sought:
     """What was kept, to be sought."""
     return Sought(search.text, search.recipe, search.filters, search.like, search.literal)
 
 
-def described(search: KeptSearch) -> str:
+def described(search: StoredSearch) -> str:
     """A search in a line: its words, the recipe and the filters."""
     words = search.text if search.like is None else f"like {search.like}"
     filters = [f"{one.field}: {one.value}" for one in search.filters]
@@ -231,7 +238,7 @@ def described(search: KeptSearch) -> str:
 class SavedSearches(FuzzyPicking):
     """Chooses a saved search; `delete` is called with one to delete."""
 
-    def __init__(self, searches: Sequence[tuple[str, KeptSearch]], delete: Callable[[str], object]) -> None:
+    def __init__(self, searches: Sequence[tuple[str, StoredSearch]], delete: Callable[[str], object]) -> None:
         super().__init__("Saved searches", _choices(searches))
         self._names = [name for name, _search in searches]
         self._delete = delete
@@ -240,7 +247,7 @@ class SavedSearches(FuzzyPicking):
     def hint(self) -> str:
         return "↑↓ move    ↵ open    ^x delete    esc back"
 
-    def show(self, searches: Sequence[tuple[str, KeptSearch]]) -> None:
+    def show(self, searches: Sequence[tuple[str, StoredSearch]]) -> None:
         """Show these from now on."""
         self._names = [name for name, _search in searches]
         self.replace(_choices(searches))
@@ -262,7 +269,7 @@ class SavedSearches(FuzzyPicking):
         self.app.push_screen(Choose(question, [("y", "Yes"), ("n", "No")]), answer)
 
 
-def _choices(searches: Sequence[tuple[str, KeptSearch]]) -> list[Choice]:
+def _choices(searches: Sequence[tuple[str, StoredSearch]]) -> list[Choice]:
     return [Choice(name, described(search)) for name, search in searches]
 
 
@@ -272,7 +279,7 @@ class Keeping:
     def __init__(self, screen: SearchView, home: Path) -> None:
         self._screen = screen
         self._home = home
-        self._saved = Saved(home, screen.searched.name)
+        self._saved = SavedSearchFile(home, screen.searched.name)
         self._lost = ""
         self._restored: LastPosition | None = None
 
@@ -288,7 +295,7 @@ class Keeping:
             WordsDialog("Save this search as"), lambda name: self._save_as(name, search) if name else None
         )
 
-    def _save_as(self, name: str, search: KeptSearch) -> None:
+    def _save_as(self, name: str, search: StoredSearch) -> None:
         before = self._saved.searches().get(name)
         if before is None or before == search:
             self._save(name, search)
@@ -299,7 +306,7 @@ class Keeping:
             lambda key: self._save(name, search) if key == "y" else None,
         )
 
-    def _save(self, name: str, search: KeptSearch) -> None:
+    def _save(self, name: str, search: StoredSearch) -> None:
         try:
             self._saved.save(name, search)
         except SearchappError as error:
@@ -361,7 +368,7 @@ class Keeping:
             restored = self._restored
             cursor = restored.cursor if restored is not None and restored.search == search else 0
         position = LastPosition(search, cursor, cells, widths)
-        keep_position(self._home, self._screen.searched.name, position)
+        store_position(self._home, self._screen.searched.name, position)
 
     def lost(self) -> str:
         """What could not be sought of what was kept, for those who see the hits; it is said once."""

@@ -15,7 +15,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 
-from searchapp.app.saved_searches import Past
+from searchapp.app.saved_searches import RecentSearches
 from searchapp.app.search import FUSED_DEPTH, Searcher
 from searchapp.app.sessions import grading_session
 from searchapp.config.settings import Settings
@@ -360,7 +360,7 @@ class SearchScreen(SearchView):
         self.solved = Solved(searcher, self._later)
         self.reading = Reading(self.searched.info, keys.shown("pager"), self.solved)
         self._trail = Trail()
-        self._past = Past(opened.home, self.searched.name)
+        self._past = RecentSearches(opened.home, self.searched.name)
         self._choosing = Choosing(self, self._past)
         self._reasons = Reasons(self)
         self._keeping = Keeping(self, opened.home)

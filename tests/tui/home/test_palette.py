@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from textual import events
 from textual.command import Command, CommandList, DiscoveryHit
 
-from searchapp.app.saved_searches import Past
+from searchapp.app.saved_searches import RecentSearches
 from searchapp.config.settings import Settings
 from searchapp.tasks import load, names
 from searchapp.text import visible_line
@@ -96,7 +96,7 @@ def test_arrows_choose_in_the_list(at_home: AtHome) -> None:
 
 def test_what_is_found_late_leaves_the_line_that_somebody_went_to(at_home: AtHome) -> None:
     at_home.with_sample()
-    Past(at_home.home, "nlps").add("themes")
+    RecentSearches(at_home.home, "nlps").add("themes")
     may_come = threading.Event()
 
     async def steps(pilot: P, screen: HomeScreen) -> None:
@@ -145,7 +145,7 @@ def test_what_is_found_after_the_palette_was_closed_is_not_listed(at_home: AtHom
 
 def test_tasks_runs_recipes_searches_and_topics_are_found(at_home: AtHome) -> None:
     at_home.with_sample()
-    Past(at_home.home, "nlps").add("hausdorff spaces")
+    RecentSearches(at_home.home, "nlps").add("hausdorff spaces")
 
     async def steps(pilot: P, screen: HomeScreen) -> None:
         palette = await opened(pilot)

@@ -12,11 +12,11 @@ from textual.pilot import Pilot
 from searchapp.app.saved_searches import (
     POSITIONS,
     SAVED,
-    KeptSearch,
     LastPosition,
-    Saved,
-    keep_position,
+    SavedSearchFile,
+    StoredSearch,
     last_position,
+    store_position,
 )
 from searchapp.ranking.query_language import FieldFilter
 from searchapp.tui.kit import background
@@ -31,7 +31,7 @@ P = Pilot[None]
 
 
 def test_a_search_is_saved_opened_and_deleted(searching: SearchingOn) -> None:
-    saved = Saved(searching.home, "checkthat")
+    saved = SavedSearchFile(searching.home, "checkthat")
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, "ctrl+s")
@@ -41,7 +41,7 @@ def test_a_search_is_saved_opened_and_deleted(searching: SearchingOn) -> None:
         await enter(pilot, screen, *"jobs", "f2", *"castell", "enter", "escape", "ctrl+s", *"castell on jobs")
         await enter(pilot, screen, "enter")
         filters = (FieldFilter("speaker", "CASTELL"),)
-        assert saved.searches() == {"castell on jobs": KeptSearch("jobs", None, filters)}
+        assert saved.searches() == {"castell on jobs": StoredSearch("jobs", None, filters)}
         found = ids(screen)
         await enter(
             pilot, screen, "ctrl+u", *"school", "f2", "ctrl+x", "escape", "ctrl+s", *"schools", "enter"
@@ -83,7 +83,9 @@ def test_what_is_like_a_document_is_saved_with_its_text(searching: SearchingOn) 
 def test_a_saved_search_of_others_is_harmless_and_does_what_it_can(searching: SearchingOn) -> None:
     name = "\x1b[31m[/bold]\u202e" + "x" * 50
     filters = (FieldFilter("no such field", "1"), FieldFilter("speaker", "CASTELL"))
-    Saved(searching.home, "checkthat").save(name, KeptSearch("jobs\x1b]0;pwned\x07", "gone", filters))
+    SavedSearchFile(searching.home, "checkthat").save(
+        name, StoredSearch("jobs\x1b]0;pwned\x07", "gone", filters)
+    )
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, "ctrl+l")
@@ -158,8 +160,8 @@ def test_leaving_before_the_hits_are_there_loses_nothing(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background, "OVERTAKE_SECONDS", PATIENCE_SECONDS)
-    before = LastPosition(KeptSearch("group"), 5, 160)
-    keep_position(searching.home, "nlps", before)
+    before = LastPosition(StoredSearch("group"), 5, 160)
+    store_position(searching.home, "nlps", before)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await pilot.press("ctrl+q")
@@ -178,7 +180,7 @@ async def with_nothing(pilot: P, screen: SearchScreen) -> None:
 
 
 def test_without_the_setting_nothing_is_restored_nor_kept(searching: SearchingOn) -> None:
-    keep_position(searching.home, "nlps", LastPosition(KeptSearch("ring"), 1, 160))
+    store_position(searching.home, "nlps", LastPosition(StoredSearch("ring"), 1, 160))
     drive(searching.app(), with_nothing)
     last = last_position(searching.home, "nlps")
     assert last is not None and last.search.text == "ring"
