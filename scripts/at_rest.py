@@ -14,7 +14,6 @@ from textual.timer import Timer
 from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.kit.screen import KeyScreen
-from searchapp.tui.kit.widgets import OrderedScreen
 from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.topics.screen import TopicsScreen
 
@@ -64,8 +63,7 @@ def _is_to_be_drawn(screen: Screen[Any]) -> bool:
     changed = screen._layout_required or screen._scroll_required
     if screen is screen.app.screen:  # those below are marked as long as they stand there
         changed = changed or screen._repaint_required
-    is_put_off = isinstance(screen, OrderedScreen) and not screen.is_drawn
-    return changed or is_put_off or bool(screen._dirty_widgets) or bool(screen._callbacks)
+    return changed or bool(screen._dirty_widgets) or bool(screen._callbacks)
 
 
 def _fires_soon(timer: Timer) -> bool:

@@ -71,13 +71,8 @@ WIDE_FROM = 110
 
 
 class OrderedScreen(Screen[ScreenResultType]):
-    """A screen that acts on keys in their order, and that only its timer draws, once per turn.
+    """A screen that acts on keys in their order."""
 
-    Textual draws a screen whenever it has laid it out, three times before the first key, and each time sends all of it
-    to the terminal.
-    """
-
-    _is_put_off = False
     _painted: float | None = None
     _held_back: Sequence[Callable[[], object]] = ()
 
@@ -117,11 +112,6 @@ class OrderedScreen(Screen[ScreenResultType]):
     def is_painted(self) -> bool:
         return self._painted is not None
 
-    @property
-    def is_drawn(self) -> bool:
-        """Whether no drawing is put off."""
-        return not self._is_put_off
-
     def on_compose(self) -> None:
         """Choose the narrow or wide style before the panes exist: later Textual would restyle all of them."""
         is_wide = self.app.size.width >= WIDE_FROM
@@ -133,28 +123,10 @@ class OrderedScreen(Screen[ScreenResultType]):
             event.refresh_styles = False  # the panes have just been styled
 
     def _compositor_refresh(self) -> None:
-        if self is self.app.screen:
-            self._is_put_off = True  # the compositor keeps the changes
-            self._update_timer.resume()
-        else:
-            super()._compositor_refresh()
-
-    def _on_timer_update(self) -> None:
-        super()._on_timer_update()
-        if self.app._batch_count:
-            self._update_timer.resume()  # Textual does not report the end of the batch
-        elif self._is_put_off:
-            self._is_put_off = False
-            self._update_timer.pause()
-            super()._compositor_refresh()
-            if self._painted is None:
-                self._painted = get_time()
-
-    async def _invoke_and_clear_callbacks(self) -> None:
-        if self._is_put_off:
-            self._update_timer.resume()  # callbacks for after drawing wait for the turn that draws
-        else:
-            await super()._invoke_and_clear_callbacks()
+        super()._compositor_refresh()
+        is_shown = self.is_mounted and self is self.app.screen and not self.app._batch_count
+        if self._painted is None and is_shown:
+            self._painted = get_time()
 
 
 class TextLine(Input):
