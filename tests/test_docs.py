@@ -17,7 +17,7 @@ from scripts.cli_reference import TARGET, reference
 from searchapp import resources
 from searchapp.config.resolution import PROJECT_FILE, USER_FILE, read_project_file, read_user_file, resolve
 from searchapp.lucene.analysis import registry
-from searchapp.lucene.queries.registry import KINDS as QUERIES
+from searchapp.lucene.queries.dsl import KINDS as QUERIES
 from searchapp.ranking import fusion
 from searchapp.ranking.signals import KINDS, signal_class
 from searchapp.ranking.templates import WEIGHT, WINDOW, meanings

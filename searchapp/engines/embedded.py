@@ -66,9 +66,8 @@ from searchapp.lucene.index.reader import DirectoryReader, Numbers, by_segment
 from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
 from searchapp.lucene.index.versions import CURRENT, IndexFolder
 from searchapp.lucene.index.writer import IndexWriter, read_mapping
-from searchapp.lucene.queries.parser import Parser
-from searchapp.lucene.queries.query import Query
-from searchapp.lucene.queries.registry import readers
+from searchapp.lucene.queries.dsl import readers
+from searchapp.lucene.queries.query import Parser, Query
 from searchapp.lucene.search.highlight import Emitted, Highlighter
 from searchapp.lucene.search.request import BodyReader, Request
 from searchapp.lucene.search.searcher import Searcher, counts

@@ -1,9 +1,9 @@
-"""Values of mappings, search bodies and documents, checked one by one, and numbers as Java reads and prints them.
+"""Parameters of mappings, search bodies and documents, read by type, and numbers as Java reads and prints them.
 
-JSON comes to Elasticsearch as tokens, and the parameter decides the type of its token: a float, an integer, a
-boolean, the text in the JSON, or an object of Java that is printed later. `5`, `"5"` and `"5.0"` are the same to
-some parameters and not to others. A number of a document is read from the text of its JSON, one of a query from
-text or from a double, by the type of the field; to the last bit these are different numbers.
+In Elasticsearch the parameter decides the type of its JSON token: a float, an integer, a boolean, the text in the JSON,
+or an object of Java that is printed later. `5`, `"5"` and `"5.0"` are the same to some parameters and not to others. A
+number of a document is read from the text of its JSON, a number of a query from text or from a double, by the type of
+the field; to the last bit these are different numbers.
 
 Numbers follow `Double.parseDouble`, `Float.parseFloat`, `BigDecimal` and `Double.toString`.
 """
@@ -25,10 +25,10 @@ from searchapp.lucene.errors import invalid, unsupported
 Precision = type[np.float32] | type[np.float64]
 
 LONGEST_PLAIN, SHORTEST_PLAIN = 1e7, 1e-3
-"""From where, and below where, Java prints a number with an exponent."""
+"""Java prints a number with an exponent from the first on, and below the second."""
 
 LONGEST_NUMBER = 1000
-"""Characters of a number in JSON that Elasticsearch reads."""
+"""Characters of the longest number in JSON that Elasticsearch reads."""
 
 _TRIMMED = "".join(map(chr, range(0x21)))
 _DECIMAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
@@ -38,7 +38,7 @@ _BIG_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,10})?")
 
 
 def printed(value: float | np.float32, precision: Precision = np.float32) -> str:
-    """A float32, or with `precision` a double, as Java prints it.
+    """Return a float32, or with `precision` a double, as Java prints it.
 
     >>> [printed(value) for value in (1, 0.3, 12345678, 0.0001, 1e-45)]
     ['1.0', '0.3', '1.2345678E7', '1.0E-4', '1.4E-45']
@@ -55,7 +55,6 @@ def printed(value: float | np.float32, precision: Precision = np.float32) -> str
 
 @lru_cache(maxsize=4096)  # an explanation has the same parameters and statistics again and again
 def _digits(value: float, *, is_double: bool) -> str:
-    """A finite number other than 0 as Java prints it."""
     number = np.float64(value) if is_double else np.float32(value)
     if SHORTEST_PLAIN <= abs(value) < LONGEST_PLAIN:
         return np.format_float_positional(number, unique=True, trim="0")
@@ -66,21 +65,20 @@ def _digits(value: float, *, is_double: bool) -> str:
 
 
 def json_text(number: int | float) -> str:
-    """A finite number as it stands in the JSON that is sent to Elasticsearch.
+    """Return a finite number as in the JSON for Elasticsearch.
 
     Raises:
-        OverflowError: it has more digits than Elasticsearch reads.
+        OverflowError: it has too many digits for Elasticsearch.
     """
-    if isinstance(number, int) and number.bit_length() > 4 * LONGEST_NUMBER:
-        raise OverflowError(f"a number has more than {LONGEST_NUMBER} digits")
-    text = repr(number)
-    if len(text) > LONGEST_NUMBER:
+    # Python refuses to print integers of very many digits.
+    is_printable = not isinstance(number, int) or number.bit_length() <= 4 * LONGEST_NUMBER
+    if not is_printable or len(text := repr(number)) > LONGEST_NUMBER:
         raise OverflowError(f"a number has more than {LONGEST_NUMBER} digits")
     return text
 
 
 def double(text: str) -> float:
-    """What `Double.parseDouble` makes of a text: numbers too great are infinite, `NaN` is none.
+    """Return the result of `Double.parseDouble`: numbers too great are infinite, `NaN` is read.
 
     >>> [double(text) for text in (" 1.5", "0x1p3", "5d", "1e400", "-Infinity")]
     [1.5, 8.0, 5.0, inf, -inf]
@@ -102,7 +100,7 @@ def double(text: str) -> float:
 
 
 def of_int(number: int) -> float:
-    """The nearest double, which is infinite for what is too great."""
+    """Return the nearest double, which is infinite for integers that are too great."""
     try:
         return float(number)
     except OverflowError:
@@ -110,7 +108,7 @@ def of_int(number: int) -> float:
 
 
 def float32_of_text(text: str) -> float:
-    """What `Float.parseFloat` makes of a text: the float32 that is nearest to the number as it is written.
+    """Return the result of `Float.parseFloat`: the float32 nearest to the number as it is written.
 
     Raises:
         ValueError: it is no number.
@@ -126,15 +124,15 @@ def float32_of_text(text: str) -> float:
 
 
 def float32_of_json(number: int | float) -> float:
-    """The float32 nearest to a number as it is written in JSON, which need not be the one nearest to the double."""
+    """Return the float32 nearest to a number as written in JSON, which may not be the one nearest to the double."""
     rounded, other = _neighbours(of_int(number) if isinstance(number, int) else number)
     return rounded if other is None else float32_of_text(json_text(number))
 
 
 def _neighbours(value: float) -> tuple[float, float | None]:
-    """The float32 nearest to a double, and the other one if the double lies halfway between two of them.
+    """Return the float32 nearest to a double, and the other one if the double lies halfway between two of them.
 
-    What is written as such a double may be a little more or less.
+    The written form of such a double may be a little more or less.
     """
     rounded = to_float32(value)
     if rounded == value or not math.isfinite(rounded):
@@ -145,13 +143,13 @@ def _neighbours(value: float) -> tuple[float, float | None]:
 
 
 def to_float32(value: float) -> float:
-    """The float32 nearest to a double, which is infinite for what is too great."""
+    """Return the float32 nearest to a double, which is infinite for doubles that are too great."""
     with np.errstate(over="ignore"):
         return float(np.float32(value))
 
 
 def big_decimal(text: str) -> Decimal:
-    """What `new BigDecimal` makes of a text, which must have no blanks around it.
+    """Return the result of `new BigDecimal` for a text, which must have no blanks around it.
 
     Raises:
         ValueError: it is no number.
@@ -162,16 +160,15 @@ def big_decimal(text: str) -> Decimal:
 
 
 def _fraction(text: str) -> Fraction:
-    """The exact value of a text that `double` reads."""
     match = _DECIMAL.fullmatch(text)
     return Fraction(match[1]) if match else Fraction(double(text))
 
 
 _EXACT = 1 << 24
-"""Up to here every integer is a float32."""
+"""The greatest integer up to which every integer is a float32."""
 
 _SMALLEST, _LARGEST = 1e-30, 1e30
-"""Between these, every number is a float32 that is neither 0 nor infinite."""
+"""Bounds between which every number is a float32 other than 0 and infinity."""
 
 LARGEST_INTEGER = 2**31 - 1
 
@@ -180,16 +177,18 @@ LONGEST_TERM = 32_766
 
 
 def mapping(value: Any, place: str) -> Mapping[str, Any]:
-    """A value that must be an object."""
-    if type(value) is not dict and not isinstance(value, Mapping):  # the first question is quicker by far
+    """Read an object."""
+    if type(value) is not dict and not isinstance(value, Mapping):  # the first check is much faster
         raise invalid(f"{place} must be an object, not {value!r}")
     return value
 
 
 def single(value: Any, place: str) -> tuple[str, Any]:
-    """The only entry of an object, such as a query's field."""
+    """Read the only entry of an object, such as a query's field."""
     entries = mapping(value, place)
-    if len(entries) > 1 and any(one is None or isinstance(one, list | tuple) for one in entries.values()):
+    if len(entries) > 1 and any(
+        entry is None or isinstance(entry, list | tuple) for entry in entries.values()
+    ):
         raise unsupported(f"null or a list in {place}, beside something else,")
     if len(entries) != 1:
         raise invalid(f"{place} must name one thing, not {', '.join(entries) or 'nothing'}")
@@ -198,7 +197,7 @@ def single(value: Any, place: str) -> tuple[str, Any]:
 
 
 def any_number(value: Any, place: str) -> float:
-    """A number of the DSL's as a float32; as text it may also be infinite or `NaN`."""
+    """Read a number as a float32; given as text it may also be infinite or `NaN`."""
     if type(value) is int and -_EXACT < value < _EXACT:  # most are, and every query has some
         return float(value)
     if type(value) is float and _SMALLEST < value < _LARGEST:
@@ -215,12 +214,12 @@ def any_number(value: Any, place: str) -> float:
 
 
 def number(value: Any, place: str) -> float:
-    """A finite number of the DSL's, rounded to float32 as Elasticsearch keeps boosts and weights."""
+    """Read a finite number, rounded to float32 as Elasticsearch keeps boosts and weights."""
     return finite(signless(value, place), place)
 
 
 def signless(value: Any, place: str) -> float:
-    """A number of the DSL's that is not -0.0: scores of it rank below those of 0.0."""
+    """Read a number other than -0.0, whose scores rank below those of 0.0."""
     rounded = any_number(value, place)
     if rounded == 0 and math.copysign(1, rounded) < 0:
         raise unsupported(f"-0.0 as {place}")
@@ -228,14 +227,21 @@ def signless(value: Any, place: str) -> float:
 
 
 def finite(given: float, place: str) -> float:
-    """The number, which must be one."""
+    """Reject numbers that are not finite."""
     if not math.isfinite(given):
         raise invalid(f"{place} is {given}, which is too great or no number")
     return given
 
 
+def supported_finite(given: float, place: str) -> float:
+    """Reject numbers that are not finite, which Elasticsearch takes."""
+    if not math.isfinite(given):
+        raise unsupported(f"{given} as {place}")
+    return given
+
+
 def no_nan(given: float, place: str) -> float:
-    """The number, which must not be NaN here; Elasticsearch takes NaN too."""
+    """Reject NaN, which Elasticsearch takes."""
     if math.isnan(given):
         raise unsupported(f"NaN as {place}")
     return given
@@ -243,15 +249,11 @@ def no_nan(given: float, place: str) -> float:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a number of JSON."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and _is_finite(value)
-
-
-def _is_finite(number: int | float) -> bool:
-    return isinstance(number, int) or math.isfinite(number)
+    return (isinstance(value, float) and math.isfinite(value)) or type(value) is int
 
 
 def integer(value: Any, place: str) -> int:
-    """An integer of 32 bits; of a number with decimals they are cut off."""
+    """Read an integer of 32 bits, without the decimals of a number."""
     if isinstance(value, str):
         try:
             given: int | float = double(value)
@@ -269,7 +271,7 @@ def integer(value: Any, place: str) -> int:
 
 
 def flag(value: Any, place: str) -> bool:
-    """Yes or no, also as text."""
+    """Read true or false, also as text."""
     if isinstance(value, str) and value in ("true", "false", ""):
         return value == "true"
     if not isinstance(value, bool):
@@ -278,7 +280,7 @@ def flag(value: Any, place: str) -> bool:
 
 
 def name(value: Any, place: str) -> str:
-    """The name of a field or of an analyzer, which can't be empty."""
+    """Read the name of a field or of an analyzer, which can't be empty."""
     given = raw_text(value, place)
     if not given:
         raise invalid(f"{place} must be a name, not {value!r}")
@@ -286,14 +288,14 @@ def name(value: Any, place: str) -> str:
 
 
 def listed(value: Any, place: str) -> Sequence[Any]:
-    """A list."""
+    """Read a list."""
     if not isinstance(value, list | tuple):
         raise invalid(f"{place} must be a list, not {value!r}")
     return value
 
 
 def boost(value: Any, place: str) -> float:
-    """A boost: a number that is not negative; it may be infinite or `NaN` where it boosts nothing."""
+    """Read a boost: a number that is not negative; it may be infinite or `NaN` where it boosts nothing."""
     given = signless(value, f"the boost of {place}")
     if given < 0:
         raise invalid(f"the boost of {place} is {given:g}, but must not be negative")
@@ -301,7 +303,7 @@ def boost(value: Any, place: str) -> float:
 
 
 def share(value: Any, place: str) -> float:
-    """A number from 0 to 1."""
+    """Read a number from 0 to 1."""
     given = no_nan(signless(value, place), place)
     if not 0 <= given <= 1:
         raise invalid(f"{place} is {given:g}, but must be from 0 to 1")
@@ -309,16 +311,14 @@ def share(value: Any, place: str) -> float:
 
 
 def text(value: Any, place: str) -> str:
-    """A scalar as Java prints it: what is searched for, and so is a number or `true`."""
-    if isinstance(value, str):
-        return value
+    """Read a scalar to search for as Java prints it."""
     if isinstance(value, float) and math.isfinite(value):
         return printed(value, np.float64)
     return raw_text(value, place)
 
 
 def term(value: Any, place: str) -> str:
-    """A text that is searched for as one term, which can't be longer than any term of an index."""
+    """Read a text to search for as one term, which can't be longer than any term of an index."""
     given = text(value, place)
     if len(given) * 3 > LONGEST_TERM and len(given.encode("utf-8", "surrogatepass")) > LONGEST_TERM:
         raise invalid(f"{place} has more than {LONGEST_TERM:,} bytes")
@@ -326,7 +326,7 @@ def term(value: Any, place: str) -> str:
 
 
 def raw_text(value: Any, place: str) -> str:
-    """A scalar as it stands in JSON."""
+    """Read a scalar as text, as in the JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -340,7 +340,7 @@ def raw_text(value: Any, place: str) -> str:
 
 
 def choice(value: Any, choices: Mapping[str, Any] | tuple[str, ...], place: str) -> str:
-    """One of several words, in lower case."""
+    """Read one of several words, in lower case."""
     given = raw_text(value, place).upper().lower()
     if given not in choices:
         raise invalid(f"{place} must be {' or '.join(choices)}, not {value!r}")
@@ -348,21 +348,21 @@ def choice(value: Any, choices: Mapping[str, Any] | tuple[str, ...], place: str)
 
 
 def without_lists(given: Mapping[str, Any], names: Sequence[str], place: str) -> None:
-    """Refuse parameters that are null or lists, where Elasticsearch passes over them or looks into them."""
+    """Reject parameters that are null or lists, which Elasticsearch ignores or reads into."""
     for parameter in names:
         if parameter in given and (given[parameter] is None or isinstance(given[parameter], list | tuple)):
             raise unsupported(f"`{parameter}` of {place} that is {given[parameter]!r}")
 
 
 def without_null(given: Mapping[str, Any], names: Sequence[str], place: str) -> None:
-    """Refuse parameters that are null, where Elasticsearch does not take that for a parameter left out."""
+    """Reject parameters that are null, which Elasticsearch does not take for the default here."""
     for parameter in names:
         if parameter in given and given[parameter] is None:
             raise invalid(f"`{parameter}` of {place} is null")
 
 
 def shown(value: Any) -> str:
-    """A value in a message: of long ones the beginning."""
+    """Return a value for a message, the beginning of a long one."""
     try:
         text = str(value)
     except ValueError:  # an integer of more digits than Python prints

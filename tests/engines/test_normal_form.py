@@ -12,7 +12,7 @@ import pytest
 from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.lucene.queries.normal_form import normal_form
+from searchapp.lucene.queries.dsl import normal_form
 from searchapp.model import Document
 from tests.engines.embedded.conftest import MAPPING, body
 

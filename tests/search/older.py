@@ -9,7 +9,7 @@ import pytest
 
 from searchapp.lucene.queries import boolean
 
-NEW_IN_LUCENE_10 = (boolean._nested_required,)
+NEW_IN_LUCENE_10 = (boolean._inline_required,)
 """Rules of `bool` that Lucene 9.12 doesn't have.
 
 Lucene 10.1 takes the clauses of a conjunction without a boost inside another one for clauses of the outer one, and adds
@@ -22,5 +22,7 @@ float32 by itself.
 def rewriting() -> Iterator[None]:
     """Let the embedded engine rewrite queries as Lucene 9.12 does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boolean, "RULES", tuple(rule for rule in boolean.RULES if rule not in NEW_IN_LUCENE_10))
+        patch.setattr(
+            boolean, "_RULES", tuple(rule for rule in boolean._RULES if rule not in NEW_IN_LUCENE_10)
+        )
         yield

@@ -21,7 +21,7 @@ from searchapp.engines.elasticsearch.searching import SEARCH_TYPE
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import SearchappError
 from searchapp.files import digest_json
-from searchapp.lucene.queries.normal_form import normal_form
+from searchapp.lucene.queries.dsl import normal_form
 from searchapp.model import Document
 from tests.search import asking, comparing, mappings, older
 from tests.search.comparing import NAMED, REFUSED, Json, Outcome

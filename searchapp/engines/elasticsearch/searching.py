@@ -35,7 +35,7 @@ from searchapp.engines.elasticsearch.connection import (
     unreadable,
 )
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable, QueryRefused, Replaced
-from searchapp.lucene.queries.normal_form import normal_body
+from searchapp.lucene.queries.dsl import normal_body
 from searchapp.model import (
     BEYOND_FLOAT32,
     AnalysisStep,

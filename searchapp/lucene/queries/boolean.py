@@ -1,4 +1,4 @@
-"""The query `bool`, the rules by which Lucene rewrites it, and disjunctions of terms, which most topics come to."""
+"""The query `bool`, the rules by which Lucene rewrites it, and disjunctions of terms, which most topics become."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from searchapp.lucene import parameters
 from searchapp.lucene.errors import Reported, invalid, unsupported
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import Mask
-from searchapp.lucene.queries import normal_form
+from searchapp.lucene.queries import dsl
 from searchapp.lucene.queries.match_all import (
-    INSIDE_ANOTHER,
+    UNKNOWN_EXPLANATION,
     Exists,
     MatchAll,
     MatchNone,
     is_nothing,
     is_zero_match_all,
 )
-from searchapp.lucene.queries.parser import Parser, required
 from searchapp.lucene.queries.query import (
     Boost,
     Constant,
     Leaf,
+    Parser,
     Query,
     ScoredLeaf,
     boosted,
-    each,
-    explained,
-    one_step,
-    only,
-    require_few,
+    check_clause_count,
+    document_mask,
+    explain,
+    map_queries,
+    required,
+    rewrite_once,
     without_boosts,
 )
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, restricted, total, total_of_few
@@ -50,10 +51,10 @@ ALL = MatchAll()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermsDisjunction(Query):
-    """Different terms of one field of which any may match: `Bool(should=...)` of them, in one value.
+    """Distinct terms of one field of which any may match: `Bool(should=...)` of them, in one value.
 
-    Topics consist of little else, and of hundreds of terms: to handle each term as a query costs more time than to
-    score it. Lucene has no such query: `as_bool` is what it has.
+    Topics consist of little else, and of hundreds of terms: a query for each term would cost more time than its score.
+    Lucene has no such query: `as_bool` is Lucene's.
     """
 
     field: str
@@ -67,15 +68,11 @@ class TermsDisjunction(Query):
         )
 
     def __hash__(self) -> int:
-        return hash((self.field, len(self.terms)))  # enough to tell most apart, without looking at every term
-
-    def clauses(self) -> tuple[Query, ...]:
-        """The same as a query for each term."""
-        return tuple(Term(self.field, term) for term in self.terms)
+        return hash((self.field, len(self.terms)))  # distinguishes most without a look at every term
 
     def as_bool(self) -> Bool:
-        """The same query with a clause for each term."""
-        return Bool(should=self.clauses())
+        """Return the same query with a clause for each term."""
+        return Bool(should=tuple(Term(self.field, term) for term in self.terms))
 
     @property
     def clause_count(self) -> int:
@@ -87,19 +84,19 @@ class TermsDisjunction(Query):
     def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
         yield self.field, self.terms, boost
 
-    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
         mask = np.zeros(rows.count, bool)
         mask[rows.reader.fields[self.field].documents_with_terms(self.terms)] = True
         return mask
 
-    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:  # noqa: ARG002
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
         return total(rows.count, rows.of_terms(self.field, self.terms, boost))
 
     def notation(self, schema: Schema) -> str:
         return self.as_bool().notation(schema)
 
     def inner_notation(self, schema: Schema) -> str:
-        return f"({self.notation(schema)})"
+        return self.as_bool().inner_notation(schema)
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         return self.as_bool().explanation(rows, document, boost)
@@ -109,8 +106,7 @@ class TermsDisjunction(Query):
 class Bool(Query):
     """Clauses that must, should, must not match; a filter must match without counting.
 
-    The order of clauses makes no difference, as in Lucene: two such queries beside each other become one. At
-    least `minimum` of `should` must match; 0 still asks for one of them when nothing else must match.
+    The order of clauses makes no difference, as in Lucene: two such queries beside each other become one.
     """
 
     must: tuple[Query, ...] = ()
@@ -118,39 +114,52 @@ class Bool(Query):
     should: tuple[Query, ...] = ()
     filter: tuple[Query, ...] = ()
     minimum: int = 0
+    """The number of `should` clauses that must match; 0 still requires one where nothing else must match."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Bool) and self._without_order() == other._without_order()
+        return isinstance(other, Bool) and self._unordered() == other._unordered()
 
     def __hash__(self) -> int:
-        return hash((self.minimum, *(frozenset(clauses) for clauses in self._clauses())))
+        return hash((self.minimum, *map(frozenset, self._clauses())))
 
     def _clauses(self) -> tuple[tuple[Query, ...], ...]:
         return self.must, self.must_not, self.should, self.filter
 
-    def _without_order(self) -> tuple[int, list[Counter[Query]]]:
-        return self.minimum, [Counter(clauses) for clauses in self._clauses()]
+    def _unordered(self) -> tuple[int, list[Counter[Query]]]:
+        return self.minimum, list(map(Counter, self._clauses()))
 
     @property
     def is_pure_disjunction(self) -> bool:
         return not (self.must or self.must_not or self.filter) and self.minimum <= 1
 
     def __len__(self) -> int:
-        return len(self.must) + len(self.must_not) + len(self.should) + len(self.filter)
+        return sum(map(len, self._clauses()))
 
     def children(self) -> tuple[Query, ...]:
         return (*self.must, *self.must_not, *self.should, *self.filter)
 
     def with_children(self, children: tuple[Query, ...]) -> Query:
-        ends = [0, *accumulate(map(len, self._clauses()))]
+        ends = accumulate(map(len, self._clauses()), initial=0)
         must, must_not, should, filters = (children[start:end] for start, end in pairwise(ends))
         return Bool(must, must_not, should, filters, self.minimum)
 
+    def with_clauses(
+        self,
+        must: tuple[Query, ...],
+        must_not: tuple[Query, ...],
+        should: tuple[Query, ...],
+        filters: tuple[Query, ...],
+    ) -> Bool:
+        """Return the query with other clauses, the query itself if all tuples are the same."""
+        clauses = must, must_not, should, filters
+        is_same = all(new is old for new, old in zip(clauses, self._clauses(), strict=True))
+        return self if is_same else Bool(*clauses, self.minimum)
+
     @property
     def clause_count(self) -> int:
-        require_few(len(self))
-        once = (*dict.fromkeys(self.must_not), *dict.fromkeys(self.filter))
-        return sum(clause.clause_count for clause in (*self.must, *self.should, *once))
+        check_clause_count(len(self))
+        distinct = (*dict.fromkeys(self.must_not), *dict.fromkeys(self.filter))
+        return sum(clause.clause_count for clause in (*self.must, *self.should, *distinct))
 
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
         for clause in (*self.must, *self.should, *self.filter):
@@ -160,49 +169,47 @@ class Bool(Query):
         for clause in (*self.must, *self.should):
             yield from clause.scored_terms(boost)
 
-    # Simplifying
+    # Rewriting
 
     def rewritten(self) -> Query:
-        for rule in RULES:
-            simpler = rule(self)
-            if simpler is not self:
-                return simpler
-        return self
+        return next((simpler for rule in _RULES if (simpler := rule(self)) is not self), self)
 
     def only_matching(self) -> Bool:
-        """Clauses that must match as filters, none that only adds to the score (`BooleanQuery.rewriteNoScoring`)."""
+        """Make required clauses filters, and drop clauses that only add scores (`BooleanQuery.rewriteNoScoring`)."""
         counts = self.minimum > 0 or not (self.must or self.filter)
-        filters = each(_only_matching, self.filter)
-        simpler = Bool(
-            must_not=each(_only_matching, self.must_not),
-            should=each(_only_matching, self.should) if counts else (),
-            filter=(*each(_only_matching, self.must), *filters) if self.must else filters,
-            minimum=self.minimum,
+        filters = map_queries(_only_matching, self.filter)
+        return self.with_clauses(
+            () if self.must else self.must,
+            map_queries(_only_matching, self.must_not),
+            map_queries(_only_matching, self.should) if counts else (),
+            (*map_queries(_only_matching, self.must), *filters) if self.must else filters,
         )
-        return _unless_same(self, simpler)
 
     def with_terms_as_clauses(self) -> Bool:
-        """The same query without disjunctions of terms among what should match, which are no clauses of their own.
+        """Return the query with the terms of disjunctions as clauses of its own `should`.
 
         Lucene lets the clauses of a disjunction inside another disjunction join those of the outer one.
         """
         if self.minimum > 1 or not any(isinstance(clause, TermsDisjunction) for clause in self.should):
             return self
-        every = (one.clauses() if isinstance(one, TermsDisjunction) else (one,) for one in self.should)
-        return replace(self, should=tuple(chain.from_iterable(every)))
+        should = (
+            clause.as_bool().should if isinstance(clause, TermsDisjunction) else (clause,)
+            for clause in self.should
+        )
+        return replace(self, should=tuple(chain.from_iterable(should)))
 
     # Matching and scoring
 
-    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
-        mask = rows.reader.everything() if among is None else among.copy()
-        # What looks at scores comes last, when it is known which documents get that far: first what excludes.
-        required = [(clause, False) for clause in (*self.must, *self.filter)]
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
+        mask = rows.reader.everything() if scope is None else scope.copy()
+        # Clauses that read scores come last, when their scope is known, and of these the excluding ones first.
+        included = [(clause, False) for clause in (*self.must, *self.filter)]
         excluded = [(clause, True) for clause in self.must_not]
-        late = [(clause, out) for clause, out in (*excluded, *required) if clause.reads_scores]
-        soon = [(clause, out) for clause, out in (*required, *excluded) if not clause.reads_scores]
-        for clause, out in (*soon, *late):
-            found = clause.matching(rows, boost, mask)
-            mask &= ~found if out else found
+        early = [(clause, excludes) for clause, excludes in (*included, *excluded) if not clause.reads_scores]
+        late = [(clause, excludes) for clause, excludes in (*excluded, *included) if clause.reads_scores]
+        for clause, excludes in (*early, *late):
+            matching = clause.matching(rows, boost, mask)
+            mask &= ~matching if excludes else matching
         minimum = self.minimum if self.must or self.filter else max(1, self.minimum)
         if minimum == 1:
             mask &= any_matching(self.should, rows, boost, mask)
@@ -213,82 +220,84 @@ class Bool(Query):
             mask &= counts >= minimum
         return mask
 
-    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
         if not self.reads_values:
-            return self._scores(rows, boost, among)
-        # It makes a difference which documents come to be scored.
-        among = self.matching(rows, boost, among)
-        scores = self._scores(rows, boost, among)
-        return restricted(scores, scores.mask() & among)
+            return self._scores(rows, boost, scope)
+        # Only matching documents must have values.
+        scope = self.matching(rows, boost, scope)
+        scores = self._scores(rows, boost, scope)
+        return restricted(scores, scores.mask() & scope)
 
-    def _scores(self, rows: ScoreRows, boost: np.float32, among: Mask | None) -> Scores:
-        scores = self._positive(rows, boost, among)
+    def _scores(self, rows: ScoreRows, boost: np.float32, scope: Mask | None) -> Scores:
+        scores = self._included_scores(rows, boost, scope)
         if self.filter:
             mask = scores.mask()
             for clause in self.filter:
-                mask = mask & clause.matching(rows, boost, among)
+                mask = mask & clause.matching(rows, boost, scope)
             scores = restricted(scores, mask)
         for clause in self.must_not:
-            scores = _without(scores, clause, rows, boost, among)
+            scores = _without(scores, clause, rows, boost, scope)
         return scores
 
-    def _positive(self, rows: ScoreRows, boost: np.float32, among: Mask | None) -> Scores:
-        """What the clauses that score come to, without filters and exclusions."""
+    def _included_scores(self, rows: ScoreRows, boost: np.float32, scope: Mask | None) -> Scores:
+        """Return the scores without filters and exclusions."""
         if not self.must and not self.filter:
-            return self._optional(rows, self.minimum, boost, among)
+            return self._optional_scores(rows, self.minimum, boost, scope)
         if self.should and self.minimum == 0 and all(map(is_zero_match_all, self.must)):
-            return Scores(self._optional(rows, 0, boost, among).values, rows.reader.everything())
-        required = self._required(rows, boost, among)
+            return Scores(self._optional_scores(rows, 0, boost, scope).values, rows.reader.everything())
+        required = self._required_scores(rows, boost, scope)
         if not self.should:
             return required
-        optional = self._optional(rows, self.minimum, boost, among)
+        optional = self._optional_scores(rows, self.minimum, boost, scope)
         # Lucene rounds both sides before it adds them.
         values = (required.values.astype(np.float64) + optional.values).astype(np.float32)
         mask = required.mask() & optional.mask() if self.minimum > 0 else required.mask()
         return restricted(Scores(values, mask), mask)
 
-    def _required(self, rows: ScoreRows, boost: np.float32, among: Mask | None) -> Scores:
+    def _required_scores(self, rows: ScoreRows, boost: np.float32, scope: Mask | None) -> Scores:
         if not self.must:
             return Scores(np.zeros(rows.count, np.float32), rows.reader.everything())
-        every = [clause.scores(rows, boost, among) for clause in self.must]
-        if len(every) == 1:
-            return every[0]
+        clauses = [clause.scores(rows, boost, scope) for clause in self.must]
+        if len(clauses) == 1:
+            return clauses[0]
         sums = np.zeros(rows.count)
         mask = np.ones(rows.count, bool)
-        for scores in every:
+        for scores in clauses:
             sums += scores.values
             mask &= scores.mask()
         return restricted(Scores(sums.astype(np.float32), mask), mask)
 
-    def _optional(self, rows: ScoreRows, minimum: int, boost: np.float32, among: Mask | None) -> Scores:
-        found: list[ScoreRow] = []
+    def _optional_scores(
+        self, rows: ScoreRows, minimum: int, boost: np.float32, scope: Mask | None
+    ) -> Scores:
+        sparse: list[ScoreRow] = []
         others: list[Scores] = []
         for clause in self.should:
             # The terms of a disjunction are clauses of this one, see `with_terms_as_clauses`.
             if isinstance(clause, TermsDisjunction) and minimum <= 1:
-                found += rows.of_terms(clause.field, clause.terms, boost)
+                sparse += rows.of_terms(clause.field, clause.terms, boost)
                 continue
-            one = _row_or_scores(clause, rows, boost, among)
-            if isinstance(one, ScoreRow):
-                found.append(one)
+            scores = _row_or_scores(clause, rows, boost, scope)
+            if isinstance(scores, ScoreRow):
+                sparse.append(scores)
             else:
-                others.append(one)
-        scores = total(rows.count, found, others)
+                others.append(scores)
+        sums = total(rows.count, sparse, others)
         if minimum <= 1:
-            return scores
+            return sums
         counts = np.zeros(rows.count, np.int32)
-        for row in found:
+        for row in sparse:
             counts[row.documents] += 1
         for other in others:
             counts += other.mask()
-        return restricted(scores, counts >= minimum)
+        return restricted(sums, counts >= minimum)
 
-    # Showing
+    # Printing
 
     def notation(self, schema: Schema) -> str:
         query = self.with_terms_as_clauses()
         if any(clause.unscored() == ALL for clause in query.must_not):
-            raise unsupported(INSIDE_ANOTHER)
+            raise unsupported(UNKNOWN_EXPLANATION)
         marks = (("+", query.must), ("-", query.must_not), ("", query.should), ("#", query.filter))
         text = " ".join(mark + clause.inner_notation(schema) for mark, clauses in marks for clause in clauses)
         return f"({text})~{query.minimum}" if query.minimum > 0 else text
@@ -297,31 +306,35 @@ class Bool(Query):
         return f"({self.notation(schema)})"
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
-        scores = self.scores(rows, boost, only(document, rows))
+        scores = self.scores(rows, boost, document_mask(document, rows))
         if not scores.mask()[document]:
             return None
         scoring = (*self.must, *self.with_terms_as_clauses().should)
-        clauses = [clause.explanation(rows, document, boost) for clause in scoring]
-        filters = [_explained_filter(clause, rows.reader.schema) for clause in self.filter]
-        details = [clause for clause in clauses if clause is not None] + filters
-        return explained(scores.values[document], "sum of:", details)
+        details = [
+            detail for clause in scoring if (detail := clause.explanation(rows, document, boost)) is not None
+        ]
+        for clause in self.filter:
+            name = clause.unscored().filter_notation(rows.reader.schema)
+            factors = explain(0, "# clause"), explain(1, name)
+            details.append(explain(0, "match on required clause, product of:", factors))
+        return explain(scores.values[document], "sum of:", details)
 
 
-def any_matching(queries: Iterable[Query], rows: ScoreRows, boost: np.float32, among: Mask | None) -> Mask:
-    """The documents that one of some queries matches."""
+def any_matching(queries: Iterable[Query], rows: ScoreRows, boost: np.float32, scope: Mask | None) -> Mask:
+    """Return the documents that at least one of the queries matches."""
     mask = np.zeros(rows.count, bool)
     for query in queries:
-        mask |= query.matching(rows, boost, among)
+        mask |= query.matching(rows, boost, scope)
     return mask
 
 
 def _without(
-    scores: Scores, excluded: Query, rows: ScoreRows, boost: np.float32, among: Mask | None
+    scores: Scores, excluded: Query, rows: ScoreRows, boost: np.float32, scope: Mask | None
 ) -> Scores:
-    """The scores without the documents of a query; the arrays given may change."""
+    """Return the scores without the documents of a query; the given arrays may change."""
     if not isinstance(excluded, Leaf) or not excluded.has_few_documents:
-        return restricted(scores, scores.mask() & ~excluded.matching(rows, boost, among))
-    documents = excluded.documents(rows.reader)  # cheaper than a mask of all
+        return restricted(scores, scores.mask() & ~excluded.matching(rows, boost, scope))
+    documents = excluded.documents(rows.reader)  # faster than a mask of all
     scores.values[documents] = 0
     if scores.matching is not None:
         scores.matching[documents] = False
@@ -329,25 +342,22 @@ def _without(
 
 
 def _row_or_scores(
-    clause: Query, rows: ScoreRows, boost: np.float32, among: Mask | None
+    clause: Query, rows: ScoreRows, boost: np.float32, scope: Mask | None
 ) -> ScoreRow | Scores:
     clause, boost = without_boosts(clause, boost)
     if isinstance(clause, ScoredLeaf):
         return clause.row(rows, boost)
     if not isinstance(clause, TermsDisjunction):
-        return clause.scores(rows, boost, among)
-    of_terms = rows.of_terms(clause.field, clause.terms, boost)
-    return total_of_few(of_terms) or total(rows.count, [row for row in of_terms if len(row.documents)])
+        return clause.scores(rows, boost, scope)
+    terms = rows.of_terms(clause.field, clause.terms, boost)
+    return total_of_few(terms) or total(rows.count, [row for row in terms if len(row.documents)])
 
 
-def _explained_filter(clause: Query, schema: Schema) -> Explanation:
-    required = "match on required clause, product of:"
-    name = clause.unscored().filter_notation(schema)
-    return explained(0, required, [explained(0, "# clause"), explained(1, name)])
+# Rules of `BooleanQuery.rewrite`, each of which returns the query itself where it does not apply
 
 
-def _without_scores(query: Query) -> Query:
-    """A step of a clause whose scores nobody looks at."""
+def _rewrite_unscored(query: Query) -> Query:
+    """Take a step of rewriting a clause whose scores do not count."""
     simpler = Constant(query).rewritten()
     return simpler.query if isinstance(simpler, Constant) else simpler
 
@@ -358,22 +368,11 @@ def _only_matching(clause: Query) -> Query:
     return clause.only_matching() if isinstance(clause, Bool) else clause
 
 
-def _unless_same(query: Bool, simpler: Bool) -> Bool:
-    """The simpler query, which is the query itself if it has the same clauses."""
-    same = (
-        simpler.must is query.must
-        and simpler.must_not is query.must_not
-        and simpler.should is query.should
-        and simpler.filter is query.filter
-    )
-    return query if same else simpler
-
-
-def _without_positive_clauses(query: Bool) -> Query:
+def _drop_exclusions_alone(query: Bool) -> Query:
     return query if query.must or query.should or query.filter else NONE
 
 
-def _single_clause(query: Bool) -> Query:
+def _unwrap_single_clause(query: Bool) -> Query:
     if len(query) == 1:
         if query.should and query.minimum <= 1:
             return query.should[0]
@@ -384,35 +383,34 @@ def _single_clause(query: Bool) -> Query:
     return query
 
 
-def _inside(query: Bool) -> Query:
-    must, filters = each(one_step, query.must), each(_without_scores, query.filter)
+def _rewrite_clauses(query: Bool) -> Query:
+    must, filters = map_queries(rewrite_once, query.must), map_queries(_rewrite_unscored, query.filter)
     if NONE in must or NONE in filters:
         return NONE
-    simpler = Bool(
-        must,
-        _without_none(each(_without_scores, query.must_not)),
-        _without_none(each(one_step, query.should)),
-        filters,
-        query.minimum,
-    )
-    return _unless_same(query, simpler)
+    must_not = _without_none(map_queries(_rewrite_unscored, query.must_not))
+    should = _without_none(map_queries(rewrite_once, query.should))
+    return query.with_clauses(must, must_not, should, filters)
 
 
-def _repeated_filters(query: Bool) -> Query:
-    filters, must_not = _distinct(query.filter), _distinct(query.must_not)
+def _without_none(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
+    return tuple(clause for clause in clauses if clause != NONE) if NONE in clauses else clauses
+
+
+def _merge_unscored(query: Bool) -> Query:
+    filters, must_not = tuple(dict.fromkeys(query.filter)), tuple(dict.fromkeys(query.must_not))
     if len(filters) + len(must_not) == len(query.filter) + len(query.must_not):
         return query
     return replace(query, filter=filters, must_not=must_not)
 
 
-def _contradiction(query: Bool) -> Query:
+def _find_contradiction(query: Bool) -> Query:
     if not query.must_not:
         return query
     excluded = set(query.must_not)
     return NONE if ALL in excluded or excluded & {*query.must, *query.filter} else query
 
 
-def _idle_filters(query: Bool) -> Query:
+def _drop_idle_filters(query: Bool) -> Query:
     if not query.filter or (len(query.filter) == 1 and not query.must):
         return query
     idle = {*query.must, ALL}
@@ -420,33 +418,47 @@ def _idle_filters(query: Bool) -> Query:
     return query if len(filters) == len(query.filter) else replace(query, filter=filters)
 
 
-def _filters_that_score(query: Bool) -> Query:
-    if not query.filter:
-        return query
-    both = set(query.should) & set(query.filter)
+def _require_scored_filters(query: Bool) -> Query:
+    both = set(query.should) & set(query.filter) if query.filter else set()
     if not both:
         return query
+    must = tuple(clause for clause in query.should if clause in both)
     return replace(
         query,
-        must=query.must + tuple(clause for clause in query.should if clause in both),
+        must=query.must + must,
         should=tuple(clause for clause in query.should if clause not in both),
         filter=tuple(clause for clause in query.filter if clause not in both),
-        minimum=max(0, query.minimum - sum(clause in both for clause in query.should)),
+        minimum=max(0, query.minimum - len(must)),
     )
 
 
-def _repeated_should(query: Bool) -> Query:
+def _merge_should(query: Bool) -> Query:
     should = query.should if query.minimum > 1 else _merged(query.should)
     return query if should is query.should else replace(query, should=should)
 
 
-def _repeated_must(query: Bool) -> Query:
+def _merge_must(query: Bool) -> Query:
     must = _merged(query.must)
     return query if must is query.must else replace(query, must=must)
 
 
-def _must_match_all(query: Bool) -> Query:
-    """Only filters choose the documents and all get one score: that of a constant."""
+def _merged(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
+    """Return equal clauses as one, their boosts summed in double."""
+    if len(clauses) < 2:
+        return clauses
+    boosts: dict[Query, float] = {}
+    for clause in clauses:
+        boost, inner = (clause.boost, clause.query) if isinstance(clause, Boost) else (1.0, clause)
+        boosts[inner] = boosts.get(inner, 0.0) + boost
+    if len(boosts) == len(clauses):
+        return clauses
+    return tuple(
+        clause if boost == 1 else Boost(clause, float(np.float32(boost))) for clause, boost in boosts.items()
+    )
+
+
+def _make_constant(query: Bool) -> Query:
+    """If only filters choose the documents, all have the same score."""
     if len(query.must) != 1 or not query.filter:
         return query
     (must,) = query.must
@@ -454,15 +466,14 @@ def _must_match_all(query: Bool) -> Query:
     if must != ALL:
         return query
     constant = Constant(Bool(filter=query.filter, must_not=query.must_not))
-    return Bool(
-        must=(constant if boost == 1 else Boost(constant, boost),), should=query.should, minimum=query.minimum
-    )
+    required = constant if boost == 1 else Boost(constant, boost)
+    return Bool(must=(required,), should=query.should, minimum=query.minimum)
 
 
-def _nested_should(query: Bool) -> Query:
+def _inline_should(query: Bool) -> Query:
     if query.minimum > 1 or not any(isinstance(clause, Bool | TermsDisjunction) for clause in query.should):
         return query
-    if _keep_their_terms(query):
+    if _can_keep_disjunctions(query):
         return query
     should: list[Query] = []
     for clause in query.should:
@@ -474,8 +485,8 @@ def _nested_should(query: Bool) -> Query:
     return query if len(should) == len(query.should) else replace(query, should=tuple(should))
 
 
-def _keep_their_terms(query: Bool) -> bool:
-    """Whether no rule would do anything to the terms of the disjunctions that should match, were these clauses.
+def _can_keep_disjunctions(query: Bool) -> bool:
+    """Whether no rule would change the terms of the disjunctions in `should` if they were clauses.
 
     Such disjunctions stay as they are; scoring takes their terms for clauses of the outer query.
     """
@@ -491,32 +502,26 @@ def _keep_their_terms(query: Bool) -> bool:
     return len(set(fields)) == len(fields)
 
 
-def _nested_required(query: Bool) -> Query:
-    def inlined(clause: Query) -> bool:
-        return isinstance(clause, Bool) and not clause.should and clause.minimum == 0
-
-    if not any(map(inlined, (*query.must, *query.filter))):
-        return query
+def _inline_required(query: Bool) -> Query:
     must: list[Query] = []
     filters: list[Query] = []
     must_not = list(query.must_not)
-    for clause in query.must:
-        if isinstance(clause, Bool) and inlined(clause):
-            must += clause.must
-            filters += clause.filter
-            must_not += clause.must_not
-        else:
-            must.append(clause)
-    for clause in query.filter:
-        if isinstance(clause, Bool) and inlined(clause):
-            filters += (*clause.must, *clause.filter)
-            must_not += clause.must_not
-        else:
-            filters.append(clause)
+    has_inner = False
+    for clauses, scored in ((query.must, must), (query.filter, filters)):
+        for clause in clauses:
+            if isinstance(clause, Bool) and not clause.should and clause.minimum == 0:
+                has_inner = True
+                scored += clause.must
+                filters += clause.filter
+                must_not += clause.must_not
+            else:
+                scored.append(clause)
+    if not has_inner:
+        return query
     return replace(query, must=tuple(must), filter=tuple(filters), must_not=tuple(must_not))
 
 
-def _all_should(query: Bool) -> Query:
+def _require_all_should(query: Bool) -> Query:
     if len(query.should) < query.minimum:
         return NONE
     if query.should and len(query.should) == query.minimum:
@@ -524,8 +529,8 @@ def _all_should(query: Bool) -> Query:
     return query
 
 
-def _only_must(query: Bool) -> Query:
-    """What should match inside the only clause that must match."""
+def _inline_single_must(query: Bool) -> Query:
+    """Inline a disjunction that is the only required clause."""
     if query.should or len(query.must) != 1:
         return query
     (inner,) = query.must
@@ -535,45 +540,22 @@ def _only_must(query: Bool) -> Query:
     return replace(query, must=(), should=inner.should, minimum=max(1, inner.minimum))
 
 
-RULES: tuple[Callable[[Bool], Query], ...] = (
-    _without_positive_clauses,
-    _single_clause,
-    _inside,
-    _repeated_filters,
-    _contradiction,
-    _idle_filters,
-    _filters_that_score,
-    _repeated_should,
-    _repeated_must,
-    _must_match_all,
-    _nested_should,
-    _nested_required,
-    _all_should,
-    _only_must,
+_RULES: tuple[Callable[[Bool], Query], ...] = (
+    _drop_exclusions_alone,
+    _unwrap_single_clause,
+    _rewrite_clauses,
+    _merge_unscored,
+    _find_contradiction,
+    _drop_idle_filters,
+    _require_scored_filters,
+    _merge_should,
+    _merge_must,
+    _make_constant,
+    _inline_should,
+    _inline_required,
+    _require_all_should,
+    _inline_single_must,
 )
-
-
-def _merged(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
-    """Equal clauses as one, their boosts summed in double."""
-    if len(clauses) < 2:
-        return clauses
-    boosts: dict[Query, float] = {}
-    for clause in clauses:
-        boost, inner = (clause.boost, clause.query) if isinstance(clause, Boost) else (1.0, clause)
-        boosts[inner] = boosts.get(inner, 0.0) + boost
-    if len(boosts) == len(clauses):
-        return clauses
-    return tuple(
-        clause if boost == 1 else Boost(clause, float(np.float32(boost))) for clause, boost in boosts.items()
-    )
-
-
-def _distinct(clauses: Iterable[Query]) -> tuple[Query, ...]:
-    return tuple(dict.fromkeys(clauses))
-
-
-def _without_none(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
-    return tuple(clause for clause in clauses if clause != NONE) if NONE in clauses else clauses
 
 
 def with_minimum(query: Bool, specification: str | None) -> Bool:
@@ -585,30 +567,26 @@ def with_minimum(query: Bool, specification: str | None) -> Bool:
     if specification is None:
         return query
     try:
-        minimum = normal_form.required(len(query.should), specification)
+        return replace(query, minimum=dsl.required_clauses(len(query.should), specification))
     except ValueError as error:
         raise invalid(str(error)) from error
-    return replace(query, minimum=minimum)
 
 
 _CLAUSES = ("must", "must_not", "should", "filter")
 
 
-def _clauses(parser: Parser, described: Any, name: str) -> tuple[Query, ...]:
-    if described is None:
-        return ()
-    if not isinstance(described, list | tuple | Mapping):
-        raise invalid(f"`{name}` of the query `bool` must be a query or a list of them, not {described!r}")
-    return parser.queries(described, f"bool.{name}")
-
-
 def read_bool(parser: Parser, content: Any) -> Query:
-    """Clauses that must, should or must not match; without any, every document."""
+    """Read `bool`; without clauses it matches all documents."""
     given = parser.options(content, "bool", (*_CLAUSES, "minimum_should_match"))
     clauses: dict[str, tuple[Query, ...]] = {}
     for name in _CLAUSES:
+        described = given.get(name)
+        if described is not None and not isinstance(described, list | tuple | Mapping):
+            raise invalid(
+                f"`{name}` of the query `bool` must be a query or a list of them, not {described!r}"
+            )
         with suppress(Reported):  # the others are still read, for their problems
-            clauses[name] = _clauses(parser, given.get(name), name)
+            clauses[name] = () if described is None else parser.queries(described, f"bool.{name}")
     if len(clauses) < len(_CLAUSES):
         raise Reported
     must, must_not, should, filters = clauses.values()
@@ -617,19 +595,15 @@ def read_bool(parser: Parser, content: Any) -> Query:
     text = None if minimum is None else parameters.raw_text(minimum, "minimum_should_match")
     if not len(query):
         return boosted(MatchAll(), given, "bool")
-    if _matches_nothing(query):
+    # Elasticsearch sees some contradictions in the clauses (`BoolQueryBuilder.doRewrite`).
+    if any(map(is_nothing, (*must, *filters))) or any(map(_is_everything, must_not)):
+        return MatchNone()
+    if len(should) == len(query) and all(map(is_nothing, should)):
         return MatchNone()
     query = with_minimum(query, text)
-    if len(query.must_not) == len(query):
-        query = Bool(must_not=query.must_not, filter=(MatchAll(),))
+    if len(must_not) == len(query):
+        query = Bool(must_not=must_not, filter=(MatchAll(),))
     return boosted(query, given, "bool")
-
-
-def _matches_nothing(query: Bool) -> bool:
-    """What Elasticsearch sees in the clauses (`BoolQueryBuilder.doRewrite`)."""
-    if any(map(is_nothing, (*query.must, *query.filter))) or any(map(_is_everything, query.must_not)):
-        return True
-    return len(query.should) == len(query) and all(map(is_nothing, query.should))
 
 
 def _is_everything(query: Query) -> bool:
@@ -638,16 +612,14 @@ def _is_everything(query: Query) -> bool:
 
 
 def read_exists(parser: Parser, content: Any) -> Query:
-    """Documents that have a value in a field, or in any field below an object."""
+    """Read `exists`: documents that have a value in a field, or in any field below an object."""
     given = parser.options(content, "exists", ("field",))
     name = parameters.name(required(given, "field", "exists"), "`field` of the query `exists`")
-    found = parser.field(name)
-    below = (
-        [found.name]
-        if found
-        else [field for field in parser.reader.schema.fields if field.startswith(f"{name}.")]
+    field = parser.field(name)
+    fields = (
+        [field.name] if field else [key for key in parser.reader.schema.fields if key.startswith(f"{name}.")]
     )
-    if not below:
+    if not fields:
         return MatchNone()
-    any_of = tuple(map(Exists, below))
-    return boosted(Constant(any_of[0] if len(any_of) == 1 else Bool(should=any_of)), given, "exists")
+    leaves = tuple(map(Exists, fields))
+    return boosted(Constant(leaves[0] if len(leaves) == 1 else Bool(should=leaves)), given, "exists")

@@ -15,8 +15,16 @@ from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import Mask
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.boolean import NONE, Bool, any_matching
-from searchapp.lucene.queries.parser import Parser, required
-from searchapp.lucene.queries.query import Query, boosted, each, exact, explained, one_step
+from searchapp.lucene.queries.query import (
+    Parser,
+    Query,
+    boosted,
+    exact_value,
+    explain,
+    map_queries,
+    required,
+    rewrite_once,
+)
 from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.records import Explanation
 from searchapp.lucene.similarity import ONE
@@ -52,37 +60,39 @@ class DisMax(Query):
             return self.queries[0]
         if self.tie_breaker == 1:
             return Bool(should=self.queries)
-        queries = each(one_step, self.queries)
+        queries = map_queries(rewrite_once, self.queries)
         return self if queries is self.queries else DisMax(queries, self.tie_breaker)
 
-    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
-        return any_matching(self.queries, rows, boost, among)
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
+        return any_matching(self.queries, rows, boost, scope)
 
-    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
-        return disjunction_max([query.scores(rows, boost, among) for query in self.queries], self.tie_breaker)
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
+        return disjunction_max([query.scores(rows, boost, scope) for query in self.queries], self.tie_breaker)
 
     def notation(self, schema: Schema) -> str:
         parts = " | ".join(query.inner_notation(schema) for query in self.queries)
         return f"({parts})" + (f"~{printed(self.tie_breaker)}" if self.tie_breaker else "")
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
-        every = (query.explanation(rows, document, boost) for query in self.queries)
-        clauses = [clause for clause in every if clause is not None]
-        if not clauses:
+        explanations = (query.explanation(rows, document, boost) for query in self.queries)
+        details = [detail for detail in explanations if detail is not None]
+        if not details:
             return None
-        how = "max of:" if self.tie_breaker == 0 else f"max plus {printed(self.tie_breaker)} times others of:"
         best, others = 0.0, 0.0
-        for value in map(exact, clauses):  # in their order, as the sum of doubles depends on it
+        for value in map(exact_value, details):  # in their order, on which the sum of doubles depends
             best, others = max(best, value), others + min(best, value)
-        return explained(best + others * float(np.float32(self.tie_breaker)), how, clauses)
+        score = best + others * float(np.float32(self.tie_breaker))
+        if self.tie_breaker == 0:
+            return explain(score, "max of:", details)
+        return explain(score, f"max plus {printed(self.tie_breaker)} times others of:", details)
 
 
-def disjunction_max(every: Sequence[Scores], tie_breaker: float) -> Scores:
-    """The greatest score plus `tie_breaker` times the sum of the others, as DisjunctionMaxScorer computes it."""
-    best = np.zeros_like(every[0].values)
+def disjunction_max(clauses: Sequence[Scores], tie_breaker: float) -> Scores:
+    """Return the greatest score plus `tie_breaker` times the sum of the others, as `DisjunctionMaxScorer`."""
+    best = np.zeros_like(clauses[0].values)
     rest = np.zeros(len(best))
     mask = np.zeros(len(best), bool)
-    for scores in every:
+    for scores in clauses:
         rest += np.minimum(best, scores.values)
         best = np.maximum(best, scores.values)
         mask |= scores.mask()
@@ -90,7 +100,7 @@ def disjunction_max(every: Sequence[Scores], tie_breaker: float) -> Scores:
 
 
 def read_dis_max(parser: Parser, content: Any) -> Query:
-    """The best of several queries."""
+    """Read `dis_max`."""
     given = parser.options(content, "dis_max", ("queries", "tie_breaker"))
     queries = parser.queries(required(given, "queries", "dis_max"), "dis_max.queries")
     if not queries:

@@ -3,8 +3,7 @@
 A phrase is terms on consecutive positions of a text, found by `phrases.c` or by NumPy.
 
 Synonyms of several words make a graph of tokens: "united states" with "usa" over both words. As in Lucene's
-`GraphTokenStreamFiniteStrings`, each part of the text between two places that no token spans becomes a query of its
-own.
+`GraphTokenStreamFiniteStrings`, each part of the text between two positions without a token over them becomes a query.
 """
 
 from __future__ import annotations
@@ -37,15 +36,16 @@ from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.boolean import Bool, TermsDisjunction, with_minimum
 from searchapp.lucene.queries.dis_max import DisMax
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
-from searchapp.lucene.queries.parser import Parser, required
 from searchapp.lucene.queries.query import (
     Leaf,
+    Parser,
     PositionSpans,
     Query,
     ScoredLeaf,
     boosted,
-    explained,
+    explain,
     multiplied_by,
+    required,
 )
 from searchapp.lucene.queries.scores import most_of_a_rare_term
 from searchapp.lucene.queries.term import Synonym, Term, of_value
@@ -55,60 +55,59 @@ _TERM = struct.Struct("=12q")
 """`Term` of phrases.c."""
 
 
-def postings(
-    library: ctypes.CDLL, terms: Sequence[TermPositions], positions: Sequence[int], among: Numbers | None
+def _compiled_postings(
+    library: ctypes.CDLL, terms: Sequence[TermPositions], positions: Sequence[int], documents: Numbers
 ) -> Postings:
-    """The documents where terms stand at relative positions, of some documents, ascending, or of all; and how often.
+    """Return which of the documents, ascending, have the terms at relative positions, and how often.
 
     Raises:
-        IndexError: a number points where nothing is: files were altered.
+        IndexError: a number points outside its array: files were altered.
     """
-    wanted = min((term.documents for term in terms), key=len) if among is None else among
-    wanted = np.ascontiguousarray(wanted, np.int32)
-    packed, kept = [], []
+    documents = np.ascontiguousarray(documents, np.int32)
+    packed, alive = [], []
     for term, position in zip(terms, positions, strict=True):
-        documents, frequencies, places = term.whole()
-        types = documents.dtype.str, frequencies.dtype.kind, places.dtype.str
-        if types != ("<i4", "u", "<i4") or len(documents) != len(frequencies):
+        term_documents, frequencies, places = term.whole()
+        types = term_documents.dtype.str, frequencies.dtype.kind, places.dtype.str
+        if types != ("<i4", "u", "<i4") or len(term_documents) != len(frequencies):
             raise IndexError("the positions of a term are not those of documents")
-        kept.append((documents, frequencies, places))
+        alive.append((term_documents, frequencies, places))
         packed.append(
             _TERM.pack(
-                *(documents.ctypes.data, frequencies.ctypes.data, places.ctypes.data),
-                *(len(documents), frequencies.itemsize, len(places), position - positions[0]),
+                *(term_documents.ctypes.data, frequencies.ctypes.data, places.ctypes.data),
+                *(len(term_documents), frequencies.itemsize, len(places), position - positions[0]),
                 *(0, 0, 0, 0, 0),
             )
         )
-    found, counts = np.empty(len(wanted), np.int32), np.empty(len(wanted), np.float32)
+    matching, counts = np.empty(len(documents), np.int32), np.empty(len(documents), np.float32)
     size = library.searchapp_phrase(
         ctypes.create_string_buffer(b"".join(packed)),
         len(terms),
-        wanted.ctypes.data,
-        len(wanted),
-        found.ctypes.data,
+        documents.ctypes.data,
+        len(documents),
+        matching.ctypes.data,
         counts.ctypes.data,
     )
     if size < 0:
         raise IndexError("the positions of a term are not those of documents")
-    return Postings(found[:size].copy(), counts[:size].copy())
+    return Postings(matching[:size].copy(), counts[:size].copy())
 
 
-TOGETHER = 1 << 15
-"""Documents whose positions are looked at together: they stay in the processor's cache."""
+DOCUMENTS_AT_ONCE = 1 << 15
+"""Documents whose positions fit into the processor's cache."""
 
 COMPILED = 64
-"""Of fewer documents NumPy reads the positions that lie between them, where compiled functions read all of a term."""
+"""Documents below which NumPy is faster: it reads their positions only, the compiled function all of a term."""
 
 OUTSIDE = np.int64(1 << 48)
 """A place beyond all those where a phrase may begin."""
 
 MARKED = 1 << 24
-"""Up to so many places are marked; of more, in documents of very many words, each is searched for."""
+"""The greatest number of places that are marked; above it, in very long documents, each place is searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase(ScoredLeaf):
-    """Terms at relative positions, scored by the number of places where all stand."""
+    """Terms at relative positions, scored by their number of occurrences."""
 
     terms: tuple[str, ...]
     positions: tuple[int, ...]
@@ -129,112 +128,110 @@ class Phrase(ScoredLeaf):
         return self.postings_among(field, None)
 
     def index_frequency(self, reader: IndexReader, here: int) -> int:
-        """To find the phrases of all parts of an index takes too long: a phrase never counts as common."""
+        # It takes too long to find the phrase in all parts of an index: a phrase never counts as common.
         return min(here, most_of_a_rare_term(reader.whole_count))
 
     def idf(self, field: FieldReader) -> np.float32:
-        """The sum of the terms' idfs, in double."""
-        parts = (field.idf(field.document_frequency(term)) for term in self.terms)
-        return np.float32(sum(map(float, parts)))
+        """Return the sum of the terms' idfs, in double."""
+        return np.float32(sum(float(field.idf(field.document_frequency(term))) for term in self.terms))
 
     def frequency(self, field: FieldReader, document: int) -> float:
         return float(self.postings_among(field, np.array([document], np.int32)).frequencies.sum())
 
     def postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
-        """The documents where the phrase stands, of some documents, ascending, or of all, and how often.
-
-        First it is found which documents have all terms; positions are only read there, and some documents at a time.
-        """
+        """Return the documents with the phrase, of some documents, ascending, or of all, and its frequencies."""
         return field.living(self._postings_among(field, among))
 
     def _postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
-        """The same, dead documents too."""
-        terms = [field.positions(term) for term in self.terms]
-        known = [term for term in terms if term is not None]
-        if len(known) < len(terms):
+        """Return the postings with dead documents."""
+        positions = [field.positions(term) for term in self.terms]
+        terms = [term for term in positions if term is not None]
+        if len(terms) < len(positions):
             return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
         library = native.library()
         if library is not None and (among is None or len(among) >= COMPILED):
-            return postings(library, known, self.positions, among)
-        documents = _in_all([term.documents for term in known], field.documents, among)
+            rarest = min((term.documents for term in terms), key=len)
+            return _compiled_postings(library, terms, self.positions, rarest if among is None else among)
+        # Positions are read only in documents that have all terms, and of some documents at a time.
+        documents = _in_all([term.documents for term in terms], field.documents, among)
         counts = [np.empty(0, np.int64)]
-        for first in range(0, len(documents), TOGETHER):
-            counts.append(self._counts(known, documents[first : first + TOGETHER]))
+        for first in range(0, len(documents), DOCUMENTS_AT_ONCE):
+            counts.append(self._counts(terms, documents[first : first + DOCUMENTS_AT_ONCE]))
         count = np.concatenate(counts)
         return Postings(documents[count > 0], count[count > 0].astype(np.float32))
 
     def _counts(self, terms: Sequence[TermPositions], documents: Numbers) -> NDArray[np.int64]:
-        """How often the phrase stands in each of some documents, all of which have all terms.
+        """Return the frequency of the phrase in each of some documents, all of which have all terms.
 
-        Each document has room for the places where the phrase may begin, up to where it would with the last one of the
-        rarest term. What other terms have elsewhere lies in the room of another document, or in none. A first term that
-        stands twice on one position (as itself and as a synonym, say) begins the phrase twice; how often the others
-        stand on theirs makes no difference.
+        Each document has room for the places where the phrase may begin, up to that of the last position of the rarest
+        term. Places of other terms beyond it are in the room of another document, or outside. A first term that
+        is twice on one position (as itself and as a synonym, say) begins the phrase twice; repetitions of the other
+        terms make no difference.
         """
         base = int(documents[0])
         starts = np.full(int(documents[-1]) - base + 1, OUTSIDE)
-        count, left = 0, documents
-        ends = firsts = found = np.empty(0, np.int64)
-        # The rarest first: each of the others is looked at only in the documents that are left.
+        count, remaining = 0, documents
+        ends = firsts = matches = np.empty(0, np.int64)
+        # The rarest term first: the others are read only in the remaining documents.
         order = np.argsort([len(term.documents) for term in terms], kind="stable").tolist()
         for turn, number in enumerate(order):
-            there, counts, positions = terms[number].of(left)
-            ends_there = np.cumsum(counts)
-            before = self.positions[number] - self.positions[0]
+            term_documents, counts, positions = terms[number].of(remaining)
+            position_ends = np.cumsum(counts)
+            offset = self.positions[number] - self.positions[0]
             if not turn:
-                last = positions[ends_there - 1]
-                if len(there) > len(documents):
-                    last = last[np.isin(there, documents, assume_unique=True)]
-                ends = np.cumsum(np.maximum(last.astype(np.int64) - before + 1, 0))
+                last = positions[position_ends - 1]
+                if len(term_documents) > len(documents):
+                    last = last[np.isin(term_documents, documents, assume_unique=True)]
+                ends = np.cumsum(np.maximum(last.astype(np.int64) - offset + 1, 0))
                 starts[documents - base] = np.append(0, ends[:-1])
                 count = int(ends[-1])
-            places = _repeated(starts[there - base] - before, ends_there)
+            places = _repeated(starts[term_documents - base] - offset, position_ends)
             places += positions
             if turn:
-                hits = np.flatnonzero(_among(places, found, count))
-                # It must be the room of its own document.
-                found = places[hits]
-                rows = ends.searchsorted(found, "right")
-                stays = documents[rows] == there[ends_there.searchsorted(hits, "right")]
-                found, left = found[stays], _distinct(documents[rows[stays]])
-            elif before or len(there) > len(documents):
-                found = places[(positions >= before) & (places < count)]
+                hits = np.flatnonzero(_among(places, matches, count))
+                # The room must be that of the position's own document.
+                matches = places[hits]
+                rows = ends.searchsorted(matches, "right")
+                is_own = documents[rows] == term_documents[position_ends.searchsorted(hits, "right")]
+                matches, remaining = matches[is_own], _distinct(documents[rows[is_own]])
+            elif offset or len(term_documents) > len(documents):
+                matches = places[(positions >= offset) & (places < count)]
             else:
-                found = places
+                matches = places
             if not number:
-                firsts = found
-            if not len(found):
+                firsts = matches
+            if not len(matches):
                 return np.zeros(len(documents), np.int64)
-        begun = firsts[_among(firsts, found, count)]
-        return np.bincount(ends.searchsorted(begun, "right"), minlength=len(documents))
+        begins = firsts[_among(firsts, matches, count)]
+        return np.bincount(ends.searchsorted(begins, "right"), minlength=len(documents))
 
-    def explained_idf(self, field: FieldReader) -> Explanation:
-        terms = [Term(self.field, term).explained_idf(field) for term in self.terms]
-        return explained(self.idf(field), "idf, sum of:", terms)
+    def idf_explanation(self, field: FieldReader) -> Explanation:
+        terms = [Term(self.field, term).idf_explanation(field) for term in self.terms]
+        return explain(self.idf(field), "idf, sum of:", terms)
 
     def frequency_notation(self, frequency: np.float32) -> str:
         return f"phraseFreq={printed(frequency)}"
 
-    def notation(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:
         words = ["?"] * (self.positions[-1] + 1)
         for term, position in zip(self.terms, self.positions, strict=True):
             words[position] = term
         return f'{self.field}:"{" ".join(words)}"'
 
     def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
-        found = list(self._spans(tokens))
-        return dict.fromkeys(self.terms, found) if found else {}
+        spans = list(self._spans(tokens))
+        return dict.fromkeys(self.terms, spans) if spans else {}
 
     def _spans(self, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-        """First and last position of each place where the terms stand in order, with at most as many holes as here."""
-        where: defaultdict[str, list[int]] = defaultdict(list)
+        """Yield first and last position of the terms in their order, with at most as many holes as the phrase."""
+        positions: defaultdict[str, list[int]] = defaultdict(list)
         for token in tokens:
-            where[token.term].append(token.position)
+            positions[token.term].append(token.position)
         holes = max(0, self.positions[-1] - self.positions[0] - len(self.positions) + 1)
-        for start in where[self.terms[0]]:
+        for start in positions[self.terms[0]]:
             last, skipped = start, 0
             for term in self.terms[1:]:
-                following = next((place for place in where[term] if place > last), None)
+                following = next((position for position in positions[term] if position > last), None)
                 if following is None:
                     return
                 skipped += following - last - 1
@@ -244,7 +241,7 @@ class Phrase(ScoredLeaf):
 
 
 def _in_all(lists: Sequence[Numbers], count: int, among: Numbers | None) -> Numbers:
-    """The documents of `among`, None for all of `count`, that are in all of several ascending lists."""
+    """Return the documents of `among`, None for all of `count`, that are in all of several ascending lists."""
     ordered = sorted(lists, key=len)
     documents = ordered[0] if among is None else among
     for others in ordered if among is not None else ordered[1:]:
@@ -258,12 +255,12 @@ def _in_all(lists: Sequence[Numbers], count: int, among: Numbers | None) -> Numb
 
 
 def _distinct(documents: Numbers) -> Numbers:
-    """Each of the documents once; they are ascending, so that they need not be sorted."""
+    """Return ascending documents without repetitions."""
     return documents[np.diff(documents, prepend=-1) > 0]
 
 
 def _repeated(numbers: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each number as often as it takes to get to its end, as `repeat`; faster where most come once or twice."""
+    """Repeat each number up to its end, as `repeat`; faster where most repeat once or twice."""
     steps = np.zeros(ends[-1], np.int64)
     steps[0] = numbers[0]
     steps[ends[:-1]] = np.diff(numbers)
@@ -271,32 +268,30 @@ def _repeated(numbers: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np
 
 
 def _among(places: NDArray[np.int64], others: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """Which of some places are among others, which are ascending and less than `count`."""
+    """Return which places are among others, which are ascending and less than `count`."""
     if count <= MARKED:
-        marked = np.zeros(count + 2, bool)  # what lies outside is looked for at either end
+        marked = np.zeros(count + 2, bool)  # places outside are looked up at either end
         marked[others + 1] = True
         return marked.take(places + 1, mode="clip")
     return arrays.find_sorted(others, places)[1]
 
 
-LONGEST = 1001
-"""States of a graph that Lucene is sure to follow: its search goes 1000 deep."""
+LONGEST_GRAPH = 1001
+"""States of a graph up to which Lucene's search, which is 1000 deep, is sure to succeed."""
 
 MOST_PATHS = 1024
 
 Step = tuple[str, int]
-"""A term and by how many positions it lies behind the term before."""
+"""A term and its distance in positions from the term before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a text: `paths` are the ways to read it.
-
-    `stacked` says that all of them are one term long and end at the same place, as terms on one position do.
-    """
+class GraphPart:
+    """A part of a text, with the ways to read it."""
 
     paths: tuple[tuple[Step, ...], ...]
     stacked: bool
+    """Whether all paths are one term long and end at the same position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,21 +301,21 @@ class _Edge:
     step: Step
 
 
-def parts(tokens: Sequence[tuple[str, int, int]]) -> list[Part]:
-    """The parts of a text, one after the other.
+def graph_parts(tokens: Sequence[tuple[str, int, int]]) -> list[GraphPart]:
+    """Return the consecutive parts of a text.
 
     Args:
-        tokens: terms with their positions, which ascend, and over how many positions they reach
+        tokens: terms with their positions, which ascend, and their lengths in positions
 
     Raises:
-        Refused: the text is too long for a graph, or reads in too many ways, or in none
+        Refused: the text is too long for a graph, or has too many paths, or none
     """
-    edges = _live(list(_edges(tokens)))
+    edges = _connected(list(_edges(tokens)))
     if not edges:
         raise unsupported("a text of which a synonym of several words leaves no way to read it")
     states = sorted({state for edge in edges for state in (edge.start, edge.end)})
-    if len(states) > LONGEST:
-        raise unsupported(f"a text of more than {LONGEST - 1} positions with synonyms of several words")
+    if len(states) > LONGEST_GRAPH:
+        raise unsupported(f"a text of more than {LONGEST_GRAPH - 1} positions with synonyms of several words")
     covered = {state for edge in edges for state in range(edge.start + 1, edge.end)}
     cuts = [state for state in states if state not in covered]
     leaving = defaultdict(list)
@@ -329,13 +324,13 @@ def parts(tokens: Sequence[tuple[str, int, int]]) -> list[Part]:
     return [_part(leaving, start, end) for start, end in pairwise(cuts)]
 
 
-def _part(leaving: dict[int, list[_Edge]], start: int, end: int) -> Part:
-    found = []
+def _part(leaving: dict[int, list[_Edge]], start: int, end: int) -> GraphPart:
+    paths = []
     for path in _paths(leaving, start, end):
-        found.append(path)
-        if len(found) > MOST_PATHS:
+        paths.append(path)
+        if len(paths) > MOST_PATHS:
             raise unsupported(f"a text that synonyms let read in more than {MOST_PATHS} ways")
-    return Part(tuple(found), len({edge.end for edge in leaving[start]}) == 1)
+    return GraphPart(tuple(paths), len({edge.end for edge in leaving[start]}) == 1)
 
 
 def _paths(leaving: dict[int, list[_Edge]], start: int, end: int) -> Iterator[tuple[Step, ...]]:
@@ -348,29 +343,29 @@ def _paths(leaving: dict[int, list[_Edge]], start: int, end: int) -> Iterator[tu
 
 
 def _edges(tokens: Sequence[tuple[str, int, int]]) -> Iterator[_Edge]:
-    """The tokens as edges between states; a hole between two tokens is no state, the token after it is longer.
+    """Yield the tokens as edges between states; a hole between tokens is no state, the token after it is longer.
 
-    A token takes the step of the first one on its position, whichever path it ends up on.
+    A token has the step of the first token on its position, whichever path it is on.
     """
-    at = before = -1
+    state = before = -1
     gap = 0
     step = 1
     for term, position, length in tokens:
         if position > before:
             step = position - before
             gap = step - 1
-            at += 1
+            state += 1
         else:
-            at -= gap
-        yield _Edge(at, at + length + gap, (term, step))
-        at += gap
+            state -= gap
+        yield _Edge(state, state + length + gap, (term, step))
+        state += gap
         before = position
 
 
-def _live(edges: list[_Edge]) -> list[_Edge]:
-    """Those on a way from the beginning to the end: a filter may have taken the token that led to another."""
+def _connected(edges: list[_Edge]) -> list[_Edge]:
+    """Return the edges on a path from the beginning to the end: a filter may have removed tokens between."""
     reached = {0}
-    for edge in edges:  # they begin in ascending order
+    for edge in edges:  # in ascending order of their starts
         if edge.start in reached:
             reached.add(edge.end)
     reaching = {max(edge.end for edge in edges)}
@@ -383,15 +378,16 @@ def _live(edges: list[_Edge]) -> list[_Edge]:
 _MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query")
 _ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll(late=True)}
 NAMELESS = " "
-"""A name that no field has, for a field without a name, which nothing matches."""
+"""The name of no field, in place of an empty name, which matches nothing."""
 _TIE_BREAKERS = {"best_fields": 0.0, "boolean": 0.0, "most_fields": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
-class _Matching:
-    """How a text is matched in a field: all that a query says but the text. No `field`: nothing matches."""
+class _FieldMatch:
+    """The parameters of a `match` in a field, without the text."""
 
     field: Field | None
+    """None: nothing matches."""
     analyzer: str | None
     operator: str
     minimum: str | None
@@ -399,7 +395,7 @@ class _Matching:
     boost: float
 
     @classmethod
-    def read(cls, parser: Parser, name: str, given: Mapping[str, Any], query: str) -> _Matching:
+    def read(cls, parser: Parser, name: str, given: Mapping[str, Any], query: str) -> _FieldMatch:
         field = parser.field(name or NAMELESS)
         parameters.without_null(given, _MATCH, f"the query `{query}`")
         minimum = given.get("minimum_should_match")
@@ -413,97 +409,94 @@ class _Matching:
         )
 
     def query(self, parser: Parser, words: Any) -> Query:
-        """The query for a text, without its boost."""
+        """Return the query for a text, without its boost."""
         text = parameters.text(words, "the text of a query")
         field = self.field
         if field is None:
             return MatchNone(late=True)
         if self.analyzer is None:
             return of_value(field, words)
-        branching = _graph(parser, self.analyzer, text)
-        if branching is not None:
-            return with_minimum(_branching(field, branching, self.operator), self.minimum)
-        if self.operator == "or" and self.minimum is None and not field.is_number:
-            different = parser.different_terms(self.analyzer, text)
-            if different is not None and len(different) > 1:
-                return TermsDisjunction(field.name, different)
-        positions = parser.terms(self.analyzer, text)
-        if not positions:
-            return self.zero_terms
-        if _is_single(positions):
-            return _stacked(field, positions[0][1])
-        clauses = tuple(_stacked(field, terms) for _position, terms in positions)
-        found = Bool(must=clauses) if self.operator == "and" else Bool(should=clauses)
-        return with_minimum(found, self.minimum)
+        graph = _graph(parser, self.analyzer, text)
+        if graph is None:
+            if self.operator == "or" and self.minimum is None and not field.is_number:
+                distinct = parser.distinct_terms(self.analyzer, text)
+                if distinct is not None and len(distinct) > 1:
+                    return TermsDisjunction(field.name, distinct)
+            positions = parser.terms(self.analyzer, text)
+            if not positions:
+                return self.zero_terms
+            if _is_single(positions):
+                return _stacked(field, positions[0][1])
+            clauses = tuple(_stacked(field, terms) for _position, terms in positions)
+        else:
+            clauses = tuple(_part_query(field, part) for part in graph_parts(graph))
+        query = Bool(must=clauses) if self.operator == "and" else Bool(should=clauses)
+        return with_minimum(query, self.minimum)
 
 
 def read_match(parser: Parser, content: Any) -> Query:
-    """The terms of a text in one field."""
+    """Read `match`: the terms of a text in one field."""
 
-    def read(name: str, given: Mapping[str, Any]) -> _Matching:
-        return _Matching.read(parser, name, parser.options(given, "match", ("query", *_MATCH)), "match")
+    def read(name: str, given: Mapping[str, Any]) -> _FieldMatch:
+        return _FieldMatch.read(parser, name, parser.options(given, "match", ("query", *_MATCH)), "match")
 
     name, given = parameters.single(content, "the query `match`")
     holder, key = given, "query"
     if not isinstance(given, Mapping):
         holder, key = content, name
         given = {"query": given}
-    matching = parser.remembered(name, given, "query", read)
+    match = parser.cached_reading(name, given, "query", read)
     required(given, "query", "match")
-    return multiplied_by(parser.note(holder, key, partial(matching.query, parser)), matching.boost)
+    return multiplied_by(parser.read_text(holder, key, partial(match.query, parser)), match.boost)
 
 
 def read_match_phrase(parser: Parser, content: Any) -> Query:
-    """The terms of a text, one right after the other."""
+    """Read `match_phrase`: the terms of a text on consecutive positions."""
     known = ("slop", "analyzer", "zero_terms_query")
     name, given = parser.on_field(content, "match_phrase", "query", known)
     parameters.without_null(given, known, "the query `match_phrase`")
     if parameters.integer(given.get("slop", 0), "`slop`") != 0:
         raise unsupported(f"`slop: {given['slop']}` of the query `match_phrase`, only 0")
-    _zero_terms(given)  # refused even where it plays no part
-    query = _phrase(parser, name, required(given, "query", "match_phrase"), given)
+    zero_terms = _zero_terms(given)
+    query = _phrase(parser, name, required(given, "query", "match_phrase"), given, zero_terms)
     return boosted(query, given, "match_phrase")
 
 
 def read_multi_match(parser: Parser, content: Any) -> Query:
-    """The terms of a text in several fields; fields that the mapping has not are left out."""
+    """Read `multi_match`: the terms of a text in several fields, without those that the mapping lacks."""
     known = ("query", "fields", "type", "tie_breaker", *_MATCH)
     given = parser.options(content, "multi_match", known)
     parameters.without_null(given, known, "the query `multi_match`")
     kind = parameters.raw_text(given.get("type", "best_fields"), "`type` of the query `multi_match`")
     if kind not in _TIE_BREAKERS:
         raise unsupported(f"`type: {kind}` of the query `multi_match`")
-    boosts = _fields(given.get("fields", ()))
+    boosts = _field_boosts(given.get("fields", ()))
     words = required(given, "query", "multi_match")
     tie_breaker = parameters.signless(given.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
-    parameters.text(words, "the text of a query")  # refused even where nothing matches
+    parameters.text(words, "the text of a query")  # rejected even where nothing matches
     queries = []
     for name, boost in boosts.items():
-        matching = _Matching.read(parser, name, given, "multi_match")
-        if matching.field is not None:
-            queries.append(multiplied_by(matching.query(parser, words), boost))
-    if not queries:
-        best: Query = MatchNone(late=True)
-    elif len(queries) == 1:
-        best = queries[0]
-    else:
-        best = DisMax(tuple(queries), parameters.share(tie_breaker, "tie_breaker"))
-    return boosted(best, given, "multi_match")
+        match = _FieldMatch.read(parser, name, given, "multi_match")
+        if match.field is not None:
+            queries.append(multiplied_by(match.query(parser, words), boost))
+    if len(queries) > 1:
+        queries = [DisMax(tuple(queries), parameters.share(tie_breaker, "tie_breaker"))]
+    return boosted(queries[0] if queries else MatchNone(late=True), given, "multi_match")
 
 
-def _fields(described: Any) -> dict[str, float]:
-    """The fields of a `multi_match` and their boosts; of a field that is named twice the last boost counts."""
+def _field_boosts(described: Any) -> dict[str, float]:
+    """Return the fields of a `multi_match` and their boosts; for a repeated field the last boost counts."""
     place = "a field of the query `multi_match`"
     boosts: dict[str, Any] = {}
-    for one in described if isinstance(described, list | tuple) else [described]:
-        name, caret, boost = parameters.raw_text(one, place).partition("^")
+    for field in described if isinstance(described, list | tuple) else [described]:
+        name, caret, boost = parameters.raw_text(field, place).partition("^")
         boosts[name] = parameters.any_number(boost, f"the boost of {place}") if caret else 1
     if not boosts:
         raise unsupported("the query `multi_match` without fields")
     return {name: parameters.boost(boost, f"{place}, {name},") for name, boost in boosts.items()}
 
 
-def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> Query:
+def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any], zero_terms: Query) -> Query:
     field = parser.field(name)
     named = _analyzer(parser, given)
     text = parameters.text(words, f"the text for {name}")
@@ -518,7 +511,7 @@ def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> 
         )
     positions = parser.terms(analyzer, text)
     if not positions:
-        return _zero_terms(given)
+        return zero_terms
     if _is_single(positions):
         return _stacked(field, positions[0][1])
     if not field.is_text:
@@ -532,43 +525,37 @@ def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> 
 
 
 def _graph(parser: Parser, analyzer: str, text: str) -> list[tuple[str, int, int]] | None:
-    """Terms, positions and lengths in positions of a text, if several tokens make a graph of it."""
-    found = parser.analyzers.analyzer(analyzer)
-    tokens = found.graph(text) if found.branches else None
+    """Return terms, positions and lengths in positions of a text, if several tokens make a graph of it."""
+    named = parser.analyzers.analyzer(analyzer)
+    tokens = named.graph(text) if named.branches else None
     return tokens if tokens and len(tokens) > 1 else None
 
 
 def _is_single(positions: list[tuple[int, list[str]]]) -> bool:
-    """Whether there is but one position; to Elasticsearch, holes before several terms count as some more."""
+    """Whether there is one position; in Elasticsearch, holes before several terms count as positions."""
     position, terms = positions[0]
     return len(positions) == 1 and (len(terms) == 1 or position == 0)
 
 
-def _branching(field: Field, tokens: list[tuple[str, int, int]], operator: str) -> Bool:
-    """The query of a text with synonyms that reach over several words: each part is read in one of its ways."""
-    clauses: list[Query] = []
-    for part in parts(tokens):
-        if part.stacked:
-            clauses.append(_stacked(field, [term for ((term, _step),) in part.paths]))
-        else:
-            ways = tuple(_path(field, path) for path in part.paths)
-            clauses.append(Bool(should=ways) if len(ways) > 1 else ways[0])
-    return Bool(must=tuple(clauses)) if operator == "and" else Bool(should=tuple(clauses))
+def _part_query(field: Field, part: GraphPart) -> Query:
+    if part.stacked:
+        return _stacked(field, [term for ((term, _step),) in part.paths])
+    paths = tuple(_path_query(field, path) for path in part.paths)
+    return Bool(should=paths) if len(paths) > 1 else paths[0]
 
 
-def _path(field: Field, path: tuple[Step, ...]) -> Query:
-    """One way to read a part of a text: a phrase, or all of its terms in a field that knows no positions."""
+def _path_query(field: Field, path: tuple[Step, ...]) -> Query:
+    """Return a phrase, or all terms in a field without positions."""
     terms = tuple(term for term, _step in path)
     if len(terms) == 1:
         return of_value(field, terms[0])
     if not field.is_text:
         return Bool(must=tuple(of_value(field, term) for term in terms))
-    steps = (0, *(step for _term, step in path[1:]))
-    return Phrase(field.name, terms, tuple(accumulate(steps)))
+    return Phrase(field.name, terms, tuple(accumulate((step for _term, step in path[1:]), initial=0)))
 
 
 def _stacked(field: Field, terms: list[str]) -> Query:
-    """The terms of one position."""
+    """Return the query for the terms of one position."""
     if len(terms) == 1:
         return of_value(field, terms[0])
     if field.is_number:
@@ -577,7 +564,7 @@ def _stacked(field: Field, terms: list[str]) -> Query:
 
 
 def _analyzer(parser: Parser, given: Mapping[str, Any]) -> str | None:
-    """The analyzer that a query names, which must exist even where nothing is analyzed with it."""
+    """Return the analyzer that a query names, which must exist even where no text is analyzed."""
     if "analyzer" not in given:
         return None
     name = parameters.name(given["analyzer"], "`analyzer`")
@@ -586,6 +573,5 @@ def _analyzer(parser: Parser, given: Mapping[str, Any]) -> str | None:
 
 
 def _zero_terms(given: Mapping[str, Any]) -> Query:
-    return _ZERO_TERMS[
-        parameters.choice(given.get("zero_terms_query", "none"), tuple(_ZERO_TERMS), "zero_terms_query")
-    ]
+    name = given.get("zero_terms_query", "none")
+    return _ZERO_TERMS[parameters.choice(name, tuple(_ZERO_TERMS), "zero_terms_query")]

@@ -1,5 +1,6 @@
-"""Queries without terms: every document (`match_all`), none (`match_none`), with a value (`Exists`), by id (`ids`); and
-the reader of `constant_score`.
+"""Queries without terms: all documents (`match_all`), none (`match_none`), with a value (`Exists`), by id (`ids`).
+
+`constant_score` is read here too.
 """
 
 from __future__ import annotations
@@ -17,65 +18,65 @@ from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import IndexReader, Mask
-from searchapp.lucene.queries.parser import Parser, required
-from searchapp.lucene.queries.query import Boost, Constant, Leaf, Query, boosted
+from searchapp.lucene.queries.query import Boost, Constant, Leaf, Parser, Query, boosted, required
 from searchapp.lucene.queries.scores import ScoreRows
 from searchapp.lucene.similarity import ONE
 
 
 @dataclass(frozen=True, slots=True)
 class MatchAll(Leaf):
-    """Every document, with the score 1; Elasticsearch finds out about a `late` one when Lucene's query is made."""
+    """All documents, with the score 1."""
 
     late: bool = dataclass_field(default=False, compare=False)
+    """Whether Elasticsearch finds out only when it makes Lucene's query."""
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return np.flatnonzero(reader.everything()).astype(np.int32)
 
-    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
         return rows.reader.everything()
 
-    def notation(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:
         return "*:*"
 
 
 def read_match_all(parser: Parser, content: Any) -> Query:
-    """Every document."""
+    """Read `match_all`."""
     return boosted(MatchAll(), parser.options(content, "match_all", ()), "match_all")
 
 
-_EVERYTHING = (MatchAll(), Constant(MatchAll()))
+_ALL_DOCUMENTS = (MatchAll(), Constant(MatchAll()))
 
 
 def is_zero_match_all(query: Query) -> bool:
-    """Whether a query matches every document and gives it the score 0, so that it has no effect where it must match."""
-    return isinstance(query, Boost) and not query.boost and query.query in _EVERYTHING
+    """Whether a query gives all documents the score 0, so that it has no effect as a required clause."""
+    return isinstance(query, Boost) and not query.boost and query.query in _ALL_DOCUMENTS
 
 
-INSIDE_ANOTHER = "the explanation of a query inside another one that matches nothing"
+UNKNOWN_EXPLANATION = "the explanation of a query inside another one that matches nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class MatchNone(Leaf):
     """No document.
 
-    Elasticsearch sees most such queries as it reads them, and may drop what is around them too. `late` marks
-    those of which Elasticsearch finds out when Lucene's query is made.
+    Elasticsearch sees most such queries as it reads them, and may drop what is around them too.
     """
 
     matches_nothing: ClassVar[bool] = True
 
     late: bool = False
+    """Whether Elasticsearch finds out only when it makes Lucene's query."""
 
     def rewritten(self) -> MatchNone:
         return MatchNone() if self.late else self
 
-    def documents(self, reader: IndexReader) -> NDArray[Any]:  # noqa: ARG002
+    def documents(self, reader: IndexReader) -> NDArray[Any]:
         return np.empty(0, np.int32)
 
-    def notation(self, schema: Schema) -> str:  # noqa: ARG002
-        # Elasticsearch says why, in the words of the part of it that found out.
-        raise unsupported(INSIDE_ANOTHER)
+    def notation(self, schema: Schema) -> str:
+        # Elasticsearch prints the reason in the words of the part of it that found out.
+        raise unsupported(UNKNOWN_EXPLANATION)
 
 
 def is_nothing(query: Query) -> bool:
@@ -84,7 +85,7 @@ def is_nothing(query: Query) -> bool:
 
 
 def read_match_none(parser: Parser, content: Any) -> Query:
-    """No document."""
+    """Read `match_none`."""
     parser.options(content, "match_none", ())
     return MatchNone()
 
@@ -102,17 +103,12 @@ class Exists(Leaf):
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return reader.fields[self.field].present
 
-    def notation(self, schema: Schema) -> str:  # noqa: ARG002
-        return exists_description(self.field)
-
-
-def exists_description(field: str) -> str:
-    """Lucene's notation of the query for the documents that have a value in a field."""
-    return f"FieldExistsQuery [field={field}]"
+    def notation(self, schema: Schema) -> str:
+        return f"FieldExistsQuery [field={self.field}]"
 
 
 def read_constant_score(parser: Parser, content: Any) -> Query:
-    """A query as a filter: every document it matches has the same score."""
+    """Read `constant_score`: a query as a filter, all of whose documents have one score."""
     given = parser.options(content, "constant_score", ("filter",))
     inner = parser.query(required(given, "filter", "constant_score"))
     return boosted(inner if is_nothing(inner) else Constant(inner), given, "constant_score")
@@ -121,48 +117,47 @@ def read_constant_score(parser: Parser, content: Any) -> Query:
 MOST_IDS = 10_000
 """Elasticsearch's default of `index.max_result_window`, which searchapp's indexes keep."""
 
-NUMERIC_ID, UTF8_ID, ESCAPED_ID = 0xFE, 0xFF, 0xFD
-"""First bytes of ids as they are indexed (`org.elasticsearch.index.mapper.Uid`)."""
+_NUMERIC_ID, _UTF8_ID, _ESCAPED_ID = 0xFE, 0xFF, 0xFD
+"""First bytes of indexed ids (`org.elasticsearch.index.mapper.Uid`)."""
 
 _LAST_OF_BASE64 = {2: "AQgw", 3: "AEIMQUYcgkosw048"}
-"""The characters that may end Base64 by how many its last group has: those without bits to spare."""
+"""The last characters of Base64 without unused bits, by the length of its last group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ids(Leaf):
-    """The documents of these ids, with the score 1."""
+    """Documents by their ids, with the score 1."""
 
     has_few_documents: ClassVar[bool] = True
 
     ids: tuple[str, ...]
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
-        found = (reader.document(document_id) for document_id in self.ids)
-        return np.array([document for document in found if document is not None], np.int32)
+        numbers = map(reader.document, self.ids)
+        return np.array([number for number in numbers if number is not None], np.int32)
 
-    def notation(self, schema: Schema) -> str:  # noqa: ARG002
-        return f"_id:({' '.join(map(_printed, sorted(map(encoded, self.ids))))})"
+    def notation(self, schema: Schema) -> str:
+        return f"_id:({' '.join(map(_printed_id, sorted(map(indexed_id, self.ids))))})"
 
 
-def encoded(document_id: str) -> bytes:
-    """An id as Elasticsearch indexes it: packed if it consists of digits, or looks like Base64 for URLs.
+def indexed_id(document_id: str) -> bytes:
+    """Return an id as Elasticsearch indexes it: packed if it consists of digits, or looks like Base64 for URLs.
 
-    >>> [encoded(one).hex() for one in ("12", "7", "é", "abcd")]
+    >>> [indexed_id(document_id).hex() for document_id in ("12", "7", "é", "abcd")]
     ['fe12', 'fe7f', 'ffc3a9', '69b71d']
     """
     if re.fullmatch("[0-9]+", document_id):
-        return bytes([NUMERIC_ID]) + bytes.fromhex(document_id + "f" * (len(document_id) % 2))
+        return bytes([_NUMERIC_ID]) + bytes.fromhex(document_id + "f" * (len(document_id) % 2))
     over = len(document_id) % 4
     if re.fullmatch("[0-9A-Za-z_-]+", document_id) and (
         over == 0 or (over > 1 and document_id[-1] in _LAST_OF_BASE64[over])
     ):
         packed = base64.urlsafe_b64decode(document_id + "=" * (-over % 4))
-        return packed if packed[0] < ESCAPED_ID else bytes([ESCAPED_ID]) + packed
-    return bytes([UTF8_ID]) + document_id.encode()
+        return packed if packed[0] < _ESCAPED_ID else bytes([_ESCAPED_ID]) + packed
+    return bytes([_UTF8_ID]) + document_id.encode()
 
 
-def _printed(term: bytes) -> str:
-    """A term as text if it is text, and as its bytes otherwise."""
+def _printed_id(term: bytes) -> str:
     try:
         return term.decode()
     except UnicodeDecodeError:
@@ -170,13 +165,13 @@ def _printed(term: bytes) -> str:
 
 
 def read_ids(parser: Parser, content: Any) -> Query:
-    """Documents by their ids."""
+    """Read `ids`."""
     given = parser.options(content, "ids", ("values",))
     values = given.get("values", ())
     listed = [values] if isinstance(values, str) else parameters.listed(values, "`values` of the query `ids`")
-    found = tuple(sorted({parameters.raw_text(value, "an id") for value in listed}))
-    if "" in found:
+    ids = tuple(sorted({parameters.raw_text(value, "an id") for value in listed}))
+    if "" in ids:
         raise invalid("an id is empty")
-    if len(found) > MOST_IDS:
-        raise invalid(f"the query `ids` has {len(found):,} ids, and at most {MOST_IDS:,} are allowed")
-    return boosted(Ids(found) if found else MatchNone(), given, "ids")
+    if len(ids) > MOST_IDS:
+        raise invalid(f"the query `ids` has {len(ids):,} ids, and at most {MOST_IDS:,} are allowed")
+    return boosted(Ids(ids) if ids else MatchNone(), given, "ids")

@@ -1,6 +1,6 @@
-"""The `range` query: numbers between two bounds; a single number is a range too.
+"""Queries on numbers: `range`, a single number, a set of numbers.
 
-`NumberValue`: a number of a query, read as by Elasticsearch's `NumberFieldMapper` for the type of its field.
+`NumberValue` reads a number of a query as Elasticsearch's `NumberFieldMapper` does for the type of its field.
 """
 
 from __future__ import annotations
@@ -19,27 +19,24 @@ from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.mapping import INTEGERS, Field, Schema
 from searchapp.lucene.index.reader import IndexReader
 from searchapp.lucene.parameters import printed
-from searchapp.lucene.queries import match_all
-from searchapp.lucene.queries.match_all import MatchAll, MatchNone
-from searchapp.lucene.queries.parser import Parser
-from searchapp.lucene.queries.query import Constant, Leaf, Query, boosted
+from searchapp.lucene.queries.match_all import Exists, MatchAll, MatchNone
+from searchapp.lucene.queries.query import Constant, Leaf, Parser, Query, boosted
 
 LONG = 64
 
 
 @dataclass(frozen=True, slots=True)
 class NumberValue:
-    """A value of a query on a field of numbers: the double that it comes to, and what it is printed as.
-
-    `exact` is the integer of a value that comes as an integer of at most 64 bits; `is_text` says that the value comes
-    as text.
-    """
+    """A value of a query on a field of numbers."""
 
     place: str
     double: float
     text: str
-    exact: int | None
-    is_text: bool
+    """The number as it is printed."""
+    exact: int | None = None
+    """The integer, for a value given as an integer of at most 64 bits."""
+    is_text: bool = False
+    """Whether the value is given as text."""
 
     @classmethod
     def read(cls, value: Any, place: str) -> NumberValue:
@@ -49,23 +46,26 @@ class NumberValue:
             Refused: the value is no number.
         """
         if isinstance(value, float) and parameters.is_number(value):
-            return cls(place, value, parameters.printed(value, np.float64), None, False)
+            return cls(place, value, printed(value, np.float64))
         text = parameters.raw_text(value, place)
         if isinstance(value, bool):
             raise invalid(f"{place} must be a number, not {value!r}")
-        if isinstance(value, int) and fits(value, LONG):
-            return cls(place, float(value), text, value, False)
+        if isinstance(value, int) and _fits(value, LONG):
+            return cls(place, float(value), text, value)
         try:
-            return cls(place, parameters.double(text), text, None, True)
+            return cls(place, parameters.double(text), text, is_text=True)
         except ValueError as error:
             raise invalid(f"{place} must be a number, not {parameters.shown(value)!r}") from error
 
     @property
     def has_decimals(self) -> bool:
-        """What is infinite or no number counts as a value with decimals."""
+        """Whether it has decimals, or is infinite or NaN."""
         return self.exact is None and not (math.isfinite(self.double) and self.double == int(self.double))
 
-    def float32(self) -> float:
+    def in_type(self, field: Field) -> float:
+        """Return the number as the float32 or the double of a field."""
+        if field.type != "float":
+            return self.double
         if self.is_text:
             return parameters.float32_of_text(self.text)
         return (
@@ -74,20 +74,20 @@ class NumberValue:
             else parameters.float32_of_json(self.exact)
         )
 
-    def whole(self, bits: int) -> int | None:
-        """The integer with the decimals cut off; None if an integer type of this many bits has no such integer."""
+    def truncated(self, bits: int) -> int | None:
+        """Return the integer without decimals; None if it does not fit into this many bits."""
         if bits < LONG:
             if math.isnan(self.double):
                 return 0
-            return int(self.double) if fits(self.double, bits) else None
+            return int(self.double) if _fits(self.double, bits) else None
         digits = int(self.digits())
-        return digits if fits(digits, LONG) else None
+        return digits if _fits(digits, LONG) else None
 
     def digits(self) -> Any:
-        """The number as it is printed, exactly.
+        """Return the exact number as it is printed.
 
         Raises:
-            Refused: the number is printed in a way that only doubles are read.
+            Refused: the number is printed in a way that is valid for doubles only.
         """
         if self.exact is not None:
             return self.exact
@@ -96,59 +96,54 @@ class NumberValue:
         except ValueError as error:
             raise invalid(f"{self.place} must be a number, not {parameters.shown(self.text)!r}") from error
 
+    def required_integer(self, field: Field) -> int:
+        """Return the integer without decimals.
 
-def required_integer(given: NumberValue, field: Field) -> int:
-    """The integer of a value whose decimals are cut off.
-
-    Raises:
-        Refused: no field of the type can have it.
-    """
-    # What is beyond the doubles of 64 bits is no integer however it is printed.
-    found = None if bits(field) == LONG and abs(given.double) > 2.0**63 else given.whole(bits(field))
-    if found is None:
-        raise invalid(f"{given.place} is {parameters.shown(given.text)}, which no {field.type} can be")
-    return found
-
-
-def in_type(given: NumberValue, field: Field) -> bool:
-    """Whether a field of small integers can have the number; the other types find out when the number is read."""
-    bits = INTEGERS[field.type] + 1
-    return bits > 16 or math.isnan(given.double) or fits(given.double, bits)
+        Raises:
+            Refused: no field of the type can have it.
+        """
+        bits = _bits(field)
+        # Numbers beyond the doubles of 64 bits are no integers however they are printed.
+        number = None if bits == LONG and abs(self.double) > 2.0**63 else self.truncated(bits)
+        if number is None:
+            raise invalid(f"{self.place} is {parameters.shown(self.text)}, which no {field.type} can be")
+        return number
 
 
-def compared(given: NumberValue, field: Field) -> Any:
-    """What of a number is compared with the bounds of the field's type."""
-    return given.digits() if field.type == "long" else given.double
-
-
-def bits(field: Field) -> int:
-    """The bits of the integers that Lucene keeps for the type."""
+def _bits(field: Field) -> int:
+    """Return the bits of the integers in which Lucene keeps the type."""
     return LONG if field.type == "long" else 32
 
 
-def fits(number: Any, bits: int) -> bool:
-    """Whether an integer type of this many bits has the number."""
+def _fits(number: Any, bits: int) -> bool:
     return bool(-(1 << bits - 1) <= number <= (1 << bits - 1) - 1)
 
 
-def signed(numbers: Iterable[float]) -> tuple[tuple[float, float], ...]:
-    """Numbers of which 0.0 and -0.0 differ, as they do to Lucene."""
+def _signed(*numbers: float) -> tuple[tuple[float, float], ...]:
+    """Return a key of numbers in which 0.0 and -0.0 differ, as in Lucene."""
     return tuple((number, math.copysign(1, number)) for number in numbers)
+
+
+def _printed_number(number: float, type_: str) -> str:
+    return (
+        str(number) if type_ in INTEGERS else printed(number, np.float32 if type_ == "float" else np.float64)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberRange(Leaf):
-    """Documents that have a number from `low` to `high`, both included, with the score 1.
+    """Documents that have a number from `low` to `high`, inclusive, with the score 1.
 
-    Integers have bounds even where a query names none. `whole` says that the range takes in all numbers of the field.
-    `is_point` marks one integer asked for as such, which Elasticsearch looks up in another way than a range.
+    Integers have bounds even where a query names none.
     """
 
     field: str
     low: float
     high: float
     whole: bool = False
+    """Whether the range includes all numbers of the field."""
     is_point: bool = False
+    """Whether the query is a single integer, which Elasticsearch looks up in another way than a range."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NumberRange) and self._key() == other._key()
@@ -157,7 +152,7 @@ class NumberRange(Leaf):
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        return self.field, self.whole, self.is_point, signed((self.low, self.high))
+        return self.field, self.whole, self.is_point, _signed(self.low, self.high)
 
     def resolved(self, reader: IndexReader) -> Leaf:
         """As `PointRangeQuery.rewrite` and `IndexOrDocValuesQuery.rewrite`."""
@@ -172,149 +167,160 @@ class NumberRange(Leaf):
         return reader.fields[self.field].between(self.low, self.high)
 
     def notation(self, schema: Schema) -> str:
-        """Lucene decides while it searches which of two ways takes less time."""
+        # Lucene chooses the faster of two queries while it searches.
         by_values = self.constant_notation(schema)
         if self.is_point:
             return by_values
-        by_index = match_all.exists_description(self.field) if self.whole else self._by_index(schema)
+        if self.whole:
+            by_index = Exists(self.field).notation(schema)
+        else:
+            low, high = (
+                _printed_number(end, schema.fields[self.field].type) for end in (self.low, self.high)
+            )
+            by_index = f"{self.field}:[{low} TO {high}]"
         return f"IndexOrDocValuesQuery(indexQuery={by_index}, dvQuery={by_values})"
 
-    def _by_index(self, schema: Schema) -> str:
-        kind = schema.fields[self.field].type
-        if kind in INTEGERS:
-            return self.constant_notation(schema)
-        precision = np.float32 if kind == "float" else np.float64
-        return f"{self.field}:[{printed(self.low, precision)} TO {printed(self.high, precision)}]"
-
     def constant_notation(self, schema: Schema) -> str:
-        """The query that looks at a document's numbers, with which Lucene explains the range."""
+        # Lucene explains the range by the query on the document's numbers, which are sortable integers.
         kind = schema.fields[self.field].type
-        if kind in INTEGERS:
-            return f"{self.field}:[{self.low} TO {self.high}]"
-        sortable = _sortable_float if kind == "float" else _sortable
-        return f"{self.field}:[{sortable(self.low)} TO {sortable(self.high)}]"
+        low, high = (
+            end if kind in INTEGERS else _sortable(end, is_float=kind == "float")
+            for end in (self.low, self.high)
+        )
+        return f"{self.field}:[{low} TO {high}]"
+
+
+def _sortable(value: float, *, is_float: bool) -> int:
+    """Return the bits of a number as an integer of the same order (`NumericUtils.doubleToSortableLong`)."""
+    if is_float:
+        (bits,) = struct.unpack("<i", struct.pack("<f", value))
+        return int(bits ^ (bits >> 31) & 0x7FFFFFFF)
+    (bits,) = struct.unpack("<q", struct.pack("<d", value))
+    return int(bits ^ (bits >> 63) & 0x7FFFFFFFFFFFFFFF)
 
 
 def of_number(field: Field, value: Any) -> Query:
-    """The documents that have a number."""
+    """Return the query for the documents with a number."""
     given = NumberValue.read(value, f"the number for {field.name}")
     if field.type not in INTEGERS:
-        number = given.float32() if field.type == "float" else given.double
-        if not math.isfinite(number):
-            return MatchNone(late=True)
-        return NumberRange(field.name, number, number)
-    if not in_type(given, field) or given.has_decimals or not fits(compared(given, field), bits(field)):
+        number = given.in_type(field)
+        return NumberRange(field.name, number, number) if math.isfinite(number) else MatchNone(late=True)
+    type_bits, bits = INTEGERS[field.type] + 1, _bits(field)
+    # Small integers are checked in their own type, the others when the number is read.
+    in_type = type_bits > 16 or math.isnan(given.double) or _fits(given.double, type_bits)
+    if not in_type or given.has_decimals or not _fits(given.digits() if bits == LONG else given.double, bits):
         return MatchNone(late=True)
-    found = given.whole(bits(field))
-    assert found is not None
-    return NumberRange(field.name, found, found, is_point=True)
+    integer = given.truncated(bits)
+    assert integer is not None
+    return NumberRange(field.name, integer, integer, is_point=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberInSet(Leaf):
+    """Documents that have one of the numbers, with the score 1."""
+
+    field: str
+    numbers: tuple[float, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NumberInSet) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return self.field, _signed(*self.numbers)
+
+    def documents(self, reader: IndexReader) -> NDArray[Any]:
+        field = reader.fields[self.field]
+        return np.concatenate([field.between(number, number) for number in self.numbers])
+
+    def notation(self, schema: Schema) -> str:
+        kind = schema.fields[self.field].type
+        return f"{self.field}:{{{' '.join(_printed_number(number, kind) for number in self.numbers)}}}"
+
+
+def of_numbers(field: Field, values: Iterable[Any]) -> Query:
+    """Return the query for the documents with one of several numbers."""
+    given = [NumberValue.read(value, f"a number for {field.name}") for value in values]
+    if field.type in INTEGERS:
+        numbers: list[float] = [value.required_integer(field) for value in given if not value.has_decimals]
+    else:
+        numbers = [value.in_type(field) for value in given]
+        if not all(map(math.isfinite, numbers)):
+            raise invalid(f"a number for {field.name} is no finite {field.type}")
+    if not numbers:
+        return MatchNone(late=True)
+    return NumberInSet(field.name, tuple(number for number, _sign in sorted(set(_signed(*numbers)))))
 
 
 def read_range(parser: Parser, content: Any) -> Query:
-    """Numbers between bounds; without bounds, whatever has a value."""
+    """Read `range`: numbers between bounds; without bounds, all documents with a value."""
     name, given = parameters.single(content, "the query `range`")
     given = parser.options(given, "range", ("gt", "gte", "lt", "lte"))
     bounds = {bound: value for bound, value in given.items() if bound != "boost"}
     for bound, value in bounds.items():
         if value is not None:
-            place = f"`{bound}` for {name}"
-            parameters.term(value, place)
+            parameters.term(value, f"`{bound}` for {name}")
     field = parser.field(name)
     if field is None:
         return MatchNone()
-    if field.is_number:
-        found = _between(field, bounds)
-    elif all(value is None for value in bounds.values()):
-        found = None
-    else:
+    if not field.is_number and any(value is not None for value in bounds.values()):
         raise unsupported(f"the query `range` on {name}, a {field.type} field, only on numbers")
-    return boosted(Constant(match_all.Exists(name)) if found is None else found, given, "range")
+    # Of two bounds on one side the last one counts, even if it is null.
+    low = next((bound for bound in reversed(bounds) if bound in ("gt", "gte")), "gte")
+    high = next((bound for bound in reversed(bounds) if bound in ("lt", "lte")), "lte")
+    if bounds.get(low) is None and bounds.get(high) is None:
+        return boosted(Constant(Exists(name)), given, "range")
+    read = _integer_range if field.type in INTEGERS else _decimal_range
+    return boosted(read(field, bounds, low, high), given, "range")
 
 
-def _between(field: Field, given: Mapping[str, Any]) -> Query | None:
-    """The documents that have a number between the bounds of a `range`; None if there are no bounds.
-
-    Of two bounds on one side the one that was written last counts, even if it is null.
-    """
-    low: tuple[Any, bool] = (None, True)
-    high: tuple[Any, bool] = (None, True)
-    for bound, value in given.items():
-        if bound in ("gt", "gte"):
-            low = value, bound == "gte"
-        elif bound in ("lt", "lte"):
-            high = value, bound == "lte"
-    if low[0] is None and high[0] is None:
-        return None
-    read = _whole_range if field.type in INTEGERS else _decimal_range
-    return read(field, *(None if end[0] is None else _Bound(field, *end) for end in (low, high)))
+def _bound(field: Field, bounds: Mapping[str, Any], name: str) -> NumberValue | None:
+    value = bounds.get(name)
+    return None if value is None else NumberValue.read(value, f"a bound for {field.name}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """One end of a range; `inside` says whether it belongs to the range."""
-
-    field: Field
-    value: Any
-    inside: bool
-
-    @property
-    def given(self) -> NumberValue:
-        """The value, read only when Elasticsearch would: what nothing can lie above needs no other end."""
-        return NumberValue.read(self.value, f"a bound for {self.field.name}")
-
-
-def _whole_range(field: Field, low: _Bound | None, high: _Bound | None) -> Query:
-    smallest, greatest = -(1 << bits(field) - 1), (1 << bits(field) - 1) - 1
+def _integer_range(field: Field, bounds: Mapping[str, Any], low: str, high: str) -> Query:
+    smallest, greatest = -(1 << _bits(field) - 1), (1 << _bits(field) - 1) - 1
     first, last = smallest, greatest
-    if low is not None:
-        given = low.given
-        first = required_integer(given, field)
-        first += given.double > 0 if given.has_decimals else not low.inside
+    if given := _bound(field, bounds, low):
+        first = given.required_integer(field)
+        first += given.double > 0 if given.has_decimals else low == "gt"
         if first > greatest:
-            return MatchNone(late=True)
-    if high is not None:
-        given = high.given
-        last = required_integer(given, field)
-        last -= given.double < 0 if given.has_decimals else not high.inside
+            return MatchNone(late=True)  # Elasticsearch does not read the other bound
+    if given := _bound(field, bounds, high):
+        last = given.required_integer(field)
+        last -= given.double < 0 if given.has_decimals else high == "lt"
         if last < smallest:
             return MatchNone(late=True)
     return NumberRange(field.name, first, last)
 
 
-def _decimal_range(field: Field, low: _Bound | None, high: _Bound | None) -> Query:
+def _decimal_range(field: Field, bounds: Mapping[str, Any], low: str, high: str) -> Query:
     is_float = field.type == "float"
+    limits = np.finfo(np.float32)
     first, last = -math.inf, math.inf
-    if low is not None:
-        first = low.given.float32() if is_float else low.given.double
-        first = first if low.inside else _next(first, math.inf, is_float)
-    if high is not None:
-        last = high.given.float32() if is_float else high.given.double
-        last = last if high.inside else _next(last, -math.inf, is_float)
+    lower, upper = _bound(field, bounds, low), _bound(field, bounds, high)
+    if lower:
+        first = lower.in_type(field)
+        first = first if low == "gte" else _next(first, math.inf, is_float)
+    if upper:
+        last = upper.in_type(field)
+        last = last if high == "lte" else _next(last, -math.inf, is_float)
     if math.isnan(first) or math.isnan(last):
         raise unsupported(f"NaN as a bound for {field.name}")
-    if is_float and low is not None and first == -math.inf:
-        first = float(np.finfo(np.float32).min)  # Lucene goes one number down and up again
-    if is_float and high is not None and last == math.inf:
-        last = float(np.finfo(np.float32).max)
+    if is_float and lower and first == -math.inf:
+        first = float(limits.min)  # Lucene goes one number down and up again
+    if is_float and upper and last == math.inf:
+        last = float(limits.max)
     return NumberRange(field.name, first, last)
 
 
 def _next(value: float, towards: float, is_float: bool) -> float:
-    """The next number of the field's; Lucene has -0.0 beside 0.0, the next smaller number."""
+    """Return the next number of the field; to Lucene -0.0 is the next smaller number of 0.0."""
     if value == 0 and (math.copysign(1, value) < 0) == (towards > 0):
         return -value
     if is_float:
         return float(np.nextafter(np.float32(value), np.float32(towards)))
     return math.nextafter(value, towards)
-
-
-def _sortable(value: float) -> int:
-    """The bits of a double, changed so that they order as the number does (`NumericUtils.doubleToSortableLong`)."""
-    (bits,) = struct.unpack("<q", struct.pack("<d", value))
-    return int(bits ^ (bits >> 63) & 0x7FFFFFFFFFFFFFFF)
-
-
-def _sortable_float(value: float) -> int:
-    """The same of a float32 (`NumericUtils.floatToSortableInt`)."""
-    (bits,) = struct.unpack("<i", struct.pack("<f", value))
-    return int(bits ^ (bits >> 31) & 0x7FFFFFFF)

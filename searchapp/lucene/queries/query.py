@@ -1,6 +1,6 @@
-"""Lucene's queries as values: what every query does, and the queries that others are made of.
+"""Lucene's queries as values, and the reading of Elasticsearch's query DSL into them.
 
-A query rewrites, matches, scores, explains and shows itself; a compound one names the queries inside it by `children`.
+A query rewrites, matches, scores, explains and prints itself; a compound query returns its parts as `children`.
 Equal queries are equal values, on which rewriting relies as Lucene's does. Boosts are float32 held in floats and are
 multiplied in float32. Values of explanations are float32 as a rule, printed as the shortest decimal that is the same
 float32.
@@ -12,31 +12,35 @@ import operator
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import parameters, similarity
-from searchapp.lucene.errors import invalid
-from searchapp.lucene.index.mapping import Schema
+from searchapp.lucene.analysis import AnalysisRegistry
+from searchapp.lucene.errors import ErrorCollector, Refused, Reported, invalid, known_only, unsupported
+from searchapp.lucene.index.mapping import Field, Schema
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Postings
 from searchapp.lucene.parameters import printed
-from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, of_constant, total
+from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, constant_scores, total
 from searchapp.lucene.records import Explanation, Token
 from searchapp.lucene.similarity import ONE
 
 MOST_CLAUSES = 8_192
-"""What a server with 512 MB of heap and two cores allows.
+"""The limit of a server with 512 MB of heap and two cores.
 
-Each server has a limit of its own, of 1,024 or more: its heap in MB times 64, divided by its search threads. The
-embedded engine has one that is the same everywhere.
+Each server has its own limit of 1,024 or more: its heap in MB times 64, divided by its search threads. The limit of the
+embedded engine is the same everywhere.
 """
 
 
-def require_few(count: int) -> None:
-    """Refuse a query with more clauses than a server allows.
+def check_clause_count(count: int) -> None:
+    """Reject a query with more clauses than a server allows.
 
     Raises:
         Refused: it has too many.
@@ -45,37 +49,30 @@ def require_few(count: int) -> None:
         raise invalid(f"a query has {count:,} clauses, and at most {MOST_CLAUSES:,} are allowed")
 
 
-def shortest(value: float | np.float32) -> float:
-    """The decimal by which Java prints a float32."""
-    return float(printed(value))
-
-
-def exact(explanation: Explanation) -> float:
-    """The number that an explanation's value stands for: Lucene's few doubles are printed in full."""
+def exact_value(explanation: Explanation) -> float:
+    """Return the number of an explanation before it was shortened; Lucene's few doubles are printed in full."""
     value = explanation.value
-    return float(np.float32(value)) if shortest(value) == value else value
+    return float(np.float32(value)) if float(printed(value)) == value else value
 
 
-def explained(
-    value: float | np.float32, description: str, details: Iterable[Explanation] = ()
-) -> Explanation:
-    """An explanation whose value is a float32."""
-    return Explanation(shortest(value), description, tuple(details))
+def explain(value: float | np.float32, description: str, details: Iterable[Explanation] = ()) -> Explanation:
+    """Return an explanation of a float32."""
+    return Explanation(float(printed(value)), description, tuple(details))
 
 
-def constant(boost: np.float32, name: str) -> Explanation:
-    """The explanation of a query by whose name all documents have one score, the boost."""
-    return explained(boost, name if boost == 1 else f"{name}^{printed(boost)}")
+def explain_constant(boost: np.float32, name: str) -> Explanation:
+    """Return the explanation of a query that gives each document the boost as its score."""
+    return explain(boost, name if boost == 1 else f"{name}^{printed(boost)}")
 
 
 PositionSpans = Sequence[tuple[int, int]]
-"""First and last positions of the parts of a text."""
+"""First and last positions of parts of a text."""
 
 EVERYWHERE: PositionSpans = ((0, sys.maxsize),)
 
 
 class Query:
-    """What the engine asks of every query; `scores` and what follows it are asked of a rewritten query.
+    """A query. `scores` and the methods after it need a rewritten query.
 
     The class is abstract by its methods and not by its metaclass, which would make each `isinstance` of a clause
     slower, and a topic has hundreds of clauses.
@@ -86,19 +83,19 @@ class Query:
     matches_nothing: ClassVar[bool] = False
     """Whether no document matches, whatever the index holds."""
 
-    # Queries inside
+    # Parts
 
     def children(self) -> tuple[Query, ...]:
-        """The queries that this one is made of."""
+        """Return the queries inside."""
         return ()
 
-    def with_children(self, children: tuple[Query, ...]) -> Query:  # noqa: ARG002
-        """The same query made of others, given in the order of `children`."""
+    def with_children(self, children: tuple[Query, ...]) -> Query:
+        """Return the same query with others inside, in the order of `children`."""
         return self
 
     @property
     def clause_count(self) -> int:
-        """How many clauses Elasticsearch counts the query as (`MaxClauseCountQueryVisitor`).
+        """The number of clauses by Elasticsearch's count (`MaxClauseCountQueryVisitor`).
 
         Raises:
             Refused: a query inside has too many.
@@ -107,109 +104,108 @@ class Query:
 
     @property
     def reads_values(self) -> bool:
-        """Whether scores depend on the values of fields, which not every document need have."""
+        """Whether scores depend on the values of fields, which a document may lack."""
         return any(child.reads_values for child in self.children())
 
     @property
     def reads_scores(self) -> bool:
-        """Whether the documents that match depend on their scores."""
+        """Whether the matching documents depend on their scores."""
         return any(child.reads_scores for child in self.children())
 
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
-        """The leaves inside that give the query hits, and their boosts: what highlighting marks."""
+        """Yield the leaves that produce hits, with their boosts; highlighting marks them."""
         for child in self.children():
             yield from child.leaves(boost)
 
     def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
-        """The field, the terms and the boost of each clause of terms whose scores count."""
+        """Yield field, terms and boost of each clause of terms whose scores count."""
         for child in self.children():
             yield from child.scored_terms(boost)
 
-    # Simplifying
+    # Rewriting
 
     def resolved(self, reader: IndexReader) -> Query:
-        """The query as it was written, with what Lucene learns from the index: that all documents match, or none."""
+        """Return the query with the parts that match all documents of the index, or none, replaced as Lucene does."""
         return self.with_children(tuple(child.resolved(reader) for child in self.children()))
 
     def rewritten(self) -> Query:
-        """What one call of `Query.rewrite` makes of the query: the query itself when nothing is left to do.
+        """Return the result of one call of `Query.rewrite`: the query itself if no step is left.
 
-        Lucene takes a step everywhere in a query before it takes the next one anywhere: the order in which boosts are
-        multiplied depends on it, and what becomes of clauses whose scores nobody looks at.
+        Lucene takes a step everywhere in a query before it takes the next one anywhere, on which depend the order of
+        the multiplication of boosts and the clauses whose scores do not count.
         """
         children = self.children()
-        simpler = each(one_step, children)
+        simpler = map_queries(rewrite_once, children)
         return self if simpler is children else self.with_children(simpler)
 
     def only_matching(self) -> Query:
-        """What is left of the query inside a constant score, after a step."""
+        """Return the query inside a constant score after one step."""
         return self
 
     # Matching and scoring
 
     @abstractmethod
-    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
-        """The documents that match, whatever their scores; `among` is as in `scores`.
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
+        """Return the documents that match; `scope` is as in `scores`.
 
-        Only a `min_score` looks at scores. The boosts outside count for it, even where they count for nothing else:
-        Lucene hands boosts down to filters too.
+        Only a `min_score` reads scores. Lucene passes boosts down to filters too, where they count for a `min_score`.
         """
 
     @abstractmethod
-    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
-        """The scores of all documents, the query's own boost multiplied by `boost`.
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
+        """Return the scores of all documents, the query's own boost multiplied by `boost`.
 
-        `among` marks the documents that count, None all documents: scores of other documents are not looked at and may
-        be wrong, and values that they lack are not missed.
+        `scope` marks the documents that count, None all documents: scores of other documents may be wrong, and values
+        that they lack are no error.
 
         Raises:
-            Refused: the scores of some document can't be computed.
+            Refused: the scores of a document can't be computed.
         """
 
-    # Showing
+    # Printing
 
     @abstractmethod
     def notation(self, schema: Schema) -> str:
-        """The query in Lucene's notation (`Query.toString`).
+        """Return the query in Lucene's notation (`Query.toString`).
 
         Raises:
             Refused: the notation is not known here.
         """
 
     def inner_notation(self, schema: Schema) -> str:
-        """The query as a part of another one in Lucene's notation."""
+        """Return the notation of the query inside another one."""
         return self.notation(schema)
 
     def filter_notation(self, schema: Schema) -> str:
-        """What explanations show of a query that only filters and is `unscored`."""
+        """Return the notation in explanations of a query that only filters and is `unscored`."""
         return self.notation(schema)
 
     def unscored(self) -> Query:
-        """The query inside whose weight Lucene makes when it only filters."""
+        """Return the query inside whose weight Lucene makes if the query only filters."""
         return self
 
     @abstractmethod
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
-        """How the query comes to the score of a document; None when the document does not match.
+        """Return the explanation of a document's score; None if the document does not match.
 
         Raises:
             Refused: the explanation is not known here.
         """
 
 
-def each(step: Callable[[Query], Query], queries: tuple[Query, ...]) -> tuple[Query, ...]:
-    """The queries after a step, which are the same tuple when nothing is left to do in any."""
+def map_queries(step: Callable[[Query], Query], queries: tuple[Query, ...]) -> tuple[Query, ...]:
+    """Return the queries after a step, as the same tuple if the step changes none."""
     simpler = tuple(map(step, queries))
     return queries if all(map(operator.is_, queries, simpler)) else simpler
 
 
-def one_step(query: Query) -> Query:
-    """See `Query.rewritten`."""
+def rewrite_once(query: Query) -> Query:
+    """Take one step of rewriting."""
     return query.rewritten()
 
 
 def rewrite(query: Query) -> Query:
-    """The query that Lucene scores in the place of this one (`Query.rewrite`, Lucene 10).
+    """Return the query that Lucene scores in the place of this one (`Query.rewrite`, Lucene 10).
 
     The simplifications matter to the last bit: a separate clause is rounded to float32 before it is added to its
     neighbours, a merged clause is not. Explanations show the simplified query.
@@ -220,23 +216,20 @@ def rewrite(query: Query) -> Query:
     return query
 
 
-def only(document: int, rows: ScoreRows) -> Mask:
-    """The mark of one document, to compute nothing that counts for others."""
-    among = np.zeros(rows.count, bool)
-    among[document] = True
-    return among
+def document_mask(document: int, rows: ScoreRows) -> Mask:
+    """Return the mask of one document."""
+    mask = np.zeros(rows.count, bool)
+    mask[document] = True
+    return mask
 
 
 class Leaf(Query):
-    """A query without others inside, which gives the same score to each document it matches; a `ScoredLeaf` does not.
-
-    Equal leaves are equal values.
-    """
+    """A query without others inside, which gives each matching document the same score; `ScoredLeaf` does not."""
 
     __slots__ = ()
 
     has_few_documents: ClassVar[bool] = False
-    """Whether it is cheaper, as a rule, to go through the leaf's documents than through all of the index."""
+    """Whether the leaf's documents usually cost less time than all documents of the index."""
 
     @property
     def clause_count(self) -> int:
@@ -244,7 +237,7 @@ class Leaf(Query):
 
     @property
     def is_multi_term(self) -> bool:
-        """Whether Lucene first has to look for the terms that the leaf stands for (`MultiTermQuery`)."""
+        """Whether Lucene first has to find the terms of the leaf (`MultiTermQuery`)."""
         return False
 
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
@@ -255,24 +248,24 @@ class Leaf(Query):
 
     @abstractmethod
     def documents(self, reader: IndexReader) -> NDArray[Any]:
-        """The documents that match, in any order; a document may come several times."""
+        """Return the documents that match, in any order, possibly with repetitions."""
 
-    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
         mask = np.zeros(rows.count, bool)
         mask[self.documents(rows.reader)] = True
         return mask
 
-    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:  # noqa: ARG002
-        return of_constant(self.matching(rows), boost)
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
+        return constant_scores(self.matching(rows), boost)
 
     def constant_notation(self, schema: Schema) -> str:
-        """What explanations show of a leaf that gives each document the same score."""
+        """Return the notation in explanations of a leaf that gives each document the same score."""
         return self.notation(schema)
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         if not self.matching(rows)[document]:
             return None
-        return constant(boost, self.constant_notation(rows.reader.schema))
+        return explain_constant(boost, self.constant_notation(rows.reader.schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,112 +276,113 @@ class MarkedLeaf(Leaf):
 
     @abstractmethod
     def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
-        """The terms to mark among the tokens of a text, and in which places: `EVERYWHERE`, or where a phrase stands.
+        """Return the terms to mark among the tokens of a text and where: `EVERYWHERE`, or the spans of a phrase.
 
-        Terms that the text does not have make no difference.
+        Terms that the text lacks make no difference.
         """
 
 
 EXACT_LENGTHS = 39
 """The greatest code of a length up to which Lucene calls the length exact."""
 
-_TF = "tf, computed as freq / (freq + k1 * (1 - b + b * dl / avgdl)) from:"
-_IDF = "idf, computed as log(1 + (N - n + 0.5) / (n + 0.5)) from:"
-
 
 @dataclass(frozen=True, slots=True)
 class ScoredLeaf(MarkedLeaf):
-    """A leaf whose score is BM25 of how often it occurs in a document's field."""
+    """A leaf whose score is BM25 of its frequency in a document's field."""
 
     @abstractmethod
     def postings(self, field: FieldReader) -> Postings:
-        """The documents where the leaf occurs, and how often in each."""
+        """Return the documents of the leaf and its frequencies."""
 
     @abstractmethod
     def idf(self, field: FieldReader) -> np.float32:
-        """The inverse document frequency."""
+        """Return the inverse document frequency."""
 
     @abstractmethod
     def frequency(self, field: FieldReader, document: int) -> float:
-        """How often the leaf occurs in a document."""
+        """Return the frequency of the leaf in a document."""
 
     @abstractmethod
-    def explained_idf(self, field: FieldReader) -> Explanation:
-        """How the inverse document frequency came about."""
+    def idf_explanation(self, field: FieldReader) -> Explanation:
+        """Return the explanation of the inverse document frequency."""
 
     def frequency_notation(self, frequency: np.float32) -> str:
-        """The words by which Lucene calls the frequency."""
+        """Return Lucene's words for the frequency."""
         return f"termFreq={printed(frequency)}"
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return self.postings(reader.fields[self.field]).documents
 
     def index_frequency(self, reader: IndexReader, here: int) -> int:
-        """In how many documents of the whole index the leaf is that is in so many `here`."""
+        """Return the document frequency of the leaf in the entire index, of which `here` documents are in this part."""
         return reader.sum_of_parts(here, lambda part: len(self.postings(part.fields[self.field]).documents))
 
     def row(self, rows: ScoreRows, boost: np.float32) -> ScoreRow:
-        """The scores of the documents where the leaf occurs."""
+        """Return the scores of the leaf's documents."""
 
         def compute() -> ScoreRow:
             field = rows.reader.fields[self.field]
-            found = self.postings(field)
+            postings = self.postings(field)
             weight = field.similarity.weight(boost, self.idf(field))
-            scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
+            scores = similarity.scores(weight, postings.frequencies, field.inverses(postings.documents))
             frequency = self.index_frequency(rows.reader, len(scores))
-            return rows.row(found.documents, scores, bool(scores.all()), frequency)
+            return rows.row(postings.documents, scores, bool(scores.all()), frequency)
 
-        return rows.kept((self, float(boost)), compute)
+        return rows.cached((self, float(boost)), compute)
 
-    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:  # noqa: ARG002
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
         return total(rows.count, [self.row(rows, boost)])
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         reader = rows.reader
         field = reader.fields[self.field]
+        bm25 = field.similarity
         frequency = self.frequency(field, document)
         if not frequency:
             return None
-        weight = field.similarity.weight(boost, self.idf(field))
-        freq, inverse = np.full(1, frequency, np.float32), field.inverses(np.array([document], np.int32))
-        score = similarity.scores(weight, freq, inverse)[0]
-        factor = field.similarity.boost(boost)
-        details = [explained(factor, "boost")] if factor != 1 else []
-        details += [self.explained_idf(field), self._explained_tf(field, document, freq[0], inverse[0])]
-        result = explained(
-            score, f"score(freq={printed(frequency)}), computed as boost * idf * tf from:", details
+        weight = bm25.weight(boost, self.idf(field))
+        frequencies, inverses = (
+            np.full(1, frequency, np.float32),
+            field.inverses(np.array([document], np.int32)),
         )
-        name = self.notation(reader.schema)
-        where = f"{name} in {reader.first + document}"
-        return explained(score, f"weight({where}) [PerFieldSimilarity], result of:", [result])
-
-    def _explained_tf(
-        self, field: FieldReader, document: int, frequency: np.float32, inverse: np.float32
-    ) -> Explanation:
-        bm25 = field.similarity
+        score = similarity.scores(weight, frequencies, inverses)[0]
         code = field.length_code(document)
         approximate = " (approximate)" if code > EXACT_LENGTHS else ""
-        details = [
-            explained(frequency, self.frequency_notation(frequency)),
-            explained(bm25.k1, "k1, term saturation parameter"),
-            explained(bm25.b, "b, length normalization parameter"),
-            explained(int(similarity.LENGTHS[code]), f"dl, length of field{approximate}"),
-            explained(field.statistics.average_length, "avgdl, average length of field"),
-        ]
-        return explained(ONE - ONE / (ONE + frequency * inverse), _TF, details)
+        tf = explain(
+            ONE - ONE / (ONE + frequencies[0] * inverses[0]),
+            "tf, computed as freq / (freq + k1 * (1 - b + b * dl / avgdl)) from:",
+            (
+                explain(frequencies[0], self.frequency_notation(frequencies[0])),
+                explain(bm25.k1, "k1, term saturation parameter"),
+                explain(bm25.b, "b, length normalization parameter"),
+                explain(int(similarity.LENGTHS[code]), f"dl, length of field{approximate}"),
+                explain(field.statistics.average_length, "avgdl, average length of field"),
+            ),
+        )
+        factor = bm25.boost(boost)
+        details = [explain(factor, "boost")] if factor != 1 else []
+        details += [self.idf_explanation(field), tf]
+        result = explain(
+            score, f"score(freq={printed(frequency)}), computed as boost * idf * tf from:", details
+        )
+        weighted = f"{self.notation(reader.schema)} in {reader.first + document}"
+        return explain(score, f"weight({weighted}) [PerFieldSimilarity], result of:", [result])
 
 
-def explained_idf_of(document_frequency: int, field: FieldReader) -> Explanation:
-    """How the idf of what BM25 believes to be in this many documents of a field came about."""
-    counts = (
-        Explanation(document_frequency, "n, number of documents containing term"),
-        Explanation(field.statistics.documents, "N, total number of documents with field"),
+def explain_idf(document_frequency: int, field: FieldReader) -> Explanation:
+    """Return the explanation of the idf of a document frequency."""
+    return explain(
+        field.idf(document_frequency),
+        "idf, computed as log(1 + (N - n + 0.5) / (n + 0.5)) from:",
+        (
+            Explanation(document_frequency, "n, number of documents containing term"),
+            Explanation(field.statistics.documents, "N, total number of documents with field"),
+        ),
     )
-    return explained(field.idf(document_frequency), _IDF, counts)
 
 
 def frequency_of(term: str, field: FieldReader, document: int) -> float:
-    """How often a term occurs in a document."""
+    """Return the frequency of a term in a document."""
     postings = field.postings(term)
     place = int(np.searchsorted(postings.documents, document))
     if place == len(postings.documents) or postings.documents[place] != document:
@@ -397,7 +391,7 @@ def frequency_of(term: str, field: FieldReader, document: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Around(Query):
+class Wrapper(Query):
     """A query made of another one, with the same hits."""
 
     query: Query
@@ -413,14 +407,14 @@ class Around(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class Constant(Around):
+class Constant(Wrapper):
     """The documents of a query, all with the score 1."""
 
     def with_children(self, children: tuple[Query, ...]) -> Query:
         return Constant(children[0])
 
-    def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:  # noqa: ARG002
-        yield from ()  # a constant's score is not that of what is inside
+    def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
+        yield from ()  # the terms inside do not make the score
 
     def rewritten(self) -> Query:
         inner = self.query.rewritten().only_matching()
@@ -428,23 +422,23 @@ class Constant(Around):
             return inner
         return self if inner is self.query else Constant(inner)
 
-    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:  # noqa: ARG002
-        return self.query.matching(rows, among=among)
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
+        return self.query.matching(rows, scope=scope)
 
-    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
-        return of_constant(self.matching(rows, among=among), boost)
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
+        return constant_scores(self.matching(rows, scope=scope), boost)
 
     def notation(self, schema: Schema) -> str:
         return f"ConstantScore({self.query.notation(schema)})"
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
-        if not self.matching(rows, among=only(document, rows))[document]:
+        if not self.matching(rows, scope=document_mask(document, rows))[document]:
             return None
-        return constant(boost, self.notation(rows.reader.schema))
+        return explain_constant(boost, self.notation(rows.reader.schema))
 
 
 @dataclass(frozen=True, slots=True)
-class Boost(Around):
+class Boost(Wrapper):
     """A query whose scores are multiplied, before its term weights are rounded."""
 
     boost: float
@@ -453,26 +447,26 @@ class Boost(Around):
         return Boost(children[0], self.boost)
 
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
-        return self.query.leaves(product(self.boost, boost))
+        return self.query.leaves(multiply_boosts(self.boost, boost))
 
     def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
-        return self.query.scored_terms(product(self.boost, boost))
+        return self.query.scored_terms(multiply_boosts(self.boost, boost))
 
     def rewritten(self) -> Query:
         inner, boost = self.query.rewritten(), self.boost
         if boost == 1 or inner.matches_nothing:
             return inner
         if isinstance(inner, Boost):
-            return Boost(inner.query, product(boost, inner.boost))
+            return Boost(inner.query, multiply_boosts(boost, inner.boost))
         if boost == 0 and not isinstance(inner, Constant):
             return Boost(Constant(inner), 0.0)
         return self if inner is self.query else Boost(inner, boost)
 
-    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
-        return self.query.matching(rows, np.float32(self.boost) * boost, among)
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
+        return self.query.matching(rows, np.float32(self.boost) * boost, scope)
 
-    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
-        return self.query.scores(rows, np.float32(self.boost) * boost, among)
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
+        return self.query.scores(rows, np.float32(self.boost) * boost, scope)
 
     def notation(self, schema: Schema) -> str:
         return f"({self.query.notation(schema)})^{printed(self.boost)}"
@@ -482,24 +476,233 @@ class Boost(Around):
 
 
 def boosted(query: Query, given: Mapping[str, Any], name: str) -> Query:
-    """The query with the boost among its parameters."""
+    """Return the query with the boost among its parameters."""
     return multiplied_by(query, parameters.boost(given.get("boost", 1), f"the query `{name}`"))
 
 
 def multiplied_by(query: Query, boost: float) -> Query:
-    """The query with a boost."""
+    """Return the query with a boost."""
     if boost == 1 or query.matches_nothing:
         return query
     return Boost(query, parameters.finite(boost, "the boost of a query"))
 
 
 def without_boosts(query: Query, boost: np.float32 = ONE) -> tuple[Query, np.float32]:
-    """What is inside the boosts of a query, and their product with the one outside, as a `Scorer` multiplies them."""
+    """Return the query inside the boosts, and their product with the outer boost, as a `Scorer` multiplies them."""
     while isinstance(query, Boost):
         boost, query = np.float32(query.boost) * boost, query.query
     return query, boost
 
 
-def product(first: float, second: float) -> float:
-    """The product of two boosts."""
+def multiply_boosts(first: float, second: float) -> float:
+    """Return the product of two boosts."""
     return float(np.float32(first) * np.float32(second))
+
+
+# Reading
+
+QueryReader = Callable[["Parser", Any], Query]
+
+R = TypeVar("R")
+
+DEEPEST = 30
+"""The greatest depth of queries inside one another in Elasticsearch (`indices.query.bool.max_nested_depth`)."""
+
+REMEMBERED_TEXTS = 16
+REMEMBERED_QUERIES = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryText:
+    """A text in a query: where it is, the function that reads another text in its place, and its query."""
+
+    given: Mapping[str, Any]
+    key: str
+    read: Callable[[str], Query]
+    query: Query
+
+
+@dataclass
+class Parser:
+    """Reads queries on the fields of one index, of which `reader` is a part."""
+
+    reader: IndexReader
+    analyzers: AnalysisRegistry
+    readers: Mapping[str, QueryReader]
+    _texts: list[QueryText] | None = None
+    _problems: ErrorCollector | None = None
+    _path: list[str] = field(default_factory=list)
+    _depth: int = 0
+    _readings: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # The functions must not refer to the parser, which would then outlive its index until garbage collection.
+        analyzer_of = self.analyzers.analyzer
+
+        @lru_cache(REMEMBERED_TEXTS)  # a body often needs the terms of a text twice
+        def tokens(analyzer: str, text: str) -> tuple[list[str], list[int]]:
+            return analyzer_of(analyzer).joined((text,))
+
+        @lru_cache(REMEMBERED_TEXTS)
+        def distinct_terms(analyzer: str, text: str) -> tuple[str, ...] | None:
+            distinct = analyzer_of(analyzer).distinct_terms
+            terms = distinct(text) if distinct else None
+            if terms is not None:
+                return terms
+            repeated, positions = tokens(analyzer, text)
+            is_distinct = len(set(repeated)) == len(repeated) and len(set(positions)) == len(positions)
+            return tuple(repeated) if is_distinct else None
+
+        self._tokens = tokens
+        self.distinct_terms = distinct_terms
+        """The terms that an analyzer makes of a text, if each is alone on its position and none is repeated."""
+
+    def read(self, body: Any) -> tuple[Query, list[QueryText]]:
+        """Return the query of a search body, and the texts in it.
+
+        The parser must not keep the texts, which refer to it and would keep it alive with its index.
+
+        Raises:
+            Refused: as `query`, or the query has more clauses than Elasticsearch allows.
+        """
+        texts: list[QueryText] = []
+        self._texts = texts
+        try:
+            query = self.query_at("query", body)
+        finally:
+            self._texts = None
+        check_clause_count(query.clause_count)
+        return query, texts
+
+    def query_at(self, path: str, body: Any) -> Query:
+        """Return the query at a path of a search body, such as `highlight.highlight_query`.
+
+        Raises:
+            Refused: as `query`; has all problems of the query, with their JSON paths.
+        """
+        self._problems = problems = ErrorCollector()
+        self._path = [path]
+        query: Query | None = None
+        try:
+            with problems.at():
+                query = self.query(body)
+        finally:
+            self._problems = None
+            self._path = []
+        problems.raise_if_any()
+        assert query is not None
+        return query
+
+    def query(self, body: Any) -> Query:
+        """Return the query of an object of the DSL.
+
+        Raises:
+            Refused: the query is invalid, or the embedded engine does not support a part of it.
+        """
+        name, content = parameters.single(body, "a query")
+        reader = self.readers.get(name)
+        if reader is None:
+            raise unsupported(f"the query `{name}`")
+        self._depth += 1
+        try:
+            if self._depth > DEEPEST:
+                raise invalid(f"more than {DEEPEST} queries inside one another")
+            query = reader(self, content)
+        finally:
+            self._depth -= 1
+        return query if self._depth else query.resolved(self.reader)
+
+    def queries(self, bodies: Any, path: str) -> tuple[Query, ...]:
+        """Return one query or several; `path` is their path in the query around them, such as `bool.must`.
+
+        Raises:
+            Reported: some are rejected, after all were read.
+            Refused: as `query`, where problems are not gathered.
+        """
+        is_list = isinstance(bodies, list | tuple)
+        several: Iterable[Any] = bodies if is_list else [bodies]
+        if self._problems is None:
+            return tuple(map(self.query, several))
+        queries: list[Query] = []
+        count = 0
+        for count, body in enumerate(several, 1):
+            self._path.append(f"{path}[{count - 1}]" if is_list else path)
+            try:
+                queries.append(self.query(body))
+            except Reported:
+                pass
+            except Refused as error:
+                self._problems.add(error, ".".join(self._path))
+            finally:
+                self._path.pop()
+        if len(queries) < count:
+            raise Reported
+        return tuple(queries)
+
+    def field(self, name: str) -> Field | None:
+        """Return a field; None for one that no document can have, which matches nothing in Elasticsearch."""
+        if not name:
+            raise invalid("the name of a field is empty")
+        if "*" in name:
+            raise unsupported(f"the pattern `{name}` for the names of fields")
+        # Elasticsearch reserves names such as `_id` for its own fields.
+        if name.startswith("_") and name not in self.reader.schema.fields:
+            raise unsupported(f"queries on `{name}`")
+        return self.reader.schema.fields.get(name)
+
+    def terms(self, analyzer: str, text: str) -> list[tuple[int, list[str]]]:
+        """Return the terms that an analyzer makes of a text, by position."""
+        pairs = zip(*self._tokens(analyzer, text), strict=True)
+        return [
+            (position, [term for term, _ in group]) for position, group in groupby(pairs, key=itemgetter(1))
+        ]
+
+    def cached_reading(
+        self, name: str, given: Mapping[str, Any], text: str, read: Callable[[str, Mapping[str, Any]], R]
+    ) -> R:
+        """Return the result of `read` for a query on a field, which depends on all parameters but the text.
+
+        A template gives every topic the same queries with other texts: the rest is read once.
+        """
+        # The type and `repr` because 0.0 and -0.0 are equal, and so are 1 and true.
+        values = ((key, type(value), value or repr(value)) for key, value in given.items() if key != text)
+        key = (read.__qualname__, name, *values)
+        try:
+            if key not in self._readings:
+                if len(self._readings) >= REMEMBERED_QUERIES:
+                    self._readings.clear()
+                self._readings[key] = read(name, given)
+        except TypeError:  # a list or object among the parameters
+            return read(name, given)
+        known: R = self._readings[key]
+        return known
+
+    def read_text(self, given: Mapping[str, Any], key: str, read: Callable[[str], Query]) -> Query:
+        """Return the query of a text, and note the text for bodies that differ in nothing else."""
+        query = read(given[key])
+        if self._texts is not None and isinstance(given[key], str):
+            self._texts.append(QueryText(given, key, read, query))
+        return query
+
+    def options(self, content: Any, name: str, known: Iterable[str]) -> Mapping[str, Any]:
+        """Return the parameters of a query, all of which must be known."""
+        given = parameters.mapping(content, f"the query `{name}`")
+        known_only(given, {*known, "boost"}, f"the query `{name}`")
+        parameters.boost(given.get("boost", 1), f"the query `{name}`")  # rejected even where nothing matches
+        return given
+
+    def on_field(
+        self, content: Any, name: str, value: str, known: Iterable[str]
+    ) -> tuple[str, Mapping[str, Any]]:
+        """Return the field of a query and its parameters; `{"match": {"text": "x"}}` is short for its `value`."""
+        field_name, given = parameters.single(content, f"the query `{name}`")
+        if not isinstance(given, Mapping):
+            given = {value: given}
+        return field_name, self.options(given, name, {*known, value})
+
+
+def required(given: Mapping[str, Any], parameter: str, name: str) -> Any:
+    """Return a parameter that a query must have."""
+    if given.get(parameter) is None:
+        raise invalid(f"the query `{name}` lacks `{parameter}`")
+    return given[parameter]

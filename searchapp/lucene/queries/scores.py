@@ -1,10 +1,10 @@
-"""What queries score with: the scores of a term in all documents that have it, a *row*, and sums of rows.
+"""The scores of a term in all of its documents, a *row*, and sums of rows.
 
-Sums are made in double and rounded once, as in Lucene. This is the reference that the C functions equal to the last
+Sums are made in double and rounded once, as in Lucene. This is the reference, which the C functions equal to the last
 bit.
 
 The contribution of a term depends on the term, its weight and the document alone, and topics share most of their
-terms. So the float32 scores of a row are computed once, kept, and only added up from then on.
+terms. So the float32 scores of a row are computed once, cached, and only added up from then on.
 """
 
 from __future__ import annotations
@@ -27,86 +27,80 @@ Doubles = NDArray[np.float64]
 COMMON_SHARE, COMMON_SHARE_OF_MANY = 8, 4
 """A term in more than one document of this many is common, and its row may be kept as a number for every document.
 
-Adding two arrays of numbers takes half a nanosecond an element, adding at given places five or more.
+The sum of two arrays takes half a nanosecond per element, an addition at given places five or more.
 """
 
-MANY = 1 << 17
-"""From so many documents on these numbers are float32, of half the size, and of fewer terms, so that all have room."""
+MANY_DOCUMENTS = 1 << 17
+"""Documents from which these numbers are float32, of half the size, and of fewer terms, so that all have room."""
 
 CACHE_BYTES = 256 << 20
 """Memory for rows."""
 
 DENSE_ROWS = 32
-"""If no more rows than these fit into it as a number for every document, none is kept so."""
+"""No row is kept as a number for every document if no more rows than these fit into the cache so."""
 
-TOGETHER = 1 << 21
-"""Postings that are scored at a time, which bounds the memory that the scoring takes."""
+POSTINGS_AT_ONCE = 1 << 21
+"""Postings that are scored at a time, which bounds the memory for scoring."""
 
-ALONE = 1 << 14
-"""A term with so many postings is scored alone: nothing is gained by joining them to others, which copies them."""
+LONG_LIST = 1 << 14
+"""Postings of a term from which the term is scored separately: joined to others its postings would be copied."""
 
-WHOLE = 1 << 19
-"""A field with no more postings may be scored whole, once a batch of topics needs many of its terms.
+SMALL_FIELD = 1 << 19
+"""Postings up to which all of a field is scored at once, when a batch of topics needs many of its terms.
 
-Scoring a field whole takes milliseconds, and the batches after that have next to nothing left to compute.
+This takes milliseconds, and the following batches have next to nothing left to compute.
 """
 
 MANY_TERMS = 32
-"""One term in this many of a field's is many."""
+"""The share of a field's terms that counts as many: one in this many."""
+
+FEW = 256
+"""Postings up to which a sort takes less time than a number for every document."""
 
 
 class ScoreRow(NamedTuple):
-    """The scores of the documents that match, which are ascending; `dense` are perhaps the same for every document.
-
-    `positive` says that none of the scores is 0. The row of a common term is added up after those of others, which may
-    make a difference to the last bit where boosts are very different. `whole` is the number of documents of the row
-    of the whole index that this one is cut out of; None if it is whole itself.
-    """
+    """The scores of the documents that match."""
 
     documents: Numbers
+    """In ascending order."""
     scores: Float32s
     positive: bool
+    """Whether no score is 0."""
     is_common: bool = False
+    """Whether the row is added after others, which may matter to the last bit where boosts are very different."""
     dense: NDArray[Any] | None = None
+    """Perhaps the same scores for every document."""
     whole: int | None = None
+    """Length of the row of the entire index from which this one is cut; None if it is entire itself."""
 
     @property
     def frequency(self) -> int:
-        """The number of documents that match in the whole index."""
+        """The number of documents that match in the entire index."""
         return len(self.documents) if self.whole is None else self.whole
 
     @property
     def bytes(self) -> int:
-        """The memory for it; the documents of a long one are those of the index, which are not copied."""
+        """The memory for it; the documents of a long row are those of the index, which are not copied."""
         dense = 0 if self.dense is None else self.dense.nbytes
-        return dense + self.scores.nbytes + (self.documents.nbytes if len(self.documents) < ALONE else 0)
-
-
-def is_common(frequency: int, count: int) -> bool:
-    """Whether a term in so many documents of an index is common."""
-    return frequency > most_of_a_rare_term(count)
+        return dense + self.scores.nbytes + (self.documents.nbytes if len(self.documents) < LONG_LIST else 0)
 
 
 def most_of_a_rare_term(count: int) -> int:
-    """In how many documents of an index a term may be without being common."""
-    share = COMMON_SHARE if count < MANY else COMMON_SHARE_OF_MANY
+    """Return the greatest document frequency of a term that is not common, in an index of `count` documents."""
+    share = COMMON_SHARE if count < MANY_DOCUMENTS else COMMON_SHARE_OF_MANY
     return count // share if share else count
 
 
-NO_ROW = ScoreRow(np.empty(0, np.int32), np.empty(0, np.float32), True)
-"""The row of a term that does not occur."""
-
-
 class ScoreRows:
-    """The rows of an index, or of a part of one; the oldest are forgotten when they grow too many."""
+    """A cache of the rows of an index, or of a part of one; the oldest rows are evicted."""
 
     def __init__(self, reader: IndexReader, limit: int = CACHE_BYTES) -> None:
         self.reader = reader
         self._limit = limit
         self._is_dense = reader.count * DENSE_ROWS * np.dtype(np.float32).itemsize <= limit
         self._bytes = 0
-        self._kept: deque[tuple[dict[Any, ScoreRow], Any, int]] = deque()
-        """Where each row is kept, and its bytes, the oldest first."""
+        self._entries: deque[tuple[dict[Any, ScoreRow], Any, int]] = deque()
+        """The dictionary, key and bytes of each row, the oldest first."""
 
         self._terms: dict[tuple[str, float], dict[str, ScoreRow]] = {}
         self._others: dict[Hashable, ScoreRow] = {}
@@ -115,37 +109,35 @@ class ScoreRows:
 
     @property
     def count(self) -> int:
-        """The number of documents that the rows are of."""
+        """The number of documents of the rows."""
         return self.reader.count
 
-    def kept(self, key: Hashable, compute: Callable[[], ScoreRow]) -> ScoreRow:
-        """The row of a leaf that is no term, computed where it is not known."""
+    def cached(self, key: Hashable, compute: Callable[[], ScoreRow]) -> ScoreRow:
+        """Return the row of a leaf that is no term."""
         row = self._others.get(key)
         if row is None:
             row = compute()
-            self._keep(self._others, {key: row})
+            self._add(self._others, {key: row})
         return row
 
     def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[ScoreRow]:
-        """The rows of terms of a field, in their order."""
+        """Return the rows of terms of a field, in their order."""
         known = self._terms.setdefault((name, float(boost)), {})
         try:
             return [known[term] for term in terms]
         except KeyError:
-            found = {term: known[term] for term in terms if term in known}
-            missing = list(dict.fromkeys(term for term in terms if term not in found))
-            found |= self._of_field(self.reader.fields[name], missing, boost)
-            return [found[term] for term in terms]
+            rows = {term: known[term] for term in terms if term in known}
+            rows |= self._compute(name, [term for term in terms if term not in rows], boost)
+            return [rows[term] for term in terms]
 
     def prepare(self, name: str, terms: Iterable[str], boost: np.float32) -> None:
-        """Compute the rows of many terms at once: much cheaper than one by one."""
+        """Compute the rows of many terms at once, which is much faster than one by one."""
         known = self._terms.get((name, float(boost)), {})
-        missing = list(dict.fromkeys(term for term in terms if term not in known))
-        if missing:
-            self._of_field(self.reader.fields[name], missing, boost)
+        if missing := [term for term in terms if term not in known]:
+            self._compute(name, missing, boost)
 
     def whole(self, name: str, terms: Iterable[str], boost: np.float32) -> ScoreRow | None:
-        """The rows of all terms of a field, by rank one after the other; None where some `terms` are not worth it."""
+        """Return the rows of all terms of a field, by rank one after the other; None if `terms` are too few for it."""
         known = self._whole.get((name, float(boost)))
         if known is not None:
             return known
@@ -154,57 +146,52 @@ class ScoreRows:
             return None
         return self._whole_field(field, boost)
 
-    def _of_field(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, ScoreRow]:
-        """Compute and keep the rows of terms of one field."""
-        if self._is_worth_scoring_whole(field, terms, boost):
-            rows = self._cut_from(self._whole_field(field, boost), field, terms)
+    def _compute(self, name: str, terms: Iterable[str], boost: np.float32) -> dict[str, ScoreRow]:
+        """Compute and cache the rows of terms of one field."""
+        field = self.reader.fields[name]
+        distinct = list(dict.fromkeys(terms))
+        rows: dict[str, ScoreRow] = {}
+        if self._is_worth_scoring_whole(field, distinct, boost):
+            row = self._whole_field(field, boost)
+            for term, part in zip(distinct, field.parts(distinct), strict=True):
+                frequency = field.document_frequency(term) if self.reader.is_part else part.stop - part.start
+                rows[term] = self.row(row.documents[part], row.scores[part], row.positive, frequency)
         else:
-            rows = {}
-            for some in _groups(field, terms):
-                rows |= self._together(field, some, boost)
-        self._keep(self._terms.setdefault((field.field.name, float(boost)), {}), rows)
+            for group in _groups(field, distinct):
+                rows |= self._score_group(field, group, boost)
+        self._add(self._terms.setdefault((name, float(boost)), {}), rows)
         return rows
 
     def _is_worth_scoring_whole(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> bool:
         if (field.field.name, float(boost)) in self._whole:
             return True
-        if field.postings_count > WHOLE or len(terms) * MANY_TERMS < len(field.terms):
+        if field.postings_count > SMALL_FIELD or len(terms) * MANY_TERMS < len(field.terms):
             return False
-        with np.errstate(over="ignore"):  # a term that nobody asks for must not be refused
+        with np.errstate(over="ignore"):  # a term that no query has must not be rejected
             return bool(np.isfinite(field.weight(boost, 0)))
 
     def _whole_field(self, field: FieldReader, boost: np.float32) -> ScoreRow:
-        """The rows of all terms of a field, one after the other."""
         key = field.field.name, float(boost)
-        if key not in self._whole:
+        row = self._whole.get(key)
+        if row is None:
             field.remember_terms()
             row = self._scored(
                 field, field.all_postings(), np.diff(field.starts), field.document_frequencies, boost
             )
-            self._keep(self._whole, {key: row})
-            return row
-        return self._whole[key]
+            self._add(self._whole, {key: row})
+        return row
 
-    def _cut_from(self, whole: ScoreRow, field: FieldReader, terms: Sequence[str]) -> dict[str, ScoreRow]:
-        return {
-            term: self.row(
-                whole.documents[part],
-                whole.scores[part],
-                whole.positive,
-                field.document_frequency(term) if self.reader.is_part else part.stop - part.start,
-            )
-            for term, part in zip(terms, field.parts(terms), strict=True)
-        }
-
-    def _together(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, ScoreRow]:
+    def _score_group(
+        self, field: FieldReader, terms: Sequence[str], boost: np.float32
+    ) -> dict[str, ScoreRow]:
         postings, counts = field.postings_of(terms)
         frequencies = counts
         if self.reader.is_part:
             frequencies = np.array([field.document_frequency(term) for term in terms], np.int64)
-        found = self._scored(field, postings, counts, frequencies, boost)
+        scored = self._scored(field, postings, counts, frequencies, boost)
         ends = np.cumsum(counts).tolist()
         return {
-            term: self.row(found.documents[start:end], found.scores[start:end], found.positive, frequency)
+            term: self.row(scored.documents[start:end], scored.scores[start:end], scored.positive, frequency)
             for term, start, end, frequency in zip(
                 terms, [0, *ends], ends, frequencies.tolist(), strict=False
             )
@@ -213,91 +200,89 @@ class ScoreRows:
     def _scored(
         self,
         field: FieldReader,
-        found: Postings,
+        postings: Postings,
         counts: NDArray[np.int64],
         frequencies: NDArray[np.int64],
         boost: np.float32,
     ) -> ScoreRow:
-        """The scores of the postings of several terms: how many each term has here, and in the whole index.
+        """Return the scores of the postings of several terms.
 
-        What stands nowhere here has no weight, so that it can't leave float32 either.
+        Args:
+            field: the field of the terms
+            postings: those of all terms, one after the other
+            counts: the number of postings of each term
+            frequencies: the document frequency of each term in the entire index
+            boost: the boost of all terms
         """
-        here = np.flatnonzero(counts)
-        counts = counts[here]
-        different, which = np.unique(frequencies[here], return_inverse=True)
-        weights = np.array([field.weight(boost, count) for count in different.tolist()], np.float32)
+        # Terms without postings here have no weight, which could leave float32.
+        present = np.flatnonzero(counts)
+        counts = counts[present]
+        distinct, indices = np.unique(frequencies[present], return_inverse=True)
+        weights = np.array([field.weight(boost, count) for count in distinct.tolist()], np.float32)
         scores = similarity.scores(
-            np.repeat(weights[which], counts), found.frequencies, field.inverses(found.documents)
+            np.repeat(weights[indices], counts), postings.frequencies, field.inverses(postings.documents)
         )
-        return ScoreRow(found.documents, scores, bool(scores.all()))
+        return ScoreRow(postings.documents, scores, bool(scores.all()))
 
-    def _keep(self, where: dict[Any, ScoreRow], rows: Mapping[Any, ScoreRow]) -> None:
-        """Keep rows, and forget the oldest ones if they become too many."""
+    def _add(self, rows: dict[Any, ScoreRow], new: Mapping[Any, ScoreRow]) -> None:
+        """Add rows to a dictionary of the cache, and evict the oldest ones above the limit."""
         with self._lock:
-            where.update(rows)
-            for key, row in rows.items():
-                size = self._bytes_of(row)
-                self._kept.append((where, key, size))
+            rows.update(new)
+            for key, row in new.items():
+                # Where deleted documents are left out, the documents of a long row are copied too.
+                is_copied = self.reader.dead is not None and len(row.documents) >= LONG_LIST
+                size = row.bytes + (row.documents.nbytes if is_copied else 0)
+                self._entries.append((rows, key, size))
                 self._bytes += size
             while self._bytes > self._limit:
-                oldest, key, size = self._kept.popleft()
+                oldest, key, size = self._entries.popleft()
                 oldest.pop(key, None)
                 self._bytes -= size
 
-    def _bytes_of(self, row: ScoreRow) -> int:
-        """The memory for a row; where documents are left out, a long one has documents of its own."""
-        is_copied = self.reader.dead is not None and len(row.documents) >= ALONE
-        return row.bytes + (row.documents.nbytes if is_copied else 0)
-
     def row(self, documents: Numbers, scores: Float32s, positive: bool, frequency: int) -> ScoreRow:
-        """A row of what is in so many documents of the whole index."""
+        """Return a row with its document frequency in the entire index."""
         dense: NDArray[Any] | None = None
-        common = is_common(frequency, self.reader.whole_count)
-        if common and self._is_dense and len(documents):
-            dense = np.zeros(self.reader.count, np.float64 if self.reader.count < MANY else np.float32)
+        is_common = frequency > most_of_a_rare_term(self.reader.whole_count)
+        if is_common and self._is_dense and len(documents):
+            dense = np.zeros(
+                self.reader.count, np.float64 if self.reader.count < MANY_DOCUMENTS else np.float32
+            )
             dense[documents] = scores
-        return ScoreRow(documents, scores, positive, common, dense, frequency)
+        return ScoreRow(documents, scores, positive, is_common, dense, frequency)
 
 
 def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:
-    """The terms in groups that have no more than `TOGETHER` postings, those of many postings apart."""
+    """Yield the terms in groups of at most `POSTINGS_AT_ONCE` postings, terms of long lists separately."""
     group: list[str] = []
-    postings_of_group = 0
+    count = 0
     for term in terms:
         frequency = field.document_frequency(term)
-        if frequency >= ALONE:
+        if frequency >= LONG_LIST:
             yield [term]
             continue
-        if group and postings_of_group + frequency > TOGETHER:
+        if group and count + frequency > POSTINGS_AT_ONCE:
             yield group
-            group, postings_of_group = [], 0
+            group, count = [], 0
         group.append(term)
-        postings_of_group += frequency
+        count += frequency
     if group:
         yield group
 
 
-FEW = 256
-"""Postings up to which it is cheaper to sort them than to make a number for every document."""
-
-
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """A score for every document, 0 for those that do not match.
-
-    `matching` marks the documents that match. None stands for "where the score is not 0", which most queries come down
-    to and which then need not be computed. The arrays belong to the caller who asked for the scores.
-    """
+    """A score for every document, 0 for those that do not match. The arrays belong to the caller."""
 
     values: Float32s
     matching: Mask | None = None
+    """The documents that match; None if they are those with a score above 0, as in most queries."""
 
     def mask(self) -> Mask:
         return self.values > 0 if self.matching is None else self.matching
 
 
 def total(count: int, rows: Sequence[ScoreRow], others: Sequence[Scores] = ()) -> Scores:
-    """The sum of rows and of scores, in double, rounded once; `count` is the number of all documents."""
+    """Return the sum of rows and of scores of all `count` documents, in double, rounded once."""
     sums: Doubles = np.zeros(count)
     sparse = [row for row in rows if not row.is_common and len(row.documents)]
     if sparse:
@@ -314,34 +299,26 @@ def total(count: int, rows: Sequence[ScoreRow], others: Sequence[Scores] = ()) -
     values = sums.astype(np.float32)
     if all(row.positive for row in rows) and all(other.matching is None for other in others):
         return Scores(values)
-    mask = _marked(count, (row.documents for row in rows))
+    mask = np.zeros(count, bool)
+    for row in rows:
+        mask[row.documents] = True
     for other in others:
         mask |= other.mask()
     return Scores(values, mask)
 
 
 def total_of_few(rows: Sequence[ScoreRow]) -> ScoreRow | None:
-    """The sum of rows as a row, if they have few documents, or one of them all; None if they have many.
+    """Return the sum of rows, in double, rounded once, as a row; None if several rows have many documents.
 
-    What counts are the documents of the whole index, so that sums of some documents are rounded as those of all.
+    The documents of the entire index decide, so that sums of some documents are rounded as those of all.
     """
     rows = [row for row in rows if row.frequency]
     if len(rows) == 1:
         return rows[0]
-    return _summed(rows) if sum(row.frequency for row in rows) <= FEW else None
-
-
-def _marked(count: int, documents: Iterable[NDArray[Any]]) -> Mask:
-    mask = np.zeros(count, bool)
-    for some in documents:
-        mask[some] = True
-    return mask
-
-
-def _summed(rows: Sequence[ScoreRow]) -> ScoreRow:
-    """The sum of rows that have few documents, in double, rounded once."""
     if not rows:
-        return NO_ROW
+        return ScoreRow(np.empty(0, np.int32), np.empty(0, np.float32), True)
+    if sum(row.frequency for row in rows) > FEW:
+        return None
     documents, places = np.unique(np.concatenate([row.documents for row in rows]), return_inverse=True)
     weights = np.concatenate([row.scores for row in rows], dtype=np.float64)
     scores = np.bincount(places, weights, len(documents)).astype(np.float32)
@@ -349,10 +326,10 @@ def _summed(rows: Sequence[ScoreRow]) -> ScoreRow:
 
 
 def restricted(scores: Scores, mask: Mask) -> Scores:
-    """The scores of the documents that the mask leaves."""
+    """Return the scores of the documents of a mask."""
     return Scores(scores.values * mask, mask)
 
 
-def of_constant(mask: Mask, boost: np.float32) -> Scores:
-    """The scores of a query that gives each document that it matches the same one."""
+def constant_scores(mask: Mask, boost: np.float32) -> Scores:
+    """Return the scores of a query that gives each matching document the same score."""
     return Scores(mask * boost, mask)

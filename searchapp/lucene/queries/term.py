@@ -1,13 +1,11 @@
 """Queries of terms as they are indexed: `term`, `terms`, `prefix`, and synonyms scored as one term.
 
-`Synonym` has no reader: analysis makes it of several terms on one position. `NumberInSet` is `terms` in a field of
-numbers.
+`Synonym` has no reader: analysis makes it of several terms on one position.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, ClassVar
@@ -17,23 +15,22 @@ from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, unsupported
-from searchapp.lucene.index.mapping import INTEGERS, Field, Schema
+from searchapp.lucene.index.mapping import Field, Schema
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Postings
-from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries import number_range
 from searchapp.lucene.queries.match_all import MatchNone
-from searchapp.lucene.queries.number_range import NumberValue, required_integer, signed
-from searchapp.lucene.queries.parser import Parser, required
 from searchapp.lucene.queries.query import (
     EVERYWHERE,
     Leaf,
     MarkedLeaf,
+    Parser,
     PositionSpans,
     Query,
     ScoredLeaf,
     boosted,
-    explained_idf_of,
+    explain_idf,
     frequency_of,
+    required,
 )
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows
 from searchapp.lucene.records import Explanation, Token
@@ -65,43 +62,43 @@ class Term(ScoredLeaf):
     def frequency(self, field: FieldReader, document: int) -> float:
         return frequency_of(self.term, field, document)
 
-    def explained_idf(self, field: FieldReader) -> Explanation:
-        return explained_idf_of(field.document_frequency(self.term), field)
+    def idf_explanation(self, field: FieldReader) -> Explanation:
+        return explain_idf(field.document_frequency(self.term), field)
 
-    def frequency_notation(self, frequency: np.float32) -> str:  # noqa: ARG002
+    def frequency_notation(self, frequency: np.float32) -> str:
         return "freq, occurrences of term within document"
 
-    def notation(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:
         return f"{self.field}:{self.term}"
 
-    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:  # noqa: ARG002
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
         return {self.term: EVERYWHERE}
 
 
 def of_value(field: Field, value: Any) -> Query:
-    """The documents that have a value, which may be a number, exactly as it is indexed."""
+    """Return the query for the documents with a value, which may be a number, exactly as it is indexed."""
     if field.is_number:
         return number_range.of_number(field, value)
     return Term(field.name, parameters.term(value, f"the term for {field.name}"))
 
 
 def read_term(parser: Parser, content: Any) -> Query:
-    """A term as it is indexed, or a number."""
+    """Read `term`: a term as it is indexed, or a number."""
     name, given = parser.on_field(content, "term", "value", ("term",))
-    # `term` is an older name of `value`; of two the one that was written last counts.
+    # `term` is an older name of `value`; if both are given the last one counts.
     keys = [key for key in given if key in ("value", "term")]
     value = required({"value": given[keys[-1]]} if keys else {}, "value", "term")
-    for key, one in given.items():
-        if isinstance(one, Mapping) or (key == "value" and isinstance(one, list | tuple)):
-            raise invalid(f"the query `term` on {name} needs one value, not {one!r}")
-    if isinstance(value, list | tuple):  # Elasticsearch searches for something that stands nowhere
+    for key, parameter in given.items():
+        if isinstance(parameter, Mapping) or (key == "value" and isinstance(parameter, list | tuple)):
+            raise invalid(f"the query `term` on {name} needs one value, not {parameter!r}")
+    if isinstance(value, list | tuple):  # Elasticsearch searches for a term that no document has
         raise unsupported("a list as `term` of the query `term`")
     parameters.term(value, f"the term for {name}")
     field = parser.field(name)
     if field is None:
         return MatchNone()
     holder, key = (given, keys[-1]) if isinstance(content[name], Mapping) else (content, name)
-    return boosted(parser.note(holder, key, partial(of_value, field)), given, "term")
+    return boosted(parser.read_text(holder, key, partial(of_value, field)), given, "term")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,12 @@ class Synonym(ScoredLeaf):
         return Term(self.field, self.terms[0]) if len(self.terms) == 1 else self
 
     def postings(self, field: FieldReader) -> Postings:
-        return _merged([field.postings(term) for term in self.terms])
+        postings = [field.postings(term) for term in self.terms]
+        documents = reduce(np.union1d, (term.documents for term in postings))
+        frequencies = np.zeros(len(documents), np.float32)
+        for term in postings:
+            frequencies[np.searchsorted(documents, term.documents)] += term.frequencies
+        return Postings(documents, frequencies)
 
     def idf(self, field: FieldReader) -> np.float32:
         return field.idf(self._document_frequency(field))
@@ -126,32 +128,21 @@ class Synonym(ScoredLeaf):
     def frequency(self, field: FieldReader, document: int) -> float:
         return sum(frequency_of(term, field, document) for term in self.terms)
 
-    def explained_idf(self, field: FieldReader) -> Explanation:
-        return explained_idf_of(self._document_frequency(field), field)
+    def idf_explanation(self, field: FieldReader) -> Explanation:
+        return explain_idf(self._document_frequency(field), field)
 
     def _document_frequency(self, field: FieldReader) -> int:
-        """In how many documents BM25 believes the terms to be: the commonest term counts."""
-        return max(field.document_frequency(term) for term in self.terms)
+        return max(map(field.document_frequency, self.terms))
 
-    def notation(self, schema: Schema) -> str:  # noqa: ARG002
-        return f"Synonym({self._listed()})"
+    def notation(self, schema: Schema) -> str:
+        return f"Synonym({self.filter_notation(schema)})"
 
-    def filter_notation(self, schema: Schema) -> str:  # noqa: ARG002
-        return self._listed()  # the terms are clauses of a disjunction then
-
-    def _listed(self) -> str:
+    def filter_notation(self, schema: Schema) -> str:
+        # In a filter the terms are clauses of a disjunction.
         return " ".join(f"{self.field}:{term}" for term in self.terms)
 
-    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:  # noqa: ARG002
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
         return dict.fromkeys(self.terms, EVERYWHERE)
-
-
-def _merged(found: list[Postings]) -> Postings:
-    documents = reduce(np.union1d, (one.documents for one in found))
-    frequencies = np.zeros(len(documents), np.float32)
-    for one in found:
-        frequencies[np.searchsorted(documents, one.documents)] += one.frequencies
-    return Postings(documents, frequencies)
 
 
 LONGEST_PREFIX = 1_000
@@ -172,7 +163,7 @@ class Prefix(MarkedLeaf):
         field = reader.fields[self.field]
         return field.documents_with(field.terms.with_prefix(self.prefix))
 
-    def notation(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:
         return f"{self.field}:{self.prefix}*"
 
     def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
@@ -180,7 +171,7 @@ class Prefix(MarkedLeaf):
 
 
 def read_prefix(parser: Parser, content: Any) -> Query:
-    """Terms that begin with some characters."""
+    """Read `prefix`."""
     name, given = parser.on_field(content, "prefix", "value", ())
     value = parameters.raw_text(required(given, "value", "prefix"), f"the prefix for {name}")
     field = parser.field(name)
@@ -191,50 +182,6 @@ def read_prefix(parser: Parser, content: Any) -> Query:
     if len(value.encode("utf-16-le", "surrogatepass")) > 2 * LONGEST_PREFIX:
         raise invalid(f"the prefix for {name} has more than {LONGEST_PREFIX:,} characters")
     return boosted(Prefix(name, value), given, "prefix")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NumberInSet(Leaf):
-    """Documents that have one of the numbers, with the score 1."""
-
-    field: str
-    numbers: tuple[float, ...]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NumberInSet) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[object, ...]:
-        return self.field, signed(self.numbers)
-
-    def documents(self, reader: IndexReader) -> NDArray[Any]:
-        field = reader.fields[self.field]
-        return np.concatenate([field.between(number, number) for number in self.numbers])
-
-    def notation(self, schema: Schema) -> str:
-        kind = schema.fields[self.field].type
-        if kind in INTEGERS:
-            return f"{self.field}:{{{' '.join(map(str, self.numbers))}}}"
-        precision = np.float32 if kind == "float" else np.float64
-        return f"{self.field}:{{{' '.join(printed(number, precision) for number in self.numbers)}}}"
-
-
-def of_numbers(field: Field, values: Iterable[Any]) -> Query:
-    """The documents that have one of several numbers."""
-    every = [NumberValue.read(value, f"a number for {field.name}") for value in values]
-    if field.type not in INTEGERS:
-        numbers = [given.float32() if field.type == "float" else given.double for given in every]
-        if not all(map(math.isfinite, numbers)):
-            raise invalid(f"a number for {field.name} is no finite {field.type}")
-    else:
-        numbers = [required_integer(given, field) for given in every if not given.has_decimals]
-    if not numbers:
-        return MatchNone(late=True)
-    # -0.0 is a number of its own to Lucene.
-    different = {(number, math.copysign(1, number)): number for number in numbers}
-    return NumberInSet(field.name, tuple(different[key] for key in sorted(different)))
 
 
 MOST_TERMS = 65_536
@@ -256,15 +203,15 @@ class TermInSet(MarkedLeaf):
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return reader.fields[self.field].documents_with_terms(self.terms)
 
-    def notation(self, schema: Schema) -> str:  # noqa: ARG002
+    def notation(self, schema: Schema) -> str:
         return f"{self.field}:({' '.join(self.terms)})"
 
-    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:  # noqa: ARG002
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
         return dict.fromkeys(self.terms, EVERYWHERE)
 
 
 def read_terms(parser: Parser, content: Any) -> Query:
-    """Any of several terms or numbers."""
+    """Read `terms`: any of several terms or numbers."""
     given = parameters.mapping(content, "the query `terms`")
     named = {name: value for name, value in given.items() if name != "boost"}
     name, values = parameters.single(named, "the query `terms`")
@@ -272,7 +219,7 @@ def read_terms(parser: Parser, content: Any) -> Query:
         raise unsupported("the lookup of terms in another index")
     if not isinstance(values, list | tuple):
         raise invalid("the query `terms` needs a list of values")
-    parameters.boost(given.get("boost", 1), "the query `terms`")  # refused even where nothing matches
+    parameters.boost(given.get("boost", 1), "the query `terms`")  # rejected even where nothing matches
     place = f"a term for {name}"
     if any(isinstance(value, Mapping) for value in values):
         raise unsupported(f"an object as {place}")
@@ -285,5 +232,5 @@ def read_terms(parser: Parser, content: Any) -> Query:
             f"the query `terms` on {name} has {len(values):,} values, and at most {MOST_TERMS:,} are allowed"
         )
     if field.is_number:
-        return boosted(of_numbers(field, values), given, "terms")
+        return boosted(number_range.of_numbers(field, values), given, "terms")
     return boosted(TermInSet(name, tuple(sorted(set(texts)))), given, "terms")

@@ -18,10 +18,9 @@ from searchapp.lucene import parameters
 from searchapp.lucene.errors import ErrorCollector, Refused, invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import objects
 from searchapp.lucene.queries.boolean import TermsDisjunction
+from searchapp.lucene.queries.dsl import normal_body
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
-from searchapp.lucene.queries.normal_form import normal_body
-from searchapp.lucene.queries.parser import Parser, QueryText
-from searchapp.lucene.queries.query import MOST_CLAUSES, MarkedLeaf, Query, rewrite
+from searchapp.lucene.queries.query import MOST_CLAUSES, MarkedLeaf, Parser, Query, QueryText, rewrite
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.records import Body
 from searchapp.lucene.search.highlight import HIGHLIGHT_QUERY, Marks, read_marks

@@ -220,4 +220,4 @@ def require_same_explanations(engines: Both, queries: dict[str, dict[str, Any]])
     ],
 )
 def test_ids_are_kept_as_on_the_server(document_id: str, kept: str) -> None:
-    assert match_all.encoded(document_id).hex() == kept
+    assert match_all.indexed_id(document_id).hex() == kept

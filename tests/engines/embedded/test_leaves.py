@@ -14,17 +14,17 @@ from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import EngineRefused
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import IndexReader, Mask, Numbers
-from searchapp.lucene.queries import match_all, registry
+from searchapp.lucene.queries import dsl, match_all
 from searchapp.lucene.queries import match_all as match_none
-from searchapp.lucene.queries.parser import Parser
 from searchapp.lucene.queries.query import (
     EVERYWHERE,
     Leaf,
     MarkedLeaf,
+    Parser,
     PositionSpans,
     Query,
     boosted,
-    explained,
+    explain,
 )
 from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.similarity import ONE
@@ -78,11 +78,11 @@ class Halved(Query):
     def with_children(self, children: tuple[Query, ...]) -> Query:
         return Halved(*children)
 
-    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
-        return self.query.matching(rows, boost, among)
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
+        return self.query.matching(rows, boost, scope)
 
-    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
-        found = self.query.scores(rows, boost, among)
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
+        found = self.query.scores(rows, boost, scope)
         return Scores(found.values / np.float32(2), found.matching)
 
     def notation(self, schema: Schema) -> str:
@@ -90,7 +90,7 @@ class Halved(Query):
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         inner = self.query.explanation(rows, document, boost)
-        return None if inner is None else explained(inner.value / 2, "half of:", (inner,))
+        return None if inner is None else explain(inner.value / 2, "half of:", (inner,))
 
 
 def read_halved(parser: Parser, content: Any) -> Query:
@@ -101,7 +101,7 @@ def read_halved(parser: Parser, content: Any) -> Query:
 @pytest.fixture
 def searched(embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> EmbeddedIndex:
     """An index whose readers know the queries `suffix` and `halved`."""
-    known = {**registry.readers(), "suffix": read, "halved": read_halved}
+    known = {**dsl.readers(), "suffix": read, "halved": read_halved}
     monkeypatch.setattr(index, "readers", lambda: known)
     embedded.build("leaves", spec_of(DOCUMENTS), DOCUMENTS)
     return embedded.open("leaves")
@@ -177,4 +177,4 @@ def test_equal_leaves_are_equal_values() -> None:
 
 
 def test_each_query_of_the_dsl_is_compared_with_the_server() -> None:
-    assert set(registry.readers()) == KINDS
+    assert set(dsl.readers()) == KINDS

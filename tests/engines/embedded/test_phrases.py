@@ -28,7 +28,7 @@ Whole = tuple[Any, Any, Any]
 PHRASES = 3_000 if FULL else 300
 
 CHUNKS: list[tuple[ModuleType, str, list[int]]] = [
-    (phrase_leaf, "TOGETHER", [3, 64, phrase_leaf.TOGETHER]),
+    (phrase_leaf, "DOCUMENTS_AT_ONCE", [3, 64, phrase_leaf.DOCUMENTS_AT_ONCE]),
     (phrase_leaf, "COMPILED", [0, phrase_leaf.COMPILED]),
     (phrase_leaf, "MARKED", [0, phrase_leaf.MARKED]),
     (phrase_leaf, "RARE_SHARE", [0, 3, 1000]),

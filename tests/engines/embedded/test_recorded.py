@@ -16,7 +16,7 @@ from functools import cache
 import pytest
 
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.lucene.queries import registry
+from searchapp.lucene.queries import dsl
 from searchapp.ranking.search_results import text_fields
 from tests.profile import FULL
 from tests.search import asking, chosen, comparing, queries, recording
@@ -102,10 +102,10 @@ def test_every_kind_of_query_is_recorded() -> None:
         if isinstance(one.outcome, list) and one.outcome
         for kind in {next(iter(query)) for query in asking.queries_in(one.body)}
     )
-    assert set(registry.KINDS) == asking.KINDS, (
+    assert set(dsl.KINDS) == asking.KINDS, (
         "name every query in KINDS of tests/search/asking.py, and draw it there"
     )
-    rare = [f"{kind} ({answered[kind]})" for kind in registry.KINDS if answered[kind] < FEWEST]
+    rare = [f"{kind} ({answered[kind]})" for kind in dsl.KINDS if answered[kind] < FEWEST]
     assert not rare, (
         f"recorded in fewer than {FEWEST} bodies with hits: {', '.join(rare)}: draw it more often in "
         "tests/search/asking.py, or ask it in QUERIES of tests/engines/embedded/test_queries.py, and record anew "

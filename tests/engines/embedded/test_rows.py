@@ -84,14 +84,14 @@ def test_words_on_one_position_are_scored_as_one_word_as_common_as_the_commonest
 @pytest.mark.parametrize(
     "changed",
     [
-        {"WHOLE": 0},
-        {"WHOLE": 0, "TOGETHER": 1},
+        {"SMALL_FIELD": 0},
+        {"SMALL_FIELD": 0, "POSTINGS_AT_ONCE": 1},
         {"MANY_TERMS": 10**6},
         {"COMMON_SHARE": 0},
         {"COMMON_SHARE": 10**6},
-        {"COMMON_SHARE_OF_MANY": 10**6, "MANY": 0},
+        {"COMMON_SHARE_OF_MANY": 10**6, "MANY_DOCUMENTS": 0},
         {"COMMON_SHARE": 10**6, "DENSE_ROWS": 10**9},
-        {"WHOLE": 0, "ALONE": 2},
+        {"SMALL_FIELD": 0, "LONG_LIST": 2},
     ],
     ids=repr,
 )

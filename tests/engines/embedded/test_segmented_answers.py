@@ -23,9 +23,9 @@ from searchapp.lucene.index import impacts
 from searchapp.lucene.queries import scores
 from searchapp.lucene.queries.fulltext import Phrase
 from searchapp.lucene.queries.match_all import Exists, Ids
-from searchapp.lucene.queries.number_range import NumberRange
+from searchapp.lucene.queries.number_range import NumberInSet, NumberRange
 from searchapp.lucene.queries.query import Leaf
-from searchapp.lucene.queries.term import NumberInSet, Prefix, Synonym, Term, TermInSet
+from searchapp.lucene.queries.term import Prefix, Synonym, Term, TermInSet
 from searchapp.lucene.search import kernels, pruning
 from searchapp.model import BEYOND_FLOAT32, Document
 from tests.engines.embedded.conftest import MAPPING, body, compiled_with

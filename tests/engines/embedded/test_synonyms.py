@@ -203,7 +203,9 @@ def test_a_phrase_of_synonyms_is_refused(embedded: EmbeddedEngine, text: str, na
 
 
 def test_a_text_is_cut_where_no_token_reaches_over() -> None:
-    parts = fulltext.parts([("x", 0, 1), ("a", 1, 1), ("ab", 1, 2), ("b", 2, 1), ("c", 3, 1), ("d", 3, 1)])
+    parts = fulltext.graph_parts(
+        [("x", 0, 1), ("a", 1, 1), ("ab", 1, 2), ("b", 2, 1), ("c", 3, 1), ("d", 3, 1)]
+    )
     assert [(part.stacked, part.paths) for part in parts] == [
         (True, ((("x", 1),),)),
         (False, ((("a", 1), ("b", 1)), (("ab", 1),))),
@@ -224,4 +226,4 @@ def test_a_text_is_cut_where_no_token_reaches_over() -> None:
 )
 def test_a_graph_beyond_measure_is_refused(tokens: list[tuple[str, int, int]], named: str) -> None:
     with pytest.raises(EngineRefused, match=named):
-        fulltext.parts(tokens)
+        fulltext.graph_parts(tokens)

@@ -1,0 +1,198 @@
+"""Elasticsearch's query DSL: its queries, and the normal form of a query in which both engines search.
+
+In the normal form scores do not depend on the division of an index into segments. Lucene adds up the clauses of a
+`bool` in double and rounds the sum to float32. Where optional clauses are required besides `must`
+(`minimum_should_match`), it rounds the sum of `must` and the sum of `should` separately, except on a segment where only
+as many optional clauses have a term as are required: there all of them make one sum (`BooleanWeight.scorerSupplier`).
+So the score of a document depends on the other documents of its segment. In the normal form the optional clauses are
+one clause of `must`, a `bool` of their own, whose sum is always rounded by itself. It has the same hits and marks the
+same words.
+
+`minimum_should_match` (`2`, `-1`, `75%`, `2<75%`, `2<-25% 9<-3`) is read as by
+`org.elasticsearch.common.lucene.search.Queries.calculateMinShouldMatch`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import c_float
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class QueryKind:
+    """A query of the DSL."""
+
+    module: str
+    """The module of this package with the function `read_NAME`, imported when the first query is read."""
+    scored: tuple[str, ...] = ()
+    """The parameters with queries whose scores count."""
+    unscored: tuple[str, ...] = ()
+    """The parameters with other queries."""
+
+
+KINDS: Mapping[str, QueryKind] = {
+    "bool": QueryKind("boolean", ("must", "should"), ("filter", "must_not")),
+    "boosting": QueryKind("boosting", ("positive",), ("negative",)),
+    "constant_score": QueryKind("match_all", (), ("filter",)),
+    "dis_max": QueryKind("dis_max", ("queries",)),
+    "exists": QueryKind("boolean"),
+    "function_score": QueryKind("function_score", ("query",)),
+    "ids": QueryKind("match_all"),
+    "match": QueryKind("fulltext"),
+    "match_all": QueryKind("match_all"),
+    "match_none": QueryKind("match_all"),
+    "match_phrase": QueryKind("fulltext"),
+    "multi_match": QueryKind("fulltext"),
+    "prefix": QueryKind("term"),
+    "range": QueryKind("number_range"),
+    "term": QueryKind("term"),
+    "terms": QueryKind("term"),
+}
+
+
+@cache
+def readers() -> Mapping[str, Callable[[Any, Any], Any]]:
+    """Return the reader of each query (`QueryReader`)."""
+    return {
+        name: getattr(import_module(f"{__package__}.{kind.module}"), f"read_{name}")
+        for name, kind in KINDS.items()
+    }
+
+
+_TRIMMED = "".join(map(chr, range(0x21)))
+_HALF = 1 << 31
+
+
+def required_clauses(optional: int, specification: str) -> int:
+    """Return the number of `optional` clauses that must match, which may be more than there are.
+
+    >>> [required_clauses(5, text) for text in ("2", "-1", "75%", "-25%", "5<50%", "2<-25% 4<-3", "9")]
+    [2, 4, 3, 4, 5, 2, 9]
+
+    Raises:
+        ValueError: the specification is no number, percentage or condition.
+    """
+    text = specification.strip(_TRIMMED)
+    if "<" not in text:
+        return _plain_minimum(optional, text)
+    minimum = optional
+    for condition in re.sub(r"[ \t\n\x0b\f\r]*<[ \t\n\x0b\f\r]*", "<", text).rstrip(" ").split(" "):
+        bound, *then = condition.split("<")
+        if optional <= _integer(bound, specification):
+            return minimum
+        if not any(then):
+            raise ValueError(f"minimum_should_match {specification!r} has a condition without a number")
+        minimum = required_clauses(optional, then[0])
+    return minimum
+
+
+def _plain_minimum(optional: int, text: str) -> int:
+    if "%" in text:
+        # Java's integers of 32 bits begin anew beyond their end, and its shares are float32.
+        product = (optional * _integer(text[:-1], text) + _HALF) % (2 * _HALF) - _HALF
+        share = c_float(c_float(product).value * c_float(0.01).value).value
+        is_negative, count = share < 0, int(share)  # towards zero, as Java casts
+    else:
+        count = _integer(text, text)
+        is_negative = count < 0
+    return max(0, optional + count if is_negative else count)
+
+
+def _integer(text: str, specification: str) -> int:
+    if not re.fullmatch(r"[+-]?\d+", text) or max(text) > "\uffff" or not -_HALF <= int(text) < _HALF:
+        raise ValueError(f"minimum_should_match {specification!r} is no number, percentage or condition")
+    return int(text)
+
+
+_NEVER = {"term": {"id": {"value": "\u0000 no document"}}}
+
+
+def normal_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a search body with its query in normal form, the same object if it is in normal form already."""
+    query = body.get("query")
+    normal = normal_form(query)
+    return body if normal is query else {**body, "query": normal}
+
+
+def normal_form(query: Any, *, scored: bool = True) -> Any:
+    """Return the query in normal form, the same object if it is in normal form already.
+
+    Args:
+        query: a query of the search DSL; malformed parts stay, for the engine to reject
+        scored: whether its scores count: clauses that only filter stay as they are
+    """
+    if isinstance(query, list | tuple):
+        return _same_if_equal(query, [normal_form(clause, scored=scored) for clause in query])
+    if not isinstance(query, Mapping) or len(query) != 1:
+        return query
+    ((name, content),) = query.items()
+    if not isinstance(content, Mapping):
+        return query
+    changed: dict[str, Any] = {}
+    kind = KINDS.get(name, QueryKind(""))
+    # A `min_score` lets scores choose the hits, in a filter too.
+    inner_scored = scored or (name == "function_score" and content.get("min_score") is not None)
+    for parameter in (*kind.scored, *kind.unscored):
+        if parameter in content:
+            changed[parameter] = normal_form(
+                content[parameter], scored=inner_scored and parameter in kind.scored
+            )
+    if name == "function_score" and isinstance(functions := content.get("functions"), list | tuple):
+        changed["functions"] = _same_if_equal(functions, list(map(_normal_function, functions)))
+    if any(new is not content[parameter] for parameter, new in changed.items()):
+        content = {**content, **changed}
+    if name == "bool" and scored:
+        content = _normal_bool(content)
+    return query if content is query[name] else {name: content}
+
+
+def _same_if_equal(old: Sequence[Any], new: list[Any]) -> Sequence[Any]:
+    return new if any(ours is not theirs for ours, theirs in zip(new, old, strict=True)) else old
+
+
+def _normal_function(function: Any) -> Any:
+    """Return a function of a `function_score` with its filter in normal form."""
+    if not isinstance(function, Mapping) or "filter" not in function:
+        return function
+    condition = normal_form(function["filter"], scored=False)
+    return function if condition is function["filter"] else {**function, "filter": condition}
+
+
+def _normal_bool(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    must, should, filters = (_listed(content.get(name)) for name in ("must", "should", "filter"))
+    minimum = _minimum(content.get("minimum_should_match"), len(should))
+    if not (must or filters) or not 0 < minimum <= len(should):
+        return content
+    rest = {name: value for name, value in content.items() if name not in ("should", "minimum_should_match")}
+    if minimum == len(should):
+        return {**rest, "must": [*must, *should]} if must else content
+    optional = {"bool": {name: content[name] for name in ("should", "minimum_should_match")}}
+    if minimum > 1:
+        # Lucene does not merge a `bool` that has a clause in `should` with the one around it. Otherwise it would where
+        # a clause matches nothing in the index, and just as many others as are required are left, or where clauses are
+        # filters too, which it then requires.
+        optional = {"bool": {"must": [optional], "should": [_NEVER]}}
+    elif not must:
+        return content
+    return {**rest, "must": [*must, optional]}
+
+
+def _listed(clauses: Any) -> Sequence[Any]:
+    if clauses is None:
+        return []
+    return clauses if isinstance(clauses, list | tuple) else [clauses]
+
+
+def _minimum(specification: Any, optional: int) -> int:
+    """Return the number of required optional clauses; 0 where it is not specified or malformed."""
+    if isinstance(specification, bool) or not isinstance(specification, int | str):
+        return 0
+    try:
+        return required_clauses(optional, str(specification))
+    except ValueError:
+        return 0
