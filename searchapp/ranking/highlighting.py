@@ -1,26 +1,26 @@
-"""Highlighting: which words of a query are marked in a document, texts with marks, and the snippet a result list shows.
+"""Highlighting: the words of a query to mark in a document, texts with marks, and the snippet of a result list.
 
 A statement that is a topic shares its little words, its `x` and its `=` with nearly every document, and to mark them
 is to mark everything. The weight of a term is its inverse document frequency over all documents of the index,
 
     idf(t) = ln(1 + (N - n + 0.5) / (n + 0.5))        n of the N documents have the term
 
-and a term is marked when it has at least two fifths of the weight of the query's heaviest one that any document has.
-So a query of nothing but common words still has words marked, and since no weight is above ln(2N), a term in fewer
-than about N^(3/5) documents always is. A word of the query is as common as in the field where it is commonest,
-whatever terms the fields' analyzers make of it: it is not marked in one place and left out in another.
+and a term is marked when it has at least two fifths of the weight of the query's heaviest one that any document has. So
+a query of common words only still has words marked, and since no weight is above ln(2N), a term in fewer than about
+N^(3/5) documents always is. A word of the query is as common as in the field where it is commonest, whatever terms the
+fields' analyzers make of it: it is marked in all places or in none.
 
-In short sentences "for" is as rare as "people": no count of documents distinguishes them. So the words of Lucene's
+In short sentences "for" is as rare as "people": counts of documents do not distinguish them. So the words of Lucene's
 list of English function words are not marked, unless a query has no others.
 
     S. Robertson, Understanding inverse document frequency, Journal of Documentation 60(5), 2004.
 
-What counts are the fields of the text that the query scores. A field whose terms are pairs of words is left out,
-where there is another: two of its terms that stand far from each other overlap what is between them, term by term,
-and the highlighter marks all of it. Phrases, prefixes and terms that a query asks for exactly are marked as they are.
+The fields of the text that the query scores count. A field whose terms are pairs of words is left out, where there is
+another: two of its terms that stand far from each other overlap the terms between them, and the highlighter marks all
+of it. Phrases, prefixes and exact terms of a query are marked as they are.
 
-`TextAnalyzer` computes the tokens of typed texts here, by the interpreter of analysis settings, also for an index on a
-server; only what the interpreter does not know is asked for.
+`TextAnalyzer` analyzes typed texts in this process, also for an index on a server; the server is used only for
+analyzers that this process does not know.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ Span = tuple[int, int]
 """A range of characters, the end not included."""
 
 OPEN, CLOSE = "\ue000", "\ue001"
-"""What a match is put between. Private-use characters: no text has them."""
+"""The marks around a match: private-use characters, which no text has."""
 
 
 def unmarked(marked: str) -> tuple[str, list[Span]]:
-    """A text without its marks, and the ranges that were marked."""
+    """Return a text without its marks, and the marked ranges."""
     spans, parts, length, start = [], [], 0, 0
     for piece in _pieces(marked):
         if piece == OPEN:
@@ -67,9 +67,9 @@ def unmarked(marked: str) -> tuple[str, list[Span]]:
 
 @dataclass(frozen=True, slots=True)
 class MarkedTerms:
-    """What is marked of a query: the chosen terms of each field, and the words of phrases where a phrase stands.
+    """The marks of a query: the chosen terms of each field, and the words of phrases where a phrase stands.
 
-    `tokens` gives what a field's analyzer makes of a text.
+    `tokens` returns the tokens of a text in a field.
     """
 
     chosen: Mapping[str, Collection[str]]
@@ -77,10 +77,9 @@ class MarkedTerms:
     tokens: Callable[[str, str], Sequence[Token]]
 
     def narrowed(self, highlights: Mapping[str, Sequence[str]]) -> dict[str, list[str]] | None:
-        """Highlights in which more terms are marked, with the marks of these alone.
+        """Return highlights in which more terms are marked, with the marks of these alone.
 
-        The highlighter marks tokens that overlap as one: None where that is so, or anything else makes it uncertain
-        what it would have marked.
+        The highlighter marks overlapping tokens as one: return None then, and wherever its marks are uncertain.
         """
         left: dict[str, list[str]] = {}
         for field, texts in highlights.items():
@@ -98,7 +97,6 @@ class MarkedTerms:
         return left
 
     def _wanted(self, field: str, tokens: Sequence[Token]) -> set[Span]:
-        """Where something is marked."""
         chosen = self.chosen.get(field, ())
         found = {(token.start, token.end) for token in tokens if token.term in chosen}
         for phrase in self.phrases.get(field, ()):
@@ -110,9 +108,9 @@ class MarkedTerms:
 
 
 def _occurrences(phrase: Sequence[Token], tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """First and last position of each place where the words of a phrase stand in order.
+    """Yield the first and last position of each occurrence of a phrase.
 
-    There the highlighter allows as many words between as the analyzer left out of the phrase, wherever they are.
+    The highlighter allows as many words in between as the analyzer left out of the phrase, wherever they are.
     """
     where: defaultdict[str, list[int]] = defaultdict(list)
     for token in tokens:
@@ -131,7 +129,7 @@ def _occurrences(phrase: Sequence[Token], tokens: Sequence[Token]) -> Iterator[t
 
 
 def _apart(tokens: Sequence[Token]) -> set[Span]:
-    """The places of a text at which a token stands, and that none overlaps which stands elsewhere."""
+    """Return the ranges of tokens that no token of another range overlaps."""
     places = sorted({(token.start, token.end) for token in tokens})
     overlapping: set[Span] = set()
     reach, widest = 0, (0, 0)
@@ -166,7 +164,7 @@ _TO_SQUEEZE = re.compile(r"\A\s|\s\s|[^\S ]|\s\Z")
 
 
 def squeezed(text: str, matches: Sequence[Span]) -> tuple[str, list[Span]]:
-    r"""The text on one line, every run of white space one blank, and the matches where they are then.
+    r"""Return the text on one line, every run of white space one blank, with the ranges of the matches in it.
 
     >>> squeezed("Let  $G$\nbe a group.", [(14, 19)])
     ('Let $G$ be a group.', [(13, 18)])
@@ -186,10 +184,10 @@ def squeezed(text: str, matches: Sequence[Span]) -> tuple[str, list[Span]]:
 
 
 def snippet(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[Span]]:
-    """At most about `length` characters of the text on one line, chosen to hold as many matches as possible.
+    """Return about `length` characters of the text on one line, with as many matches as possible, and their ranges.
 
-    A text that fits is shown whole. A longer one is shown from its beginning if that holds the most matches,
-    else from a word somewhat before the first match of the best window. The ranges are those inside the piece.
+    A text that fits is shown whole. A longer one is shown from its beginning if that holds the most matches, else
+    from a word somewhat before the first match of the best window.
     """
     line, spans = squeezed(text, matches)
     if len(line) <= length:
@@ -207,7 +205,7 @@ def snippet(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[
 
 
 def _best_start(line: str, spans: Sequence[Span], length: int) -> int:
-    """Where the window with the most matches begins; the earliest of equals, and the beginning above all."""
+    """Return the start of the window with the most matches; the earliest of equals, and the beginning above all."""
     lead = length // 6  # some words before the first match, to read it in its sentence
     best, most = 0, sum(end <= length for _start, end in spans)
     for first, _end in spans:
@@ -219,17 +217,17 @@ def _best_start(line: str, spans: Sequence[Span], length: int) -> int:
 
 
 REMEMBERED = 1_000
-"""Texts whose tokens are kept."""
+"""Texts whose tokens are cached."""
 
 LONGEST_REMEMBERED = 1_000
-"""Characters of a text that is kept."""
+"""The most characters of a cached text."""
 
 
 class TextAnalyzer:
     """The tokens of texts on one version of an index, by the names of analyzers.
 
     Args:
-        index: is asked for what is not known here
+        index: analyzes texts by analyzers that this process does not know
         mapping: the create-index body of the index
     """
 
@@ -239,7 +237,7 @@ class TextAnalyzer:
         self._kept: dict[tuple[str, str], Sequence[Token]] = {}
 
     def tokens(self, analyzer: str, text: str) -> Sequence[Token]:
-        """The tokens of a text, as `Index.analyze` ends.
+        """Return the tokens of a text, those of the last step of `Index.analyze`.
 
         Raises:
             EngineError: the engine failed, or refused the text.
@@ -262,7 +260,7 @@ class TextAnalyzer:
 
     @cached_property
     def _registry(self) -> AnalysisRegistry | None:
-        """The analyzers of the index; None where its mapping has what Elasticsearch alone knows."""
+        """The analyzers of the index; None where only Elasticsearch knows a part of them."""
         try:
             return AnalysisRegistry(self._settings)
         except (NotSupported, BadSettings):
@@ -270,22 +268,22 @@ class TextAnalyzer:
 
 
 TEXT = "text"
-"""The field that people read, with its sub-fields."""
+"""The field for readers, with its sub-fields."""
 
 SHARE = 0.4
-"""The least weight of a term that is marked, as a share of the heaviest one's."""
+"""The least weight of a marked term, as a share of the heaviest one's."""
 
 Query = Mapping[str, Any]
 
 Word = tuple[str, int, int]
-"""A word of a query: the text that it stands in, its first character and the one behind its last."""
+"""A word of a query: its text, and its range of characters there."""
 
 Term = tuple[str, str]
 """A field and a term of it."""
 
 
 def highlight(index: Index, mapping: Mapping[str, Any], query: Query) -> dict[str, Any]:
-    """The `highlight` of a search body that marks what carries weight in a query, over the whole text.
+    """Return the `highlight` of a search body that marks the words of a query that carry weight, over the whole text.
 
     `mapping` is the create-index body of the index.
     """
@@ -295,14 +293,18 @@ def highlight(index: Index, mapping: Mapping[str, Any], query: Query) -> dict[st
 
 
 Chosen = Mapping[str, Sequence[str]] | None
-"""The terms of each field that are marked; None where that can't be known, and all that a query asks for is."""
+"""The marked terms of each field; None where they are unknown, and the whole query is marked."""
 
 
 @dataclass(frozen=True, slots=True)
 class HighlightRequest:
-    """What is to be marked of a query: what is marked as it is asked for, and words, if they carry weight.
+    """What to mark of a query.
 
-    `otherwise` is marked where there is nothing else. None of it is known of a query that can't be read.
+    Args:
+        as_asked: queries that are marked as they are
+        words: words that are marked if they carry weight, with their terms
+        otherwise: queries that are marked if nothing else is
+        is_read: False for a query that can't be read
     """
 
     as_asked: tuple[Query, ...]
@@ -320,11 +322,11 @@ class HighlightRequest:
 
 
 class Marker:
-    """Says what is marked of queries in the documents of one version of an index.
+    """Chooses the marks of queries in the documents of one version of an index.
 
     Args:
-        index: is asked how many documents have a term
-        analyzed: what its analyzers make of the words
+        index: counts the documents of terms
+        analyzed: the tokens of words
         mapping: the create-index body of the index
     """
 
@@ -335,10 +337,10 @@ class Marker:
         self._last: tuple[Query, HighlightRequest] | None = None
 
     def wanted(self, query: Query) -> HighlightRequest:
-        """What is to be marked of a query, which is the same for all pages of its ranking.
+        """Return what to mark of a query, the same for all pages of its ranking.
 
         Raises:
-            EngineBusy: the engine has too much to do
+            EngineBusy: the engine is overloaded
             Replaced: this version of the index is gone
         """
         if self._last is None or self._last[0] != query:
@@ -354,13 +356,11 @@ class Marker:
         return self._last[1]
 
     def unknown(self, wanted: HighlightRequest) -> Terms:
-        """The terms whose frequencies a server would have to be asked for."""
+        """Return the terms whose frequencies need a request to a server."""
         return self._index.unknown(wanted.terms)
 
     def chosen(self, wanted: HighlightRequest, unknown: Terms = NO_TERMS) -> Chosen:
-        """The terms of the wanted words that carry weight.
-
-        Those of words with a term that is `unknown` are among them, whatever they weigh: nobody is asked for it.
+        """Return the terms of the wanted words that carry weight, and those of words with an `unknown` term.
 
         Raises:
             EngineError: the engine failed.
@@ -373,7 +373,7 @@ class Marker:
             return None
 
     def weighty(self, wanted: HighlightRequest, chosen: Chosen) -> MarkedTerms | None:
-        """What is marked; None where that is not only words and phrases, or not known."""
+        """Return the marks; None where not only words and phrases are marked, or the marks are unknown."""
         phrases: defaultdict[str, list[Sequence[Token]]] = defaultdict(list)
         for query in wanted.as_asked:
             (name, content), *_ = query.items()
@@ -398,7 +398,7 @@ class Marker:
         return MarkedTerms(chosen, phrases, tokens)
 
     def highlight(self, wanted: HighlightRequest, chosen: Chosen) -> dict[str, Any]:
-        """The `highlight` of a search body that marks what is wanted, and of its words the chosen terms."""
+        """Return the `highlight` of a search body that marks what is wanted, and of its words the chosen terms."""
         described = {
             "type": "plain",
             "number_of_fragments": 0,
@@ -415,7 +415,6 @@ class Marker:
         return {**described, "highlight_query": query}
 
     def _heaviest(self, wanted: HighlightRequest, unknown: Terms) -> dict[str, list[str]]:
-        """The terms of each field whose words carry weight."""
         terms = wanted.terms
         left_out = {(name, term) for name, some in unknown.items() for term in some}
         counts = self._index.frequencies(
@@ -445,7 +444,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What analyzes documents and queries in a field, and whether the field's terms reach over several words."""
+    """The analyzers of documents and queries in a field, and whether its terms reach over several words."""
 
     analyzer: str
     search_analyzer: str
@@ -454,7 +453,7 @@ class _Field:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """Words that a query looks for in a field, each by itself; `query` is what asks for them."""
+    """Words that a query matches in a field one by one, and the query for them."""
 
     field: str
     text: str
@@ -463,7 +462,6 @@ class _Words:
 
 
 def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) -> HighlightRequest:
-    """What is to be marked of a query."""
     words: list[_Words] = []
     as_asked: list[Query] = []
     for part in _parts(query):
@@ -488,7 +486,7 @@ def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) 
 
 
 def _lies_over_several(tokens: Sequence[Token]) -> bool:
-    """Whether a synonym is laid over several words, which may ask for a phrase then."""
+    """Return whether a synonym covers several words, which may need a phrase then."""
     return any(
         following.position != one.position and following.start < one.end
         for one, following in pairwise(tokens)
@@ -496,7 +494,7 @@ def _lies_over_several(tokens: Sequence[Token]) -> bool:
 
 
 def weight(documents: int, of_all: int) -> float:
-    """The inverse document frequency of a term that is in this many documents.
+    """Return the inverse document frequency of a term in this many documents.
 
     >>> round(weight(5, 10), 4), weight(1, 1_000_000) > weight(1000, 1_000_000) > 0
     (0.6931, True)
@@ -513,17 +511,17 @@ _INNER = {
     "boosting": ("positive",),
     "function_score": ("query",),
 }
-"""Queries made of others, and where those are that make a document match."""
+"""Queries made of others, and the keys of those that make a document match."""
 
 _BY_WORD = {"query", "analyzer", "boost", "operator", "minimum_should_match", "zero_terms_query", "lenient"}
-"""The parameters of a `match` that looks for the words as they are, one by one."""
+"""The parameters of a `match` that matches the words unchanged, one by one."""
 
 _SEVERAL = {"fields", "type", "tie_breaker"}
 _BY_FIELD = ("best_fields", "most_fields", "cross_fields")
 
 
 def _parts(query: Query) -> Iterator[_Words | Query]:
-    """The words that a query looks for one by one, and whatever else in it makes a document match."""
+    """Yield the words that a query matches one by one, and the other queries that make a document match."""
     (name, content), *_ = query.items()
     if name in _INNER:
         if content.get("boost", 1) != 0:
@@ -559,18 +557,18 @@ def _words(query: Query, fields: Sequence[str], given: Query, is_plain: bool) ->
 
 _FILTERS_OF_PAIRS = ("shingle", "cjk_bigram", "common_grams")
 _TOKENIZERS_OF_PAIRS = ("ngram",)
-"""What makes terms that reach over several words."""
+"""The token filters and tokenizers whose terms reach over several words."""
 
 
 def index_analyzer(mapping: Query, field: Query) -> str:
-    """The name of what analyzes the documents in a text field, which `field` describes as the mapping does."""
+    """Return the name of the analyzer of documents in a text field, which `field` describes as the mapping does."""
     own = mapping.get("settings", {}).get("analysis", {}).get("analyzer", {})
     named: str = field.get("analyzer") or ("default" if "default" in own else "standard")
     return named
 
 
 def search_analyzer(mapping: Mapping[str, Any], field: Mapping[str, Any]) -> str:
-    """The name of what analyzes queries in a text field, which `field` describes as the mapping does."""
+    """Return the name of the analyzer of queries in a text field, which `field` describes as the mapping does."""
     own = mapping.get("settings", {}).get("analysis", {}).get("analyzer", {})
     unnamed = next((name for name in ("default_search", "default") if name in own), "standard")
     named: str = field.get("search_analyzer", field.get("analyzer") or unnamed)
@@ -578,7 +576,6 @@ def search_analyzer(mapping: Mapping[str, Any], field: Mapping[str, Any]) -> str
 
 
 def _text_fields(mapping: Mapping[str, Any]) -> dict[str, _Field]:
-    """The field that people read and its sub-fields, those of the type `text`."""
     analysis = mapping.get("settings", {}).get("analysis", {})
     own = analysis.get("analyzer", {})
     main = mapping["mappings"]["properties"].get(TEXT, {})

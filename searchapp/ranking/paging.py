@@ -1,8 +1,8 @@
 """The hits of search bodies page by page, to any depth.
 
-A page begins behind the score and the id of the last hit of the page before (`search_after`). Both order the hits
-completely, and a version of an index never changes, so that pages fit together whichever copy of a shard gives them:
-no point in time needs to be kept open on a server, which would be lost with the node that keeps it.
+A page begins after the score and the id of the last hit of the page before (`search_after`). Both order the hits
+completely, and a version of an index never changes, so that pages fit together whichever copy of a shard returns them:
+no point in time must be kept open on a server, which would be lost with its node.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from searchapp.model import Body, Hits
 from searchapp.progress import Advance, no_progress
 
 WINDOW = 10_000
-"""The last rank that an engine gives by itself; what lies behind is asked for from there on."""
+"""The last rank that an engine returns by itself."""
 
 AT_ONCE = 16
-"""The bodies that go deeper than that together: what they bring has to fit into memory."""
+"""How many deeper bodies are paged together: their hits must fit into memory."""
 
 
 def deep(index: Index, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
-    """The hits of each body, which may ask for more than an engine gives by itself, in the order of the bodies.
+    """Yield the hits of each body, which may exceed the engine's own limit, in the order of the bodies.
 
     Raises:
         QueryRefused: with the place of the body.
@@ -42,7 +42,6 @@ def deep(index: Index, bodies: Iterable[Body], advance: Advance = no_progress) -
 
 
 def _deep(index: Index, bodies: list[Body]) -> list[Hits]:
-    """The same, page by page of all bodies that are not at their end."""
     pages: list[list[Hits]] = [[] for _ in bodies]
     left = {place: int(body["size"]) for place, body in enumerate(bodies)}
     while left:
@@ -64,7 +63,6 @@ def _deep(index: Index, bodies: list[Body]) -> list[Hits]:
 
 
 def _behind(body: Mapping[str, Any], page: Hits) -> dict[str, Any]:
-    """The body for the hits behind those of a page."""
     last = page[len(page) - 1]
     return {**body, "search_after": [last.score, last.document_id]}
 
@@ -77,7 +75,7 @@ def _joined(pages: list[Hits]) -> Hits:
 
 
 def from_rank(index: Index, body: Mapping[str, Any], first: int, size: int) -> dict[str, Any] | None:
-    """The body for `size` hits behind the `first` ones; None where there are no more.
+    """Return the body for `size` hits after the `first` ones; None if there are no more.
 
     Raises:
         EngineError: the engine failed on the way there.
@@ -94,7 +92,7 @@ def from_rank(index: Index, body: Mapping[str, Any], first: int, size: int) -> d
 
 
 def windows(index: Index, body: Mapping[str, Any], most: int | None = None) -> Iterator[Hits]:
-    """The first `most` hits of a body, or all, in pieces as large as an engine gives them.
+    """Yield the first `most` hits of a body, or all, in pieces as large as an engine returns them.
 
     Raises:
         EngineError: the engine failed, or refused the body.
@@ -112,7 +110,7 @@ def windows(index: Index, body: Mapping[str, Any], most: int | None = None) -> I
 
 
 def matching_only(query: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A template's query without the clause that fills its ranking up with documents that match nothing.
+    """Return a template's query without the clause that fills its ranking up with documents that match nothing.
 
     >>> matching_only({"bool": {"must": [{"match_all": {"boost": 0}}], "should": [{"match": {"text": "a"}}]}})
     {'bool': {'should': [{'match': {'text': 'a'}}], 'minimum_should_match': 1}}

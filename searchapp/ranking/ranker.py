@@ -1,8 +1,9 @@
-"""The ranker: a recipe's signals, run on an index and fused into one ranking for each topic.
+"""The ranker: runs a recipe's signals on an index and fuses them into one ranking for each topic.
 
-`SignalAnswers` asks each signal once and keeps its answers, so that they can be fused in many ways: a ranking by some
-of the signals costs a fusion and not a search. Signals answer as they do in the recipe: one that is told what others
-rank highest is told the same, whether these count in the end or not. A document of a signal takes 12 bytes.
+`SignalAnswers` runs each signal once and stores its answers, so that they can be fused in many ways: a ranking by some
+of the signals costs a fusion and not a search. Signals answer as they do in the recipe: one that depends on the first
+documents of others gets the same documents, whether these signals count in the end or not. A document of a signal
+takes 12 bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from searchapp.ranking.signals.base import (
 
 @dataclass(frozen=True, slots=True)
 class SignalShare:
-    """What a signal gives to a document's score; `value` is None where it does not speak for the document."""
+    """A signal's part of a document's score; `value` is None without a score of the signal."""
 
     signal: str
     weight: float
@@ -48,7 +49,7 @@ class SignalShare:
 
 @dataclass(frozen=True, slots=True)
 class RankedTopic:
-    """A topic ranked to a depth: its hits, and what each signal of the recipe said of it, from which they were made."""
+    """A topic ranked to a depth: its hits, and the answers of the signals from which they were made."""
 
     topic: Topic
     depth: int
@@ -60,24 +61,21 @@ class Ranker:
     """A recipe that is ready to rank topics: its signals are prepared once.
 
     Raises:
-        DataError: what a signal needs is missing or not what it should be.
+        DataError: an input of a signal is missing or invalid.
         EngineError: the engine failed on the way.
     """
 
     def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
         self.recipe = recipe
-        self._scorers = [signal.prepare(inputs) for signal in recipe.signals]
-        self._retrievers = [scorer for scorer in self._scorers if isinstance(scorer, Retriever)]
-        self._askers = [_asker(self._scorers, place) for place in range(len(self._scorers))]
+        self.scorers = [signal.prepare(inputs) for signal in recipe.signals]
+        self.fusion = _ready(recipe, inputs)
+        self._retrievers = [scorer for scorer in self.scorers if isinstance(scorer, Retriever)]
+        self._shared_places = [_first_equal(self.scorers, place) for place in range(len(self.scorers))]
         self._shared: dict[int, Iterator[Hits]] = {}
         self._topics_are_documents = inputs.topics_are_documents
-        names = [signal.name for signal in recipe.signals]
-        self._fusion = recipe.fusion
-        if len(names) > 1:
-            self._fusion = recipe.fusion.ready(names, lambda: inputs.fusion(recipe))
 
     def rank(self, topics: Sequence[Topic], depth: int, tag: str, advance: Advance = no_progress) -> Run:
-        """The first `depth` documents for every topic, in the order of the topics.
+        """Return the first `depth` documents for every topic, in the order of the topics.
 
         Raises:
             DataError: the template retrieves a topic for itself, although topics are documents.
@@ -91,7 +89,7 @@ class Ranker:
         return Run(tag, rankings)
 
     def rank_topic(self, topic: Topic, depth: int) -> RankedTopic:
-        """The first `depth` documents for one topic, with all that it takes to say what made their scores.
+        """Return the first `depth` documents for one topic, with the answers that explain their scores.
 
         Raises:
             as `rank` does.
@@ -99,54 +97,43 @@ class Ranker:
         (answers,) = self.answers([topic], depth)
         return RankedTopic(topic, depth, tuple(answers), self._hits(topic, answers, depth))
 
-    def explain(self, found: RankedTopic, document_id: str) -> Explanation | None:
-        """Why a document has its score for a topic; None where no signal speaks for it.
-
-        The details are those of the signals, each with its value before it is weighed.
-        """
-        if len(self._scorers) == 1:
-            (asked,) = self._asked_alone(found)
-            return self._scorers[0].explain(asked, document_id)
-        weighted = self._weighted(found.answers)
-        score = self._fusion.fused(weighted).get(document_id)
+    def explain(self, ranked_topic: RankedTopic, document_id: str) -> Explanation | None:
+        """Explain a document's score for a topic by those of the signals before weighting; None without a score."""
+        requests = self._requests_of(ranked_topic)
+        if len(self.scorers) == 1:
+            return self.scorers[0].explain(requests[0], document_id)
+        weighted = self._weighted(ranked_topic.answers)
+        score = self.fusion.fused(weighted).get(document_id)
         if score is None:
             return None
-        parts = [
-            scorer.explain(asked, document_id)
-            for scorer, asked in zip(self._scorers, self._asked_alone(found), strict=True)
-        ]
-        details = tuple(
-            Explanation(
-                part.value, f"{signal.name}, weight {signal.weight:g}: {part.description}", part.details
-            )
-            for signal, part in zip(self.recipe.signals, parts, strict=True)
-            if part is not None
-        )
-        said, of_fusion = self._fusion.explained(weighted, document_id)
+        details = []
+        for signal, scorer, request in zip(self.recipe.signals, self.scorers, requests, strict=True):
+            part = scorer.explain(request, document_id)
+            if part is not None:
+                said = f"{signal.name}, weight {signal.weight:g}: {part.description}"
+                details.append(Explanation(part.value, said, part.details))
+        said, of_fusion = self.fusion.explained(weighted, document_id)
         return Explanation(score, said, (*details, *of_fusion))
 
-    def shares(self, found: RankedTopic, document_id: str) -> list[SignalShare]:
-        """What each signal gives to a document's score, with who voted where votes count.
-
-        They add up to the score, see `Fusion.given`.
-        """
-        if len(found.answers) == 1:
-            given = ScoreParts([dict(found.answers[0]).get(document_id)])
+    def shares(self, ranked_topic: RankedTopic, document_id: str) -> list[SignalShare]:
+        """Return the part of each signal in a document's score, with its votes; their sum is the score."""
+        answers = ranked_topic.answers
+        if len(answers) == 1:
+            parts = ScoreParts([dict(answers[0]).get(document_id)])
         else:
-            given = self._fusion.given(self._weighted(found.answers), document_id)
-        asking = self._asked_alone(found)
+            parts = self.fusion.given(self._weighted(answers), document_id)
         shares = [
-            SignalShare(signal.name, signal.weight, value, tuple(scorer.votes(asked, document_id)))
-            for signal, scorer, value, asked in zip(
-                self.recipe.signals, self._scorers, given.signals, asking, strict=True
+            SignalShare(signal.name, signal.weight, value, tuple(scorer.votes(request, document_id)))
+            for signal, scorer, value, request in zip(
+                self.recipe.signals, self.scorers, parts.signals, self._requests_of(ranked_topic), strict=True
             )
         ]
-        return [*shares, SignalShare(self._fusion.by, 1.0, given.rest)] if given.rest else shares
+        return [*shares, SignalShare(self.fusion.by, 1.0, parts.rest)] if parts.rest else shares
 
     def answers(
         self, topics: Sequence[Topic], depth: int, advance: Advance = no_progress
     ) -> Iterator[Sequence[Answer]]:
-        """What each signal says of each topic, in the order of the topics.
+        """Yield the answers of all signals to each topic, in the order of the topics.
 
         Raises:
             EngineError: the engine failed on the way.
@@ -154,21 +141,20 @@ class Ranker:
         return zip(*self._answers(topics, depth, advance), strict=True)
 
     def models(self) -> dict[str, dict[str, Any]]:
-        """What a run records of the models that it was ranked by, by the names of the signals, and `FUSION`."""
-        found = zip(self.recipe.signals, (scorer.model() for scorer in self._scorers), strict=True)
-        fusion = {FUSION: model} if (model := self._fusion.model()) else {}
-        return {signal.name: model for signal, model in found if model} | fusion
+        """Return the record of each model in a run, by the names of the signals, and `FUSION`."""
+        models = {
+            signal.name: scorer.model()
+            for signal, scorer in zip(self.recipe.signals, self.scorers, strict=True)
+        }
+        return {name: model for name, model in (models | {FUSION: self.fusion.model()}).items() if model}
 
     def _hits(self, topic: Topic, answers: Sequence[Answer], depth: int) -> Hits:
-        """The ranking that the signals' answers make.
+        """Return the ranking that the signals' answers make.
 
         Raises:
             DataError: it has the topic itself, although topics are documents.
         """
-        if len(answers) == 1:
-            hits = as_hits(answers[0], depth, self._itself(topic))
-        else:
-            hits = ranked(self._fusion.fused(self._weighted(answers)), depth, self._itself(topic))
+        hits = _fused_hits(self.fusion, self._weighted(answers), depth, self._itself(topic))
         if self._topics_are_documents and topic.id in hits.document_ids:
             raise DataError(
                 f"{self.recipe.query.template.name} retrieves topic {topic.id} for itself: "
@@ -177,132 +163,126 @@ class Ranker:
         return hits
 
     def _leaders(self, topic: Topic, answers: Sequence[Answer]) -> Hits:
-        """What the first signals of the recipe rank highest, fused without what is learned of all of them."""
-        if len(answers) == 1:
-            return as_hits(answers[0], LEADERS, self._itself(topic))[:LEADERS]
-        weights = [signal.weight for signal in self.recipe.signals]
-        fused = self.recipe.fusion.fused(list(zip(weights, answers, strict=False)))
-        return ranked(fused, LEADERS, self._itself(topic))
+        """Return the first documents of the first signals of the recipe, fused without a model."""
+        return _fused_hits(self.recipe.fusion, self._weighted(answers), LEADERS, self._itself(topic))
 
     def _itself(self, topic: Topic) -> str | None:
-        """The document that a topic is, which it is not ranked for."""
+        """Return the document that a topic is, for which it is not ranked."""
         return topic.id if self._topics_are_documents else None
 
     def _weighted(self, answers: Sequence[Answer]) -> Weighted:
-        return [(signal.weight, answer) for signal, answer in zip(self.recipe.signals, answers, strict=True)]
+        return [(signal.weight, answer) for signal, answer in zip(self.recipe.signals, answers, strict=False)]
 
-    def _asked_alone(self, found: RankedTopic) -> list[SignalRequest]:
-        """What each signal is asked of one topic, with candidates and leaders in the answers of all of them."""
-        answers, depth = found.answers, found.depth
+    def _requests_of(self, ranked_topic: RankedTopic) -> list[SignalRequest]:
+        """Return the request of each signal for one topic, with candidates and leaders from the answers of all."""
+        topic, answers = ranked_topic.topic, ranked_topic.answers
         candidates = [as_hits(answers[0], len(answers[0]))] if self.recipe.needs(Need.candidates) else []
-        asked = SignalRequest([found.topic], depth, self._fusion.scale, candidates)
+        request = SignalRequest([topic], ranked_topic.depth, self.fusion.scale, candidates)
         return [
-            replace(asked, leaders=[self._leaders(found.topic, answers[:place])])
+            replace(request, leaders=[self._leaders(topic, answers[:place])])
             if Need.leaders in signal.needs
-            else asked
+            else request
             for place, signal in enumerate(self.recipe.signals)
         ]
 
     def _answers(self, topics: Sequence[Topic], depth: int, advance: Advance) -> list[Iterator[Answer]]:
-        """What each signal says of each topic, as deep as the fusion looks.
-
-        The last signal, which often has the most to do, says how far it is.
-        """
-        self._fusion.require_unseen(topics)
-        depth = max(depth, self._fusion.reach) if len(self._scorers) > 1 else depth
-        asked = SignalRequest(topics, depth, self._fusion.scale)
-        if self._is_one_request(topics):
-            found = retrieve_in_one_request(self._retrievers, asked)
+        """Return the answers of each signal, as deep as the fusion needs; the last signal reports the progress."""
+        self.fusion.require_unseen(topics)
+        last = len(self.scorers) - 1
+        request = SignalRequest(topics, max(depth, self.fusion.reach) if last else depth, self.fusion.scale)
+        # A distant server gets one request for one topic, if no signal depends on another one's answers. Many topics go
+        # in batches, which are as few for each signal by itself.
+        is_distant = not any(retriever.searched.is_at_hand for retriever in self._retrievers)
+        if len(topics) == 1 and last and len(self._retrievers) == len(self.scorers) and is_distant:
+            results = retrieve_in_one_request(self._retrievers, request)
             advance(1)
-            return [iter([answer]) for answer in found]
-        if self.recipe.needs(Need.candidates):
-            first = list(self._scorers[0].answers(asked, no_progress))
-            asked = replace(asked, candidates=[as_hits(answer, len(answer)) for answer in first])
-            answers: list[Iterator[Answer]] = [iter(first)]
-        else:
-            answers = [self._said(0, asked, self._advance_of(0, advance))]
-        for place, signal in enumerate(self.recipe.signals[1:], start=1):
-            told = asked
+            return [iter([answer]) for answer in results]
+        answers: list[Iterator[Answer]] = []
+        for place, signal in enumerate(self.recipe.signals):
+            of_signal = request
             if Need.leaders in signal.needs:
-                # Drawn in step with the answers themselves, so that those of a few topics are held.
-                pairs = [itertools.tee(one) for one in answers]
+                # Drawn in step with the answers themselves, so that memory holds those of a few topics.
+                pairs = [itertools.tee(of_other) for of_other in answers]
                 answers = [kept for kept, _ in pairs]
                 before = zip(topics, zip(*(copy for _, copy in pairs), strict=True), strict=True)
-                told = replace(asked, leaders=itertools.starmap(self._leaders, before))
-            answers.append(self._said(place, told, self._advance_of(place, advance)))
-        self._shared.clear()  # who shares hits has them
+                of_signal = replace(request, leaders=itertools.starmap(self._leaders, before))
+            if place == 0 and self.recipe.needs(Need.candidates):
+                first = list(self.scorers[0].answers(request, no_progress))
+                request = replace(request, candidates=[as_hits(answer, len(answer)) for answer in first])
+                answers.append(iter(first))
+            else:
+                answers.append(self._answers_of(place, of_signal, advance if place == last else no_progress))
+        self._shared.clear()  # the iterators have the hits
         return answers
 
-    def _said(self, place: int, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        """What the signal at a place says of each topic; signals that ask an index for the same share the hits."""
-        scorer, asker = self._scorers[place], self._askers[place]
-        if self._askers.count(asker) == 1 or not isinstance(scorer, Retriever):
-            return scorer.answers(asked, advance)
-        if asker not in self._shared:
-            self._shared[asker] = scorer.retrieved(asked, no_progress)
-        hits, self._shared[asker] = itertools.tee(self._shared[asker])
-        return map(scorer.answer, asked.topics, hits, itertools.repeat(asked))
-
-    def _is_one_request(self, topics: Sequence[Topic]) -> bool:
-        """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.
-
-        Many topics go in batches, which are as few for each signal by itself.
-        """
-        retrievers = self._retrievers
-        return (
-            len(topics) == 1
-            and 1 < len(retrievers) == len(self._scorers)
-            and not any(one.searched.is_at_hand for one in retrievers)
-        )
-
-    def _advance_of(self, place: int, advance: Advance) -> Advance:
-        return advance if place == len(self._scorers) - 1 else no_progress
+    def _answers_of(self, place: int, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
+        """Return the answers of the signal at a place; signals with the same searches share the hits."""
+        scorer, shared_place = self.scorers[place], self._shared_places[place]
+        if self._shared_places.count(shared_place) == 1 or not isinstance(scorer, Retriever):
+            return scorer.answers(request, advance)
+        if shared_place not in self._shared:
+            self._shared[shared_place] = scorer.retrieved(request, no_progress)
+        hits, self._shared[shared_place] = itertools.tee(self._shared[shared_place])
+        return map(scorer.answer, request.topics, hits, itertools.repeat(request))
 
 
-def _asker(scorers: Sequence[SignalScorer], place: int) -> int:
-    """The place of the first scorer that asks the same as the one at a place."""
+def _ready(recipe: Recipe, inputs: Inputs) -> Fusion:
+    """Return the fusion of a recipe, with its model if it has one."""
+    names = [signal.name for signal in recipe.signals]
+    return recipe.fusion.ready(names, lambda: inputs.fusion(recipe)) if len(names) > 1 else recipe.fusion
+
+
+def _first_equal(scorers: Sequence[SignalScorer], place: int) -> int:
+    """Return the place of the first scorer with the same searches as the one at a place."""
     scorer = scorers[place]
-    if not isinstance(scorer, Retriever):
-        return place
-    before = (
-        other
-        for other in range(place)
-        if isinstance(one := scorers[other], Retriever) and one.asks_as(scorer)
-    )
-    return next(before, place)
+    if isinstance(scorer, Retriever):
+        for other, earlier in enumerate(scorers[:place]):
+            if isinstance(earlier, Retriever) and earlier.asks_as(scorer):
+                return other
+    return place
 
 
 def as_hits(answer: Answer, depth: int, without: str | None = None) -> Hits:
-    """A signal's answer as hits: those of an engine as they are, scores in their order, `without` a document."""
+    """Return an engine's hits as they are, and scores as a ranking, `without` a document."""
     return answer if isinstance(answer, Hits) else ranked(answer, depth, without)
 
 
+def _fused_hits(fusion: Fusion, weighted: Weighted, depth: int, itself: str | None) -> Hits:
+    """Return the ranking by some signals; that of a single one as it is."""
+    if len(weighted) == 1:
+        hits = as_hits(weighted[0][1], depth, itself)
+        return hits if len(hits) <= depth else hits[:depth]
+    return ranked(fusion.fused(weighted), depth, itself)
+
+
 FIXED = frozenset({Need.texts, Need.candidates, Need.leaders})
-"""What a signal may need whose answers are the same whichever topics are solved, if those are that it is told of."""
+"""Needs of signals whose answers do not depend on the solved topics, unless those of the signals before them do."""
 
 
 @dataclass(slots=True)
 class WorkTime:
-    """What work has taken: `cpu` of this process and of those that it has seen end, and `clock` by the clock."""
+    """Seconds of work: `cpu` of this process and of its ended children, and `clock` by the clock."""
 
     cpu: float = 0.0
     clock: float = 0.0
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Add what is taken inside."""
+        """Add the time of the block."""
         started = WorkTime.now()
         try:
             yield
         finally:
-            took = WorkTime.now() - started
-            self.cpu, self.clock = self.cpu + took.cpu, self.clock + took.clock
+            self.add(WorkTime.now() - started)
 
     @classmethod
     def now(cls) -> WorkTime:
-        """What this process has taken so far."""
+        """Return the time that this process has taken so far."""
         used = os.times()
         return cls(time.process_time() + used.children_user + used.children_system, time.perf_counter())
+
+    def add(self, other: WorkTime) -> None:
+        self.cpu, self.clock = self.cpu + other.cpu, self.clock + other.clock
 
     def __add__(self, other: WorkTime) -> WorkTime:
         return WorkTime(self.cpu + other.cpu, self.clock + other.clock)
@@ -311,30 +291,29 @@ class WorkTime:
         return WorkTime(self.cpu - other.cpu, self.clock - other.clock)
 
 
-class _Kept:
-    """A signal's answers for topics in their order; `numbers` are those of documents, for all signals together."""
+class _StoredAnswers:
+    """A signal's answers to topics in their order; all signals share the `numbers` of documents."""
 
     def __init__(self, numbers: dict[str, int]) -> None:
-        self._numbers = numbers
+        self._numbers: dict[str, int] = numbers
         self._documents = array("i")
         self._scores = array("d")
         self._ends = array("q", [0])
         self._are_hits: list[bool] = []
 
     def add(self, answer: Answer) -> None:
-        """Keep what the signal says of the next topic."""
+        """Store the answer to the next topic."""
         numbers = self._numbers
         if isinstance(answer, Hits):
             documents, scores = answer.document_ids, answer.scores
         else:
             documents, scores = tuple(answer), tuple(answer.values())
-        self._documents.extend([numbers.setdefault(one, len(numbers)) for one in documents])
+        self._documents.extend([numbers.setdefault(document, len(numbers)) for document in documents])
         self._scores.extend(scores)
         self._ends.append(len(self._documents))
         self._are_hits.append(isinstance(answer, Hits))
 
     def answers(self) -> Iterator[Answer]:
-        """What the signal said of each topic."""
         ids = list(self._numbers)
         for place, are_hits in enumerate(self._are_hits):
             start, end = self._ends[place], self._ends[place + 1]
@@ -343,25 +322,32 @@ class _Kept:
             yield Hits(documents, scores) if are_hits else dict(zip(documents, scores, strict=True))
 
 
-class _Watched(SignalScorer):
-    """A signal whose `seconds` are counted without those of others that it draws answers from.
+class _TimedScorer(SignalScorer):
+    """A signal whose `seconds` are measured without those of others that it draws answers from.
 
-    `inner` is what all signals of the recipe have taken so far.
+    Args:
+        scorer: the signal
+        total: the time of all signals of the recipe so far
+        stored: the answers of an earlier ranking, in place of the signal's
     """
 
-    def __init__(self, scorer: SignalScorer, inner: WorkTime) -> None:
+    def __init__(self, scorer: SignalScorer, total: WorkTime, stored: _StoredAnswers | None) -> None:
         self.seconds = WorkTime()
         self._scorer = scorer
-        self._inner = inner
+        self._total = total
+        self._stored = stored
 
     def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
+        if self._stored is not None:
+            yield from self._stored.answers()
+            return
         answers = self._scorer.answers(asked, advance)
         while True:
-            started, inner = WorkTime.now(), replace(self._inner)
+            started, inner = WorkTime.now(), replace(self._total)
             answer = next(answers, None)
-            took = WorkTime.now() - started
-            self.seconds += took - (self._inner - inner)
-            self._inner.cpu, self._inner.clock = inner.cpu + took.cpu, inner.clock + took.clock
+            taken = WorkTime.now() - started
+            self.seconds.add(taken - (self._total - inner))
+            self._total.cpu, self._total.clock = inner.cpu + taken.cpu, inner.clock + taken.clock
             if answer is None:
                 return
             yield answer
@@ -370,43 +356,11 @@ class _Watched(SignalScorer):
         return self._scorer.explain(asked, document_id)
 
 
-class _Known(SignalScorer):
-    """A signal that says what it said before."""
-
-    def __init__(self, scorer: SignalScorer, kept: _Kept) -> None:
-        self._scorer = scorer
-        self._kept = kept
-
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:  # noqa: ARG002  # they are all there
-        return self._kept.answers()
-
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        return self._scorer.explain(asked, document_id)
-
-
-class _WatchedRanker(Ranker):
-    """A recipe whose signals are asked while it is seen what each takes; the answers of some are `known` already."""
-
-    def __init__(self, recipe: Recipe, inputs: Inputs, known: Sequence[_Kept | None]) -> None:
-        super().__init__(recipe, inputs)
-        inner = WorkTime()
-        self.watched = [_Watched(scorer, inner) for scorer in self._scorers]
-        self._scorers = [
-            watched if kept is None else _Known(watched, kept)
-            for watched, kept in zip(self.watched, known, strict=True)
-        ]
-
-    @property
-    def fusion(self) -> Fusion:
-        """What fuses the signals, with its model if it has one."""
-        return self._fusion
-
-
 class SignalAnswers:
-    """The answers of each signal of a recipe for some topics, and `seconds`, what each signal took to give them.
+    """The answers of each signal of a recipe to some topics, and `seconds`, the time of each signal.
 
-    With `before`, of the same topics and depth, only the signals at the places `again` are asked, and those that are
-    told what these rank highest; the others say what they said before.
+    With `before`, of the same topics and depth, only the signals at the places `again` are run, and those that depend
+    on their first documents; the stored answers of the others are used.
 
     Raises:
         as `Ranker.rank` does.
@@ -426,94 +380,93 @@ class SignalAnswers:
         self.topics = topics
         self._inputs = inputs
         self._depth = depth
-        self._numbers: dict[str, int] = {} if before is None else before._numbers
-        known: list[_Kept | None] = [None] * len(recipe.signals)
-        if before is not None:
-            new = dependent_signals(recipe.signals, again)
-            known = [None if place in new else kept for place, kept in enumerate(before._kept)]
-        ranker = _WatchedRanker(recipe, inputs, known)
-        self._kept: list[_Kept] = [_Kept(self._numbers) if kept is None else kept for kept in known]
-        asked = [place for place, kept in enumerate(known) if kept is None]
+        numbers: dict[str, int] = {} if before is None else before._numbers
+        self._numbers: dict[str, int] = numbers
+        places = range(len(recipe.signals))
+        new = set(places) if before is None else dependent_signals(recipe.signals, again)
+        self._stored: list[_StoredAnswers] = [
+            _StoredAnswers(numbers) if before is None or place in new else before._stored[place]
+            for place in places
+        ]
+        ranker = Ranker(recipe, inputs)
+        total = WorkTime()
+        timed = [
+            _TimedScorer(scorer, total, None if place in new else self._stored[place])
+            for place, scorer in enumerate(ranker.scorers)
+        ]
+        ranker.scorers = [*timed]
         for answers in ranker.answers(topics, depth, advance):
-            for place in asked:
-                self._kept[place].add(answers[place])
+            for place in new:
+                self._stored[place].add(answers[place])
         self._fusion = ranker.fusion
         self.seconds: list[WorkTime] = [
-            ranker.watched[place].seconds if before is None or known[place] is None else before.seconds[place]
-            for place in range(len(recipe.signals))
+            timed[place].seconds if before is None or place in new else before.seconds[place]
+            for place in places
         ]
 
     def run(
         self, tag: str, only: Sequence[int] = (), fusion: Fusion | None = None, *, whole: bool = False
     ) -> tuple[Run, WorkTime]:
-        """The rankings by the signals at these places, by all without any, and what it took to fuse them.
+        """Return the rankings by the signals at some places, all by default, and the time of their fusion.
 
-        By all signals it is what `Ranker.rank` makes. `fusion` fuses them in place of the recipe's own; one that is
-        learned is trained for the signals that are left. With `whole` documents that other signals alone speak for
-        follow in the order of their ids, as far as the depth goes.
+        By all signals it is the run of `Ranker.rank`. `fusion` replaces the recipe's own; a learned one is trained for
+        the remaining signals. With `whole` documents that only other signals score follow in the order of their ids,
+        as far as the depth goes.
         """
-        places = list(only) or list(range(len(self._kept)))
-        fusing = self._fusing(places, fusion)
+        places = list(only) or list(range(len(self._stored)))
+        if fusion is None and len(places) in (1, len(self._stored)):
+            fusion = self._fusion
+        elif fusion is None:
+            signals = tuple(self.recipe.signals[place] for place in places)
+            fusion = _ready(replace(self.recipe, signals=signals), self._inputs)
         seconds = WorkTime()
         rankings = []
-        every = zip(*(kept.answers() for kept in self._kept), strict=True)
+        every = zip(*(stored.answers() for stored in self._stored), strict=True)
         for topic, answers in zip(self.topics, every, strict=True):
             with seconds.taken():
-                hits = self._hits(topic, answers, places, fusing)
+                hits = self._hits(topic, answers, places, fusion)
             if whole and len(hits) < self._depth:
-                there = self._hits(topic, answers, range(len(answers)), self._fusion)
-                hits = _completed(hits, there.document_ids, self._depth)
+                all_hits = self._hits(topic, answers, range(len(answers)), self._fusion)
+                hits = _completed(hits, all_hits.document_ids, self._depth)
             rankings.append(Ranking(topic.id, hits))
         return Run(tag, tuple(rankings)), seconds
 
-    def _fusing(self, places: Sequence[int], fusion: Fusion | None) -> Fusion:
-        """What fuses the signals at these places."""
-        if fusion is not None:
-            return fusion
-        if len(places) in (1, len(self._kept)):
-            return self._fusion
-        recipe = replace(self.recipe, signals=tuple(self.recipe.signals[place] for place in places))
-        names = [signal.name for signal in recipe.signals]
-        return recipe.fusion.ready(names, lambda: self._inputs.fusion(recipe))
-
     def _hits(self, topic: Topic, answers: Sequence[Answer], places: Sequence[int], fusion: Fusion) -> Hits:
-        """The ranking of a topic by the signals at these places; what one says alone is ranked as it is."""
-        itself = topic.id if self._inputs.topics_are_documents else None
-        if len(places) == 1:
-            return as_hits(answers[places[0]], self._depth, itself)[: self._depth]
         weighted = [(self.recipe.signals[place].weight, answers[place]) for place in places]
-        return ranked(fusion.fused(weighted), self._depth, itself)
+        itself = topic.id if self._inputs.topics_are_documents else None
+        return _fused_hits(fusion, weighted, self._depth, itself)
 
 
 def _completed(hits: Hits, documents: Iterable[str], depth: int) -> Hits:
-    """Hits with those of the documents behind them that they lack, by the bytes of their ids, as far as the depth."""
+    """Return hits followed by the missing documents, by the bytes of their ids, as far as the depth."""
     known = set(hits.document_ids)
-    further = sorted((one for one in documents if one not in known), key=str.encode)[: depth - len(hits)]
+    further = sorted((document for document in documents if document not in known), key=str.encode)
+    further = further[: depth - len(hits)]
     last = min(0.0, hits.scores[-1] - 1.0) if hits else 0.0
     return Hits((*hits.document_ids, *further), (*hits.scores, *[last] * len(further)))
 
 
 def learned_signals(signals: Sequence[Signal]) -> list[int]:
-    """The places of the signals whose answers change with what is solved."""
+    """Return the places of the signals whose answers depend on the solved topics."""
     return [place for place, signal in enumerate(signals) if signal.needs - FIXED]
 
 
 def depends_on_others(signal: Signal) -> bool:
-    """Whether a signal is told what others rank highest, so that it can't be the first of a recipe."""
+    """Return whether a signal needs the first documents of others, so that it can't be the first of a recipe."""
     return bool(signal.needs & {Need.candidates, Need.leaders})
 
 
 def dependencies(signals: Sequence[Signal], place: int) -> range:
-    """The places of the signals that a signal is told of, what they rank highest."""
+    """Return the places of the signals whose first documents a signal needs."""
     if Need.leaders in signals[place].needs:
         return range(place)
     return range(1 if place and depends_on_others(signals[place]) else 0)
 
 
 def dependent_signals(signals: Sequence[Signal], again: Collection[int]) -> set[int]:
-    """The places of these signals, and of those that are told what they rank highest."""
-    found = set(again)
+    """Return the places of these signals, and of those that need their first documents."""
+    places = set(again)
     for place in range(len(signals)):
-        if found.intersection(dependencies(signals, place)):
-            found.add(place)
-    return found
+        if places.intersection(dependencies(signals, place)):
+            places.add(place)
+    return places

@@ -12,13 +12,13 @@ They are data, kept as TOML beside the query templates that they refer to:
     parameters = { answer = 0.25 }
 
 A recipe with one direct signal may name its `template` alone. A signal is known by its kind or, where there are
-several of a kind, by its `name`. `template`, which by default is that of the first direct signal, is what a search
-asks and what is marked in documents.
+several of a kind, by its `name`. `template`, by default that of the first direct signal, is the query of a search and
+of the highlights.
 
-`shard_warnings` names the templates that may rank differently on several shards of Elasticsearch than on one. All that
-both engines support does not: the engine sends it in a form that keeps the statistics whole. Of what Elasticsearch
-alone supports some chooses words by what each shard holds, such as `more_like_this` and whatever is fuzzy; of the rest
-nobody has shown that it does not.
+`shard_warnings` names the templates that may rank differently on several shards of Elasticsearch than on one. Queries
+that both engines support do not: the engine sends them in a form that keeps the statistics whole. Some queries that
+only Elasticsearch supports choose words by the content of each shard, such as `more_like_this` and all fuzzy ones; the
+others are unproven.
 """
 
 from __future__ import annotations
@@ -52,11 +52,18 @@ from searchapp.text import alternatives, choices_hint, suggestion
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The signals of a recipe, the first of which retrieves candidates, and how they are fused.
+    """The signals of a recipe, the first of which retrieves candidates, and their fusion.
 
-    `query` is what a search asks and what is marked in documents. `parameters` are those of all its templates.
-    `overrides` are the values that were set, `written` is the recipe as a file may have it, with these, `tuned` what it
-    says of how they were found.
+    Args:
+        name: its name
+        about: a sentence for users
+        query: the query of a search and of the highlights
+        signals: its signals
+        fusion: combines them
+        parameters: those of all its templates
+        written: the recipe as a file may have it, with the overrides
+        tuned: its record of how the values were found
+        overrides: the values that were set
     """
 
     name: str
@@ -70,7 +77,7 @@ class Recipe:
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
     def needs(self, need: Need) -> bool:
-        """Whether one of the signals needs it, or the fusion."""
+        """Return whether a signal, or the fusion, has a need."""
         needed = [signal.needs for signal in self.signals]
         if len(self.signals) > 1:
             needed.append(self.fusion.needs)
@@ -83,7 +90,7 @@ class Recipe:
 
     @property
     def trained(self) -> tuple[Trained, ...]:
-        """Those of its signals that rank by a model."""
+        """The signals that rank by a model."""
         return tuple(signal for signal in self.signals if isinstance(signal, Trained))
 
     @property
@@ -93,16 +100,16 @@ class Recipe:
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
-        """What a search asks, and the queries of the signals."""
+        """The query of a search, and those of the signals."""
         return (self.query, *(query for signal in self.signals for query in signal.queries))
 
     @property
     def takes_words(self) -> bool:
-        """Whether it ranks words that a person types: it asks for no more of a topic than texts to match."""
+        """Whether it ranks typed words: it needs only texts to match of a topic."""
         return all(query.template.topic_fields <= query.template.matched for query in self._of_topics)
 
     def typed(self, words: str) -> Topic:
-        """The words that a person types as a topic: each text that the recipe asks for is these words."""
+        """Return typed words as a topic: each text of the recipe's templates is these words."""
         fields = set().union(*(query.template.matched for query in self._of_topics))
         return Topic("", words, dict.fromkeys(sorted(fields), words))
 
@@ -112,22 +119,22 @@ class Recipe:
 
     @property
     def is_one_query(self) -> bool:
-        """Whether its ranking is that of its query, and no other signal counts."""
+        """Whether its ranking is that of its query."""
         return len(self.signals) == 1 and isinstance(self.signals[0], Direct)
 
     def body(self, topic: Topic, depth: int) -> dict[str, Any]:
-        """The search body that retrieves the first `depth` documents for a topic."""
+        """Return the search body that retrieves the first `depth` documents for a topic."""
         return self.query.body(topic, depth)
 
     def reaching(self, depth: int) -> Recipe:
-        """The recipe with windows of at least this depth, as which it ranks a run of it."""
+        """Return the recipe with windows of at least this depth, which ranks a run of it."""
         signals = [
             replace(signal, window=depth) if 0 < signal.window < depth else signal for signal in self.signals
         ]
         return replace(self, signals=tuple(signals))
 
     def raised(self, depth: int) -> list[str]:
-        """A sentence about each signal whose window a depth raises."""
+        """Return a sentence about each signal whose window a depth raises."""
         return [
             f"the depth {depth:,} raises the window {signal.window:,} of the signal {signal.name}, so that the ranking "
             f"may differ from that of a lower depth"
@@ -136,7 +143,7 @@ class Recipe:
         ]
 
     def manifest(self) -> dict[str, Any]:
-        """What a run records of the recipe."""
+        """Return the record of the recipe in a run."""
         described: dict[str, Any] = {
             "name": self.name,
             "template": self.query.template.name,
@@ -156,7 +163,7 @@ _INSIDE: Mapping[str, tuple[str, ...]] = {
     "function_score": ("query",),
     "boosting": ("positive", "negative"),
 }
-"""The queries that hold others, and where."""
+"""The queries that hold others, and their keys."""
 
 _ALONE = frozenset(
     {
@@ -180,7 +187,7 @@ _FUNCTIONS = frozenset({"filter", "weight", "field_value_factor"})
 
 
 def shard_warnings(recipe: Recipe, shards: int) -> Iterator[str]:
-    """A sentence for each template of a recipe that may rank differently on this many shards than on one."""
+    """Yield a sentence for each template of a recipe that may rank differently on this many shards than on one."""
     if shards == 1:
         return
     templates = {query.template.name: query.template for one in recipe.signals for query in one.queries}
@@ -194,7 +201,7 @@ def shard_warnings(recipe: Recipe, shards: int) -> Iterator[str]:
 
 
 def shard_dependence(query: Any) -> str | None:
-    """What in a query may have other statistics on several shards; None if nothing has."""
+    """Return the part of a query that may have other statistics on several shards, if there is one."""
     return next(_outside(query), None)
 
 
@@ -229,7 +236,6 @@ def _outside_functions(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _queries(query: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The kind and content of a query, or of each of a list."""
     for one in query if isinstance(query, list) else [query]:
         if isinstance(one, Mapping):
             yield from ((kind, content) for kind, content in one.items() if isinstance(content, Mapping))
@@ -251,20 +257,20 @@ _RECIPE = "recipe."
 
 
 def names(task: str | RecipeBook) -> list[str]:
-    """The names of a task's recipes; a task that ships with searchapp may be given by its name."""
+    """Return the names of a task's recipes; a task that ships with searchapp may be given by its name."""
     return sorted(_book(task).recipes)
 
 
 def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
-    """A task's recipe, with some of its parameters set to other values.
+    """Return a task's recipe, with other values of some parameters.
 
-    What can be set are the parameters of the templates, what signals and fusion have besides templates by its key (`k`)
-    or, where several have it, with the signal's name before (`neighbours.k`), and the weight of a signal by its name.
-    A task that ships with searchapp may be given by its name.
+    The keys of `overrides` are the parameters of the templates, those of signals and fusion by their key (`k`) or,
+    where several have it, with the signal's name (`neighbours.k`), and the weight of a signal by its name. A task
+    that ships with searchapp may be given by its name.
 
     Raises:
-        UsageError: there is no such recipe, or it has no such parameter, or the value is of the wrong kind.
-        DataError: the recipe or its template is not what it should be.
+        UsageError: the recipe or the parameter is unknown, or the value is of the wrong kind.
+        DataError: the recipe or its template is invalid.
     """
     book = _book(task)
     written = book.recipes.get(name)
@@ -274,26 +280,24 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
     _require_types(place, written)
     described = deepcopy(dict(written))
     described.setdefault("signals", [{_SIGNAL: Direct.kind, "template": described.get("template")}])
-    reading = _Reading(place, described)
+    written_recipe = _WrittenRecipe(place, described)
     for key, value in (overrides or {}).items():
-        reading = reading.with_value(key, value)
-    return replace(reading.recipe, overrides=dict(overrides or {}))
+        written_recipe = written_recipe.with_value(key, value)
+    return replace(written_recipe.recipe, overrides=dict(overrides or {}))
 
 
 def settable(task: str | RecipeBook, recipe: Recipe) -> list[Settable]:
-    """What can be set of a recipe, in the order in which it is written, with the values that it has.
-
-    A task that ships with searchapp may be given by its name.
+    """Return the parameters of a recipe that can be set, as they are written, with their values.
 
     Raises:
         as `load` does.
     """
     place = RecipeName(_book(task), recipe.name)
-    return [one.settable for one in _Reading(place, deepcopy(dict(recipe.written))).places.values()]
+    return _WrittenRecipe(place, deepcopy(dict(recipe.written))).settable
 
 
 def require_words(task: str | RecipeBook, recipe: Recipe) -> None:
-    """Make sure that a recipe of a task can rank words that a person types.
+    """Make sure that a recipe of a task can rank typed words.
 
     Raises:
         UsageError: it needs more than words.
@@ -320,7 +324,7 @@ def _require_types(place: RecipeName, written: Mapping[str, Any]) -> None:
 
 
 def _tables(place: RecipeName, described: Mapping[str, Any]) -> dict[str, MutableMapping[str, Any]]:
-    """The tables of the signals by the names of the signals, in their order."""
+    """Return the tables of the signals by their names, in order."""
     tables: dict[str, MutableMapping[str, Any]] = {}
     for table in described["signals"]:
         if not isinstance(table, MutableMapping) or not isinstance(table.get(_SIGNAL), str):
@@ -340,10 +344,17 @@ def _tables(place: RecipeName, described: Mapping[str, Any]) -> dict[str, Mutabl
 
 @dataclass(frozen=True, slots=True)
 class Settable:
-    """Something of a recipe that can be set by its `name`: its value now, which ones it can have, what it means.
+    """A parameter of a recipe that can be set.
 
-    The `full` name is right too: with that of the signal before, even where there is no other one of the key.
-    It is the `key` of the signal `of` this name, or of the templates or the fusion. A value that is left out is None.
+    Args:
+        name: sets it where the key alone is ambiguous, or is the key
+        full: also sets it: the key after the name of the signal, even where no other signal has the key
+        of: the name of the signal, or "templates" or "fusion"
+        key: its key there
+        value: its value, None if it is left out
+        kind: the possible values, in words
+        about: its meaning
+        table: the table of the recipe that has it
     """
 
     name: str
@@ -353,29 +364,10 @@ class Settable:
     value: object
     kind: str
     about: str
+    table: MutableMapping[str, Any] = field(repr=False, compare=False)
 
 
-def _named(full: str, of: str, key: str, value: object, kind: str, about: str) -> Settable:
-    return Settable(full, full, of, key, value, kind, about)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where something stands that can be set."""
-
-    settable: Settable
-    table: MutableMapping[str, Any]
-    key: str
-
-    @property
-    def is_written(self) -> bool:
-        """Whether it stands in the recipe, and is not left out."""
-        return self.key in self.table
-
-
-class _Reading:
-    """A recipe as it is written, which is changed by `with_value`; what it amounts to, and what can be set of it."""
-
+class _WrittenRecipe:
     def __init__(self, place: RecipeName, described: dict[str, Any]) -> None:
         self._place = place
         self._described = described
@@ -387,13 +379,16 @@ class _Reading:
         }
         signals = tuple(_signal(read[name], table) for name, table in tables.items())
         query = _query(place, described, signals, parameters)
-        queries = {one.template.name: one for one in (query, *(one for it in signals for one in it.queries))}
-        used = frozenset().union(*(one.template.variables for one in queries.values()))
+        queries = {
+            query.template.name: query
+            for query in (query, *(query for signal in signals for query in signal.queries))
+        }
+        used = frozenset().union(*(query.template.variables for query in queries.values()))
         for key in sorted({f"{_RECIPE}{key}" for key in parameters} - used):
             raise DataError(
                 f"{query.template.name}: the variable {key} is set, but the template does not use it"
             )
-        if any(need in signals[0].needs for need in (Need.candidates, Need.leaders)):
+        if signals[0].needs & {Need.candidates, Need.leaders}:
             raise place.wrong(
                 f"begins with {signals[0].name}, which needs candidates: put a signal before it"
             )
@@ -410,65 +405,66 @@ class _Reading:
             deepcopy(described),
             described.get("tuned", {}),
         )
-        self.places = dict(self._found(read, of_fusion, list(queries.values())))
+        self.settable = self._settable(read, of_fusion, list(queries.values()))
 
-    def with_value(self, key: str, value: object) -> _Reading:
-        """The recipe with another value of a parameter.
+    def with_value(self, key: str, value: object) -> _WrittenRecipe:
+        """Return the recipe with another value of a parameter.
 
         Raises:
             UsageError: it has no such parameter, or the value is of the wrong kind.
         """
-        by_full = {one.settable.full: one for one in self.places.values()}
-        found = self.places.get(key) or by_full.get(key)
-        if found is None:
-            shared = [full for full in self.places if full.endswith(f".{key}")]
+        named = {parameter.name: parameter for parameter in self.settable}
+        parameter = named.get(key) or {parameter.full: parameter for parameter in self.settable}.get(key)
+        if parameter is None:
+            shared = [name for name in named if name.endswith(f".{key}")]
             if shared:
                 raise UsageError(
                     f"the recipe {self._place} has several parameters {key}: name {' or '.join(shared)}"
                 )
-            there = ", ".join(sorted(self.places)) or "none"
+            there = ", ".join(sorted(named)) or "none"
             raise UsageError(
-                f"the recipe {self._place} has no parameter {key!r}{suggestion(key, self.places)}: it has {there}"
+                f"the recipe {self._place} has no parameter {key!r}{suggestion(key, named)}: it has {there}"
             )
-        found.table[found.key] = value
+        parameter.table[parameter.key] = value
         try:
-            return _Reading(self._place, self._described)
+            return _WrittenRecipe(self._place, self._described)
         except DataError as error:  # the file is right, or it would not have been read before
             raise UsageError(f"{key}={value}: {error}") from error
 
-    def _found(
+    def _settable(
         self, read: Mapping[str, RecipeTable], of_fusion: RecipeTable, queries: Sequence[TopicQuery]
-    ) -> Iterator[tuple[str, _Place]]:
-        """What can be set, by the name under which it can be."""
-        found: dict[str, list[_Place]] = {}
+    ) -> list[Settable]:
+        by_key: dict[str, list[Settable]] = {}
 
-        def add(short: str, place: _Place) -> None:
-            found.setdefault(short, []).append(place)
+        def add(
+            of: str, table: MutableMapping[str, Any], key: str, value: object, kind: str, about: str
+        ) -> None:
+            full = f"{'parameters' if of == 'templates' else of}.{key}"
+            short = of if key == WEIGHT and of in read else key
+            by_key.setdefault(short, []).append(Settable(full, full, of, key, value, kind, about, table))
 
-        described = self._described["parameters"]
-        for key, value in described.items():
-            kind = NUMBER if isinstance(value, int | float) and not isinstance(value, bool) else TEXT
-            about = "; ".join(one.template.where(f"{_RECIPE}{key}") for one in queries if one.uses(key))
-            add(
-                key,
-                _Place(_named(f"parameters.{key}", "templates", key, value, kind, about), described, key),
-            )
-        for signal, (name, table) in zip(self.recipe.signals, read.items(), strict=True):
-            of_keys = meanings(type(signal))
-            for key, (value, kind) in table.settable.items():
-                if key != WEIGHT or len(read) > 1:
-                    one = _named(f"{name}.{key}", name, key, value, kind, of_keys[key])
-                    add(name if key == WEIGHT else key, _Place(one, self._tables[name], key))
+        parameters = self._described["parameters"]
+        for key, value in parameters.items():
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            about = "; ".join(query.template.where(f"{_RECIPE}{key}") for query in queries if query.uses(key))
+            add("templates", parameters, key, value, NUMBER if is_number else TEXT, about)
+        described = [
+            (name, self._tables[name], read[name], meanings(type(signal)))
+            for name, signal in zip(read, self.recipe.signals, strict=True)
+        ]
         if len(read) > 1:
             of_keys = meanings(type(self.recipe.fusion))
-            for key, (value, kind) in of_fusion.settable.items():
-                one = _named(f"fusion.{key}", "fusion", key, value, kind, of_keys[key])
-                add(key, _Place(one, self._described["fusion"], key))
-        for short, places in found.items():
-            written = [one for one in places if one.is_written] or places
-            for place in places:
-                name = short if [place] == written else place.settable.name
-                yield name, replace(place, settable=replace(place.settable, name=name))
+            described.append(("fusion", self._described["fusion"], of_fusion, of_keys))
+        for of, table, values, of_keys in described:
+            for key, (value, kind) in values.settable.items():
+                if key != WEIGHT or len(read) > 1:
+                    add(of, table, key, value, kind, of_keys[key])
+        settable = []
+        for short, parameters_of_key in by_key.items():
+            written = [each for each in parameters_of_key if each.key in each.table] or parameters_of_key
+            for parameter in parameters_of_key:
+                settable.append(replace(parameter, name=short) if written == [parameter] else parameter)
+        return settable
 
 
 def _signal(table: RecipeTable, described: Mapping[str, Any]) -> Signal:

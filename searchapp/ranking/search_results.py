@@ -1,6 +1,6 @@
-"""Search results as people see them: marked texts, the fields beside them, and shortened explanations.
+"""Search results for users: highlighted texts, the fields beside them, and shortened explanations.
 
-A shortened explanation says of a score which term gave how much, and why.
+A shortened explanation has one line for each term of a score, with its value and the figures it was computed from.
 """
 
 from __future__ import annotations
@@ -34,9 +34,13 @@ _SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class ExplanationLine:
-    """One line of a shortened explanation; `depth` is its indentation, 0 for the score itself.
+    """One line of a shortened explanation.
 
-    `figures` are those that a term's score was computed from, by their names: tf, df, idf, N, length and so on.
+    Args:
+        depth: its indentation, 0 for the score itself
+        value: its part of the score
+        what: its name
+        figures: those that a term's score was computed from, by their names: tf, df, idf, N, length and so on
     """
 
     depth: int
@@ -46,7 +50,7 @@ class ExplanationLine:
 
     @property
     def text(self) -> str:
-        """What it is, with its figures but for those that others say."""
+        """Its name, with the figures that do not follow from others."""
         if not self.figures:
             return self.what
         said = ", ".join(f"{name} {value}" for name, value in self.figures if name != IDF)
@@ -54,7 +58,7 @@ class ExplanationLine:
 
 
 def shortened(explanation: Explanation) -> list[ExplanationLine]:
-    """The sums and maxima of a score, and one line for each term in it, the greatest first."""
+    """Return the sums and maxima of a score, and one line for each term, the greatest first."""
     return list(_lines(explanation, 0))
 
 
@@ -90,7 +94,7 @@ def _figures(node: Explanation) -> Iterator[tuple[str, float]]:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A retrieved document as a person sees it.
+    """A retrieved document for users.
 
     `matches` are the half-open ranges of characters of `text` that matched the query, ascending and disjoint.
     """
@@ -105,20 +109,20 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class ResultPage:
-    """Some hits of a query as a person sees them, and how many there are in all."""
+    """Some hits of a query, and the number of all."""
 
     results: Sequence[SearchResult]
     total: int
 
 
 def find(index: Index, marker: Marker, body: Body, first: int = 0) -> list[SearchResult]:
-    """The hits of a search body as a person sees them; the rank of the first one is `first` + 1."""
+    """Return the hits of a search body; the rank of the first one is `first` + 1."""
     found, _total = _marked(index, marker, body["query"], body, counted=False)
     return [_result(rank, one) for rank, one in enumerate(found, start=first + 1)]
 
 
 def page(index: Index, marker: Marker, body: Body) -> ResultPage:
-    """The first hits of a search body as a person sees them, and how many there are in all."""
+    """Return the first hits of a search body, and the number of all."""
     found, total = _marked(index, marker, body["query"], body, counted=True)
     return ResultPage([_result(rank, one) for rank, one in enumerate(found, start=1)], total)
 
@@ -126,9 +130,9 @@ def page(index: Index, marker: Marker, body: Body) -> ResultPage:
 def seen_by(
     index: Index, marker: Marker, documents: Sequence[str], query: Mapping[str, Any]
 ) -> dict[str, SearchResult]:
-    """Documents by their ids with what matches a query in them, also those where nothing does.
+    """Return documents by their ids with the matches of a query, also those without a match.
 
-    Ids that the index does not have are missing. The rank of each is that among these documents.
+    Ids that the index lacks are missing. The rank of each is that among these documents.
     """
     body = {
         "query": {
@@ -149,11 +153,11 @@ def seen_by(
 def _marked(
     index: Index, marker: Marker, query: Mapping[str, Any], body: Body, *, counted: bool
 ) -> tuple[list[SearchHit], int]:
-    """The hits of a body with what matches a query in them, and, if they are counted, how many there are in all.
+    """Return the highlighted hits of a body and, if they are counted, the number of all.
 
-    A server takes one request for that. Which words carry weight is known when it has said how many documents have
-    them: it says so with the hits, in which words that are not known yet are marked, and the marks of those that turn
-    out to carry none are taken away again.
+    A server gets one request for that. Which words carry weight is known only from its answer, which counts the
+    documents of each word: words with unknown counts are marked, and marks of words without weight are removed
+    afterwards.
     """
     wanted = marker.wanted(query)
     unknown = marker.unknown(wanted)
@@ -169,7 +173,7 @@ def _marked(
 def _marked_with(
     index: Index, marker: Marker, wanted: HighlightRequest, chosen: Chosen, found: Sequence[SearchHit]
 ) -> Sequence[Mapping[str, Sequence[str]]]:
-    """The highlights of hits in which more is marked than the chosen terms."""
+    """Return the highlights of hits in which more is marked than the chosen terms."""
     if (weighty := marker.weighty(wanted, chosen)) is not None:
         left = [weighty.narrowed(one.highlights) for one in found]
         certain = [one for one in left if one is not None]
@@ -183,7 +187,7 @@ def _marked_with(
 
 
 def sources(index: Index, documents: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """The documents of these ids as they were indexed; ids that the index does not have are missing."""
+    """Return the indexed documents of these ids; ids that the index lacks are missing."""
     # Engines refuse what no document could have for its id.
     some = [document for document in documents if document and encodable(document)]
     return _sources(index, {"query": {"ids": {"values": some}}, "size": len(some)}) if some else {}
@@ -192,9 +196,9 @@ def sources(index: Index, documents: Sequence[str]) -> dict[str, Mapping[str, An
 def beside(
     index: Index, document: Mapping[str, Any], fields: tuple[str, str], reach: int
 ) -> list[Mapping[str, Any]]:
-    """A document and up to `reach` of those before and behind it in the same text, in their order.
+    """Return a document and up to `reach` of those before and after it in the same text, in order.
 
-    `fields` are the names of what says in which text a document stands, and of its number there.
+    `fields` are the names of the field that identifies the text, and of that with the number in it.
     """
     text, number = fields
     here = document[number]
@@ -216,7 +220,7 @@ def _sources(index: Index, body: Mapping[str, Any]) -> dict[str, Mapping[str, An
 
 
 def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """The full names of the text fields and sub-fields in the `properties` of a mapping.
+    """Return the full names of the text fields and sub-fields in the `properties` of a mapping.
 
     >>> text_fields({"id": {"type": "keyword"}, "text": {"type": "text", "fields": {"words": {"type": "text"}}}})
     ['text', 'text.words']
@@ -231,7 +235,7 @@ def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 
 def union(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """The same characters as disjoint ranges in ascending order; ranges that touch become one.
+    """Return the same characters as disjoint ranges in ascending order; ranges that touch are joined.
 
     >>> union([(4, 6), (0, 2), (1, 3), (6, 7)])
     ((0, 3), (4, 7))
@@ -258,7 +262,7 @@ def _result(rank: int, found: SearchHit) -> SearchResult:
 
 
 def _spans(text: str, highlighted: Iterable[Sequence[str]]) -> Iterator[Span]:
-    """The marked ranges of all fragments that are the whole text: sub-fields of `text` analyse the same text."""
+    """Yield the marked ranges of all fragments that are the whole text: sub-fields of `text` analyze the same text."""
     for fragments in highlighted:
         for fragment in fragments:
             plain, spans = unmarked(fragment)

@@ -1,13 +1,13 @@
 """Query templates, which are search bodies with placeholders, and the typed tables of a recipe that name them.
 
-A leaf that is exactly `{{topic.text}}` takes the variable's value with its type, so a number stays a number and a
-list a list. Text with a placeholder inside it is refused, and nothing is ever pasted into JSON: whatever a topic
-contains, quotes and braces included, it can't change the query's structure.
+A leaf that is exactly `{{topic.text}}` takes the variable's value with its type, so a number stays a number and a list
+a list. A placeholder among other text is rejected, and nothing is ever pasted into JSON: quotes and braces in a topic
+can't change the query's structure.
 
 >>> Template({"match": {"text": "{{topic.text}}"}}).render({"topic.text": 'a "quoted" word'})
 {'match': {'text': 'a "quoted" word'}}
 
-A `RecipeTable` reads each key of a recipe's table with its type, and reports what is wrong with it.
+A `RecipeTable` reads each key of a recipe's table with its type, and reports errors in a sentence.
 """
 
 from __future__ import annotations
@@ -51,12 +51,10 @@ class Template:
         """Those of them that are texts whose words are matched, wherever they stand in the template."""
 
     def render(self, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """The search body with every placeholder replaced by its variable.
-
-        What has no placeholder inside is that of the template, and not to be changed.
+        """Return the search body with every placeholder replaced by its variable; parts without any are shared.
 
         Raises:
-            DataError: the template names a variable that is not there.
+            DataError: the template names an unknown variable.
         """
         if missing := self.variables - variables.keys():
             known = ", ".join(sorted(variables))
@@ -71,7 +69,7 @@ class Template:
         return {**self.body} if self._fill is None else self._fill(variables)
 
     def where(self, variable: str) -> str:
-        """In which places of the template a variable stands, in words for people."""
+        """Return the places of a variable in the template, in words."""
         return f"{self.name}: {', '.join(place for name, place in self._places if name == variable)}"
 
     def _placeholders(self, node: Any, path: str, problems: ErrorCollector) -> list[tuple[str, str]]:
@@ -99,14 +97,14 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class TopicQuery:
-    """A template of a recipe with the recipe's parameters; `digest` is that of the template as it is written."""
+    """A template of a recipe with the recipe's parameters; `digest` is that of the written template."""
 
     template: Template
     digest: str
     parameters: Mapping[str, Any]
 
     def uses(self, parameter: str) -> bool:
-        """Whether the template has a parameter of the recipe."""
+        """Return whether the template has a parameter of the recipe."""
         return f"recipe.{parameter}" in self.template.variables
 
     def is_same(self, other: TopicQuery) -> bool:
@@ -114,10 +112,11 @@ class TopicQuery:
         return (self.digest, self.parameters) == (other.digest, other.parameters)
 
     def body(self, topic: Topic, depth: int, document: Document | None = None) -> dict[str, Any]:
-        """The search body that retrieves the first `depth` documents for a topic, or for a document that it ranks.
+        """Return the search body that retrieves the first `depth` documents for a topic, or for a document that it
+        ranks.
 
         Raises:
-            DataError: the template names a variable that the topic, the document and the recipe do not have.
+            DataError: the template names an unknown variable.
         """
         variables = {f"topic.{name}": value for name, value in topic.variables().items()}
         if document is not None:
@@ -136,7 +135,7 @@ def _fields_of_topic(variables: Iterable[str]) -> frozenset[str]:
 
 
 def _unmatched(node: Any) -> Iterator[str]:
-    """The variables of a body that stand elsewhere than in a clause that matches words."""
+    """Yield the variables of a body outside of clauses that match words."""
     if isinstance(node, Mapping):
         for key, value in node.items():
             if key not in _MATCHING:
@@ -149,7 +148,7 @@ def _unmatched(node: Any) -> Iterator[str]:
 
 
 def _filler(node: Any) -> Callable[[Mapping[str, Any]], Any] | None:
-    """What makes a copy of a part of a template with its variables; None for a part that has none."""
+    """Return what copies a part of a template with its variables; None for a part without any."""
     if isinstance(node, str):
         match = _PLACEHOLDER.fullmatch(node) if "{{" in node else None
         return itemgetter(match[1]) if match else None
@@ -180,7 +179,7 @@ TEXT = "text"
 
 @dataclass(frozen=True, slots=True)
 class RecipeName:
-    """Where a recipe stands: its name in the recipe book of a task."""
+    """The name of a recipe in the recipe book of a task."""
 
     book: RecipeBook
     recipe: str
@@ -189,15 +188,19 @@ class RecipeName:
         return f"{self.book.task}/{self.recipe}"
 
     def wrong(self, what: str) -> DataError:
-        """The error that the recipe is not what it should be, which the file has to be corrected for."""
+        """Return the error that the recipe is invalid and its file must be corrected."""
         return DataError(f"the recipe {self} {what}: correct {self.book.file.name}")
 
 
 class RecipeTable:
-    """A table of a recipe, such as that of a signal; `parameters` are those of the recipe's templates.
+    """A table of a recipe, such as that of a signal.
 
-    `name` is what the recipe calls what the table describes. Once all keys that have a meaning were read, `finish`
-    refuses those that are left. With `is_fused` it describes one of several signals.
+    Args:
+        place: the recipe
+        name: the name of the signal, or "fusion"
+        values: the table
+        parameters: those of the recipe's templates
+        is_fused: whether it describes one of several signals
     """
 
     def __init__(
@@ -219,11 +222,11 @@ class RecipeTable:
         """What was read that can have other values, by its key: the value, and which ones it can have."""
 
     def parameters(self, described: type) -> dict[str, Any]:
-        """Read the parameters that the fields of a dataclass declare, in their order but for those `listed_first`.
+        """Read the parameters that the fields of a dataclass declare, in their order after those `listed_first`.
 
         Raises:
-            DataError: a key is missing, or is not what it should be.
-            UsageError: a number is not what it should be.
+            DataError: a key is missing or has a wrong type.
+            UsageError: a number is out of range.
         """
         declared = {one.name: one for one in fields(described) if _PARAMETER in one.metadata}
         values: dict[str, Any] = {}
@@ -247,15 +250,15 @@ class RecipeTable:
         return self._values.get(key, default)
 
     def query(self, key: str, default: Any = MISSING) -> TopicQuery:
-        """The query of the template that a key names.
+        """Read the name of a template.
 
         Raises:
-            DataError: the key is missing, or the template is not what it should be.
+            DataError: the key is missing, or the template is invalid.
         """
         return topic_query(self.place.book, self._value(key, default), self._parameters)
 
     def whole(self, key: str, default: Any = MISSING) -> Any:
-        """A whole number from 1 on; `default` where it is left out.
+        """Read a whole number from 1 on.
 
         Raises:
             DataError: the key is missing and has no default.
@@ -269,7 +272,7 @@ class RecipeTable:
         return value
 
     def number(self, key: str, default: Any = MISSING) -> float:
-        """A number that is not negative; `default` where it is left out.
+        """Read a number that is not negative.
 
         Raises:
             DataError: the key is missing and has no default.
@@ -283,7 +286,7 @@ class RecipeTable:
         return float(value)
 
     def weights(self, key: str, default: Any = MISSING) -> dict[str, float]:  # noqa: ARG002  # there is only one
-        """Numbers that are not negative, by names; none where the key is left out.
+        """Read numbers that are not negative, by names; none if the key is missing.
 
         Raises:
             DataError: it is no table.
@@ -296,10 +299,10 @@ class RecipeTable:
         return {name: inner.number(name) for name in held}
 
     def choice(self, key: str, default: str, known: Collection[str]) -> str:
-        """One of some words; `default` where it is left out.
+        """Read one of the `known` words.
 
         Raises:
-            DataError: it is none of them.
+            DataError: it is another one.
         """
         value = self._value(key, default)
         self.settable[key] = value, " or ".join(known)
@@ -309,7 +312,7 @@ class RecipeTable:
         raise DataError(f"the recipe {self.place} has no {key} {choices_hint(str(value), known)}")
 
     def text(self, key: str, default: Any = MISSING) -> str | None:
-        """Text that is not empty; `default` where it is left out.
+        """Read text that is not empty.
 
         Raises:
             DataError: the key is missing and has no default, or it is something else.
@@ -321,9 +324,9 @@ class RecipeTable:
         return value
 
     def window(self, key: str, default: int) -> int:
-        """How many documents a signal ranks at least, the task's own depth where it is left out.
+        """Read how many documents a signal ranks at least; the task's own depth if the key is missing.
 
-        `default` for a signal that is fused with no other: its first documents are the same at any depth.
+        `default` for a signal that is alone: its first documents are the same at any depth.
 
         Raises:
             UsageError: it is no whole number from 1 on.
@@ -331,7 +334,7 @@ class RecipeTable:
         return int(self.whole(key, self.place.book.depth)) if self._is_fused else default
 
     def finish(self, *beside: str) -> None:
-        """Refuse a key that was not read and is none of those beside.
+        """Reject unknown keys: those that were not read, `beside` some others.
 
         Raises:
             DataError: there is one.
@@ -349,11 +352,11 @@ class Parameter:
     """How the field of a signal or a fusion is read from a table of a recipe.
 
     Args:
-        read: gets the table, the key and the default of the field
-        meaning: a clause for people; empty for what can't be set, such as a template
+        read: takes the table, the key and the default of the field
+        meaning: a clause for users; empty for a template, which can't be set
         key: its key in the table, if that is not the name of the field
         when: whether the key exists at all, by the parameters read so far
-        required: whether the key must be there although the field has a default, by the parameters read so far
+        required: whether the key must exist although the field has a default, by the parameters read so far
         default_of: the parameter whose value is the default
     """
 
@@ -385,23 +388,23 @@ window = partial(
 
 
 def boosts() -> Any:
-    """Declare a field with what fields of a topic weigh beside its text."""
+    """Declare a field with the weights of a topic's fields besides its text."""
     return field(default_factory=dict, metadata={_PARAMETER: Parameter(RecipeTable.weights)})
 
 
 def choice(known: Collection[str], meaning: str, default: str, key: str = "") -> Any:
-    """Declare a field that is one of some words."""
+    """Declare a field with one of some words."""
     return parameter(partial(RecipeTable.choice, known=known), meaning, default, key=key)
 
 
 def meanings(described: type) -> dict[str, str]:
-    """What the keys mean that can be set of a signal or a fusion."""
+    """Return the meaning of each key of a signal or a fusion that can be set."""
     declared = ((one.name, one.metadata.get(_PARAMETER)) for one in fields(described))
     return {found.key or name: found.meaning for name, found in declared if found and found.meaning}
 
 
 def written_parameters(one: Any) -> dict[str, Any]:
-    """The values of the parameters of a signal or a fusion that it has, by their keys."""
+    """Return the values of the parameters of a signal or a fusion by their keys."""
     values = {each.name: getattr(one, each.name) for each in fields(one)}
     written = {}
     for each in fields(one):
@@ -416,7 +419,7 @@ def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -
     """Return the query of a template of a recipe book, sorted by score and then by id unless it has a `sort`.
 
     Raises:
-        DataError: there is no such template, or it can't be one.
+        DataError: the template is unknown or invalid.
     """
     if not isinstance(name, str):
         raise DataError(f"{book.file}: a template must be named by text in quotes, not by {name!r}")

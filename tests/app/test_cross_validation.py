@@ -92,7 +92,7 @@ def test_no_topic_is_ranked_by_its_own_answers(validate: Validate, monkeypatch: 
     ranker = rank.Ranker.rank
 
     def watched(self: rank.Ranker, topics: object, *rest: object) -> object:
-        (voting,) = [scorer for scorer in self._scorers if hasattr(scorer, "solved")]
+        (voting,) = [scorer for scorer in self.scorers if hasattr(scorer, "solved")]
         seen.append(({topic.id for topic in topics}, set(voting.solved.gold)))  # type: ignore[attr-defined]
         return ranker(self, topics, *rest)  # type: ignore[arg-type]
 

@@ -61,7 +61,7 @@ class Variant:
     cpu: float = 0.0
     """Processor seconds of ranking: of its signals and of fusing them, without indexing and training."""
     clock: float = 0.0
-    """WorkTime of ranking by the clock."""
+    """Seconds of ranking by the clock."""
     completed: bool = False
     """Whether documents of other signals follow, by id, because the official scorer needs longer rankings."""
 
