@@ -30,10 +30,10 @@ def reference() -> str:
     parts = [HEAD, "## Global options\n", *_table(_globals(root))]
     for path, command in _commands(root, ("searchapp",)):
         parts += [f"## `{' '.join(path)}`\n", inspect.cleandoc(command.help or "") + "\n"]
-        arguments = [one for one in command.params if one.param_type_name == "argument"]
-        words = [_shown(one) if one.required else f"[{_shown(one)}]" for one in arguments]
+        arguments = [param for param in command.params if param.param_type_name == "argument"]
+        words = [_shown(argument) if argument.required else f"[{_shown(argument)}]" for argument in arguments]
         parts += ["    " + " ".join([*path, *words, "[OPTIONS]"]) + "\n"]
-        parts += _table([one for one in command.params if not _is_global(one)])
+        parts += _table([param for param in command.params if not _is_global(param)])
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -54,7 +54,7 @@ def _commands(group: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
 
 def _globals(root: Any) -> list[Any]:
     of_program = ("version", "install_completion", "show_completion")
-    return [one for one in root.params if _is_global(one) or one.name in of_program]
+    return [param for param in root.params if _is_global(param) or param.name in of_program]
 
 
 def _is_global(parameter: Any) -> bool:
@@ -64,13 +64,19 @@ def _is_global(parameter: Any) -> bool:
 def _table(parameters: list[Any]) -> list[str]:
     head = ["| option | meaning | default |", "|---|---|---|"]
     rows = []
-    for one in parameters:
-        if getattr(one, "hidden", False) or one.name == "help":
+    for parameter in parameters:
+        if getattr(parameter, "hidden", False) or parameter.name == "help":
             continue
-        is_argument = one.param_type_name == "argument"
-        name = _shown(one) if is_argument else ", ".join([*one.opts, *one.secondary_opts])
-        default = "required" if one.required else "" if one.default in (None, False) else f"`{one.default}`"
-        help_text = (one.help or "").replace("|", "\\|")
+        is_argument = parameter.param_type_name == "argument"
+        name = _shown(parameter) if is_argument else ", ".join([*parameter.opts, *parameter.secondary_opts])
+        default = (
+            "required"
+            if parameter.required
+            else ""
+            if parameter.default in (None, False)
+            else f"`{parameter.default}`"
+        )
+        help_text = (parameter.help or "").replace("|", "\\|")
         rows.append(f"| `{name}` | {help_text} | {default} |")
     return [*head, *rows, ""] if rows else []
 

@@ -60,8 +60,8 @@ def main() -> None:
     data, named = Path(sys.argv[1]), set(sys.argv[2:])
     IMAGES.mkdir(parents=True, exist_ok=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
-    for one in CURVES:
-        if named and one.task not in named:
+    for curve in CURVES:
+        if named and curve.task not in named:
             continue
         with tempfile.TemporaryDirectory(prefix="searchapp-curve-") as home:
 
@@ -69,14 +69,14 @@ def main() -> None:
                 command = [sys.executable, "-m", "searchapp", *words, "--home", home, "--quiet"]
                 subprocess.run(command, check=True, env=environment)
 
-            folder = str((data / FOLDERS[one.task]).resolve())
-            run("index", one.task, "--data", folder)
-            print(f"{one.command}\n", flush=True)
+            folder = str((data / FOLDERS[curve.task]).resolve())
+            run("index", curve.task, "--data", folder)
+            print(f"{curve.command}\n", flush=True)
             run(
                 "learning-curve",
-                one.task,
-                *one.options.split(),
-                *("--data", folder, "--out", str(one.path), "--overwrite", "--markdown"),
+                curve.task,
+                *curve.options.split(),
+                *("--data", folder, "--out", str(curve.path), "--overwrite", "--markdown"),
             )
 
 

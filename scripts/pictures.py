@@ -234,8 +234,8 @@ def _at_a_fixed_moment(settings: Settings, folder: Path) -> overview.Overview:
     data = settings.home / "data"
     found = overview.look(settings, folder)
     states = [
-        replace(one, index=None if one.index is None else replace(one.index, created=MOMENT))
-        for one in found.tasks
+        replace(task, index=None if task.index is None else replace(task.index, created=MOMENT))
+        for task in found.tasks
     ]
     runs = [
         replace(one, manifest=replace(one.manifest, created=MOMENT, data=str(data / one.manifest.task)))

@@ -211,7 +211,9 @@ class Campaign:
             documents = self.known[described["mappings"]["_meta"]["searchapp"]["digest"]]
             assert expected is None or documents == expected, f"{index} is of other documents"
             hits = self.server.request("GET", f"/{index}/_search?size=1000").json()["hits"]["hits"]
-            assert {hit["_id"]: hit["_source"] for hit in hits} == {one.id: one.source() for one in documents}
+            assert {hit["_id"]: hit["_source"] for hit in hits} == {
+                document.id: document.source() for document in documents
+            }
             assert len(hits) == len(documents)
             stats = self.server.request("GET", f"/{index}/_stats/docs").json()
             assert stats["_all"]["total"]["docs"]["deleted"] == 0

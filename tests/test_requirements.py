@@ -36,7 +36,7 @@ def requirements(*extras: str) -> list[Requirement]:
     texts = (
         [one for extra in extras for one in EXTRAS[extra]] if extras else PROJECT["project"]["dependencies"]
     )
-    return [Requirement(one) for one in texts]
+    return [Requirement(text) for text in texts]
 
 
 def imported_packages() -> set[str]:
@@ -72,7 +72,7 @@ def test_a_requirement_has_a_lower_bound_and_at_most_a_major_version_as_upper_bo
 @pytest.mark.parametrize("file", FILES)
 def test_a_requirements_file_has_one_hashed_version_in_each_range(file: str) -> None:
     entries = (ROOT / file).read_text("utf-8").replace("\\\n", " ").splitlines()
-    assert all("--hash=sha256:" in one for one in entries if not one.startswith("#"))
+    assert all("--hash=sha256:" in entry for entry in entries if not entry.startswith("#"))
     pins = tested_versions.pins(file)
     extras = {"requirements.txt": [], "requirements-dev.txt": [*EXTRAS.keys() - {"bench"}]}
     chosen = extras.get(file, [*tested_versions.EXTRAS, "test"])

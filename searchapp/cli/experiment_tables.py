@@ -47,9 +47,9 @@ def difference_columns(
     differences: Sequence[Difference | None], headings: Mapping[str, str]
 ) -> Iterator[TableColumn]:
     """Columns of differences and their tests: `headings` are theirs by the names of `tests_cells`."""
-    cells = [None if one is None else tests_cells(one) for one in differences]
+    cells = [None if difference is None else tests_cells(difference) for difference in differences]
     for name, heading in headings.items():
-        yield TableColumn(heading, ["" if one is None else one[name] for one in cells])
+        yield TableColumn(heading, ["" if cell is None else cell[name] for cell in cells])
 
 
 def _of_tests(tests: PairTests | None) -> Difference | None:
@@ -75,7 +75,7 @@ def comparison_printout(found: Comparison, topics: int) -> Printout:
             _figures_table(found),
             ResultTable(tests, "Differences"),
             *_doubts_tables(found),
-            *(_topics_table(found, one, topics) for one in found.topics if topics),
+            *(_topics_table(found, topic, topics) for topic in found.topics if topics),
             _difficulty_table(found),
             _alike_table(found.overlaps, [run.name for run in found.runs]),
             *_breakdown_tables(found),
@@ -107,11 +107,17 @@ def _comparison_rows(found: Comparison) -> Iterator[dict[str, object]]:
 
 def _figures_table(found: Comparison) -> ResultTable:
     """The mean of each run under each measure, and how much of its first documents is judged."""
-    names = ["topics", *(f"{one.name}{' (official)' if one.is_official else ''}" for one in found.measures)]
+    names = [
+        "topics",
+        *(f"{measure.name}{' (official)' if measure.is_official else ''}" for measure in found.measures),
+    ]
     judged = list(dict.fromkeys(cut for run in found.runs for cut in run.judged))
     columns = [text_column("mean", [*names, *judged])]
     for place, run in enumerate(found.runs):
-        cells = [f"{found.measures[0].topics:,}", *(number(one.means[place]) for one in found.measures)]
+        cells = [
+            f"{found.measures[0].topics:,}",
+            *(number(measure.means[place]) for measure in found.measures),
+        ]
         cells += [number(run.judged.get(cut)) for cut in judged]
         columns.append(TableColumn(run.name + (" (baseline)" if place == found.baseline else ""), cells))
     return ResultTable(columns)
@@ -164,13 +170,13 @@ def _difficulty_table(found: Comparison) -> ResultTable:
     groups, runs = found.difficulty, found.runs
     return ResultTable(
         [
-            text_column("solved by", [f"{one.solved_by} of {len(runs)} runs" for one in groups]),
-            TableColumn("topics", [f"{len(one.topics):,}" for one in groups]),
+            text_column("solved by", [f"{group.solved_by} of {len(runs)} runs" for group in groups]),
+            TableColumn("topics", [f"{len(group.topics):,}" for group in groups]),
             *(
-                TableColumn(run.name, [number(one.means[at]) for one in groups])
+                TableColumn(run.name, [number(group.means[at]) for group in groups])
                 for at, run in enumerate(runs)
             ),
-            text_column("such as", [", ".join(map(visible_line, one.topics[:3])) for one in groups]),
+            text_column("such as", [", ".join(map(visible_line, group.topics[:3])) for group in groups]),
         ],
         f"Topics by difficulty: solved from {found.measures[0].name} {found.solved_from:g} on",
     )
@@ -182,12 +188,12 @@ def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> ResultTab
     return ResultTable(
         [
             text_column("runs", [f"{names[one.first]} → {names[one.second]}" for one in alike]),
-            TableColumn("topics", [f"{one.topics:,}" for one in overlaps]),
-            TableColumn("same", [f"{one.same:,}" for one in overlaps]),
-            TableColumn("RBO", [number(one.rbo) for one in overlaps]),
-            TableColumn("tau", [number(one.tau) for one in overlaps]),
+            TableColumn("topics", [f"{overlap.topics:,}" for overlap in overlaps]),
+            TableColumn("same", [f"{overlap.same:,}" for overlap in overlaps]),
+            TableColumn("RBO", [number(overlap.rbo) for overlap in overlaps]),
+            TableColumn("tau", [number(overlap.tau) for overlap in overlaps]),
             *(
-                TableColumn(f"Jaccard@{k}", [number(one.jaccard[k]) for one in overlaps])
+                TableColumn(f"Jaccard@{k}", [number(overlap.jaccard[k]) for overlap in overlaps])
                 for k in of_first.jaccard
             ),
         ],
@@ -198,12 +204,12 @@ def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> ResultTab
 
 def _breakdown_tables(found: Comparison) -> Iterator[ResultTable]:
     """A table a figure of each breakdown, the first one below its title."""
-    for one in found.breakdowns:
-        for table, figure in enumerate(figures_of(one)):
-            held = [row.values.get(figure, (None,) * len(found.runs)) for row in one.rows]
+    for breakdown in found.breakdowns:
+        for table, figure in enumerate(figures_of(breakdown)):
+            held = [row.values.get(figure, (None,) * len(found.runs)) for row in breakdown.rows]
             columns = [
-                text_column(one.name, [row.group for row in one.rows]),
-                TableColumn(one.counted, [str(row.count) for row in one.rows]),
+                text_column(breakdown.name, [row.group for row in breakdown.rows]),
+                TableColumn(breakdown.counted, [str(row.count) for row in breakdown.rows]),
             ]
             columns += [
                 TableColumn(f"{figure} {run.name}", [number(values[place]) for values in held])
@@ -211,7 +217,7 @@ def _breakdown_tables(found: Comparison) -> Iterator[ResultTable]:
             ]
             if len(found.runs) == 2:
                 columns.append(TableColumn("difference", [_less(*values) for values in held]))
-            yield ResultTable(columns, "" if table else one.title)
+            yield ResultTable(columns, "" if table else breakdown.title)
 
 
 def _less(first: float | None, second: float | None) -> str:
@@ -259,9 +265,9 @@ def _bench_tables(found: BenchResult) -> Iterator[ResultTable]:
         columns.append(
             TableColumn(
                 found.systems[place].name,
-                [heat(one, most) for one in differences],
+                [heat(difference, most) for difference in differences],
                 is_text=True,
-                styles=[_style(one, most) for one in differences],
+                styles=[_style(difference, most) for difference in differences],
             )
         )
     yield ResultTable(columns, f"Difference to {found.systems[found.baseline].name}")
@@ -409,7 +415,7 @@ SHOWN_TRIALS = 10
 
 def trials_table(found: TuneResult) -> ResultTable:
     """The best trials and the recipe as it was, with intervals and tests."""
-    best = [one for one in found.trials[:SHOWN_TRIALS] if one.error is None]
+    best = [trial for trial in found.trials[:SHOWN_TRIALS] if trial.error is None]
     best += [] if found.shipped in best else [found.shipped]
     topics = TableColumn("topics", [f"{one.topics:,}" for one in best])
     return ResultTable(
@@ -438,10 +444,10 @@ GAIN_BAR, SHORT_GAIN_BAR = 30, 10
 def curve_printout(found: LearningCurve, width: int) -> Printout:
     """The points, with a bar for each gain in a terminal of so many columns."""
     columns = _curve_columns(found)
-    gains = [0.0 if one.gain is None else one.gain.mean for one in found.points]
-    room = width - sum(one.width + GAP for one in columns)
+    gains = [0.0 if point.gain is None else point.gain.mean for point in found.points]
+    room = width - sum(column.width + GAP for column in columns)
     if room < SHORT_GAIN_BAR:  # so headings are broken
-        room = width - sum(one.least_width + GAP for one in columns)
+        room = width - sum(column.least_width + GAP for column in columns)
     shown = bars(gains, max(SHORT_GAIN_BAR, min(GAIN_BAR, room)))
     heading = curve_heading(found)
     return Printout(
@@ -453,15 +459,15 @@ def curve_printout(found: LearningCurve, width: int) -> Printout:
 
 
 def _curve_rows(found: LearningCurve) -> Iterator[dict[str, object]]:
-    for one in found.points:
-        gain = tested(_of_tests(one.gain))
+    for point in found.points:
+        gain = tested(_of_tests(point.gain))
         yield {
-            "judged": one.judged,
-            "judgments": exactly(one.judgments),
-            "samples": len(one.values),
-            "score": exactly(one.score),
-            "lowest": exactly(min(one.values)),
-            "highest": exactly(max(one.values)),
+            "judged": point.judged,
+            "judgments": exactly(point.judgments),
+            "samples": len(point.values),
+            "score": exactly(point.score),
+            "lowest": exactly(min(point.values)),
+            "highest": exactly(max(point.values)),
             "gain": gain["difference"],
             **{name: gain[name] for name in ("low", "high", "p_randomisation")},
         }
@@ -470,14 +476,14 @@ def _curve_rows(found: LearningCurve) -> Iterator[dict[str, object]]:
 def _curve_columns(found: LearningCurve) -> list[TableColumn]:
     points = found.points
     return [
-        TableColumn("judged topics", [f"{one.judged:,}" for one in points]),
-        TableColumn("judgments", [f"{one.judgments:,.0f}" for one in points]),
-        TableColumn("samples", [f"{len(one.values):,}" for one in points]),
-        TableColumn(found.measure, [number(one.score) for one in points]),
-        TableColumn("lowest", [number(min(one.values)) for one in points]),
-        TableColumn("highest", [number(max(one.values)) for one in points]),
+        TableColumn("judged topics", [f"{point.judged:,}" for point in points]),
+        TableColumn("judgments", [f"{point.judgments:,.0f}" for point in points]),
+        TableColumn("samples", [f"{len(point.values):,}" for point in points]),
+        TableColumn(found.measure, [number(point.score) for point in points]),
+        TableColumn("lowest", [number(min(point.values)) for point in points]),
+        TableColumn("highest", [number(max(point.values)) for point in points]),
         *difference_columns(
-            [_of_tests(one.gain) for one in points],
+            [_of_tests(point.gain) for point in points],
             {"difference": "gain", "95% interval": "95% interval", "randomisation": "p"},
         ),
     ]

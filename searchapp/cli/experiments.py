@@ -420,9 +420,9 @@ def tune(
     elif out != STDOUT:
         _print_trials(found)
     warn_all(found.warnings)
-    for one in found.trials:
-        if one.error is not None:
-            warn(f"trial {one.trial}, {_set(one)}, failed: {one.error}")
+    for trial in found.trials:
+        if trial.error is not None:
+            warn(f"trial {trial.trial}, {_set(trial)}, failed: {trial.error}")
     if found.reported:
         warn(
             f"{', '.join(found.reported)} is what figures are reported for: those of this recipe there are too good"

@@ -244,7 +244,9 @@ def _require_consent(found: Mapping[str, Sequence[StoredVersion]], location: str
 
 
 def _content(versions: Iterable[StoredVersion]) -> str:
-    documents = max((one.info.documents for one in versions if one.info is not None), default=None)
+    documents = max(
+        (version.info.documents for version in versions if version.info is not None), default=None
+    )
     return "damaged" if documents is None else counted(documents, "document")
 
 
@@ -272,7 +274,7 @@ def _repaired(engine: ElasticsearchEngine, versions: Sequence[StoredVersion]) ->
     from searchapp.engines.base import Repair
 
     name = versions[0].name
-    owner = next((one.info.owner for one in versions if one.info is not None), "")
+    owner = next((version.info.owner for version in versions if version.info is not None), "")
     try:
         repaired = engine.repair(name)
     except EngineRefused as error:
@@ -289,20 +291,20 @@ def _print(versions: Sequence[StoredVersion]) -> None:
     from searchapp.cli.tables import ResultTable
 
     now = datetime.now(UTC)
-    owners = ["" if one.info is None else one.info.owner for one in versions]
+    owners = ["" if version.info is None else version.info.owner for version in versions]
     with_owner = any(owners)
     rows = (
         (
-            one.name,
-            one.version,
-            one.state.value,
-            "" if one.info is None else f"{one.info.documents:,}",
-            "" if one.bytes is None else decimal(one.bytes),
-            "" if one.info is None else _age(one.info.created, now),
-            task_of(one),
+            version.name,
+            version.version,
+            version.state.value,
+            "" if version.info is None else f"{version.info.documents:,}",
+            "" if version.bytes is None else decimal(version.bytes),
+            "" if version.info is None else _age(version.info.created, now),
+            task_of(version),
             *([owner] if with_owner else []),
         )
-        for one, owner in zip(versions, owners, strict=True)
+        for version, owner in zip(versions, owners, strict=True)
     )
     names = ("index", "version", "state", "documents", "size", "age", "task", *["task file"] * with_owner)
     ResultTable.of_rows(names, rows, texts=(0, 1, 2, 6, 7)).print(stdout_console())

@@ -461,18 +461,23 @@ def analyze(
     with closing(open_engine(settings)) as engine:
         analyses = use_case.analyze(loaded, open_index(loaded, engine), text, field=field, analyzer=analyzer)
     if as_json:
-        described = [{one.kind: one.name, "steps": [asdict(step) for step in one.steps]} for one in analyses]
+        described = [
+            {analysis.kind: analysis.name, "steps": [asdict(step) for step in analysis.steps]}
+            for analysis in analyses
+        ]
         print_json({"task": loaded.name, "text": text, "analyses": described})
         return
     from rich.table import Table
     from rich.text import Text
 
     console = stdout_console()
-    for one in analyses:
-        table = Table(title=f"{one.kind} {one.name}", title_justify="left", box=None, pad_edge=False)
+    for analysis in analyses:
+        table = Table(
+            title=f"{analysis.kind} {analysis.name}", title_justify="left", box=None, pad_edge=False
+        )
         table.add_column("step", style="cyan", overflow="fold")
         table.add_column("gives", overflow="fold")
-        for step in one.steps:
+        for step in analysis.steps:
             shown = step.text if step.text is not None else " · ".join(token.term for token in step.tokens)
             table.add_row(f"{step.kind} {step.name}", Text(visible(shown)))
         console.print(table)

@@ -218,7 +218,7 @@ def config(
     if screen:
         _go_through(resolution)
     elif as_json:
-        settings = [_described(one) for one in resolution.values.values()]
+        settings = [_described(value) for value in resolution.values.values()]
         print_json({"settings": settings, "files": _files(resolution)})
     else:
         _print(resolution)
@@ -227,7 +227,10 @@ def config(
 def _print(resolution: Resolution) -> None:
     from searchapp.cli.tables import ResultTable
 
-    rows = [(name, one.shown, str(one.source.origin), one.where) for name, one in resolution.values.items()]
+    rows = [
+        (name, value.shown, str(value.source.origin), value.where)
+        for name, value in resolution.values.items()
+    ]
     ResultTable.of_rows(("setting", "value", "from", "where"), rows, texts=(0, 1, 2, 3)).print_folded()
     show("")
     for line in resolution.about_files:

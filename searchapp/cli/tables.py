@@ -287,9 +287,13 @@ def print_line(console: Console, text: str, style: str = "") -> None:
 
 def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
     """Print the figures of runs, a column for each run, and their breakdowns; no figure twice under two names."""
-    official = _names(each.official.values for each in evaluations)
-    honest = _other_names([(each.official.honest, each.official.values) for each in evaluations])
-    measures = _other_names([(each.measures.values, each.official.values) for each in evaluations])
+    official = _names(evaluation.official.values for evaluation in evaluations)
+    honest = _other_names(
+        [(evaluation.official.honest, evaluation.official.values) for evaluation in evaluations]
+    )
+    measures = _other_names(
+        [(evaluation.measures.values, evaluation.official.values) for evaluation in evaluations]
+    )
     names = ["topics", *(f"{name} (official)" for name in official), *(f"{name} (honest)" for name in honest)]
     headed = list(zip(headings(evaluations), evaluations, strict=True))
     columns = [text_column("measure", [*names, *measures])]
@@ -315,19 +319,21 @@ def headings(evaluations: Sequence[Evaluation]) -> list[str]:
     A submission of several files is named by its folder and their number; a single long path by its last parts.
     """
     paths = [
-        Path(each.source)
-        if len(each.files) < 2
-        else Path(*shared_parts([Path(file).parent for file in each.files]))
-        for each in evaluations
+        Path(evaluation.source)
+        if len(evaluation.files) < 2
+        else Path(*shared_parts([Path(file).parent for file in evaluation.files]))
+        for evaluation in evaluations
     ]
-    counts = [f" ({len(each.files)} files)" if len(each.files) > 1 else "" for each in evaluations]
+    counts = [
+        f" ({len(evaluation.files)} files)" if len(evaluation.files) > 1 else "" for evaluation in evaluations
+    ]
     if len(paths) == 1:
         parts = paths[0].parts
         while len(parts) > 1 and len(str(Path(*parts))) > LONGEST_PATH:
             parts = parts[1:]
         return [f"{Path(*parts)}{counts[0]}"]
     short = [f"{name}{count}" for name, count in zip(distinct_names(paths), counts, strict=True)]
-    sources = [each.source for each in evaluations]
+    sources = [evaluation.source for evaluation in evaluations]
     return short if len(set(short)) == len(set(sources)) else sources
 
 

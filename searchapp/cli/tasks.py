@@ -428,14 +428,16 @@ def _show_plan(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]
     from searchapp.fetching.fetch import kept_bytes
 
     rows = [(file.path, sizes.get(file.download)) for file in plan.files]
-    rows += [(one.download.url.rpartition("/")[2], sizes.get(one.download)) for one in plan.archives]
+    rows += [
+        (archive.download.url.rpartition("/")[2], sizes.get(archive.download)) for archive in plan.archives
+    ]
     facts = [("fetch", _total(rows))]
     if plan.present:
         facts.append(("present", f"{counted(len(plan.present), 'file')}, byte for byte"))
     if kept := kept_bytes(plan.folder):
         facts.append(("kept", f"{decimal(kept)} from an earlier attempt"))
     facts.append(("into", str(plan.folder)))
-    addresses = [without_passwords(downloader.address(one)) for one in plan.downloads]
+    addresses = [without_passwords(downloader.address(download)) for download in plan.downloads]
     console = stderr_console()
     console.print(plan.source.task, style="bold")
     _print_files(console, [(path, size, "") for path, size in _grouped(rows)])
@@ -448,14 +450,14 @@ def _print_source(source: Source, folder: Path, files: Sequence[Found], *, lists
 
     console = stdout_console()
     console.print(Text.assemble((source.task, "bold"), "  ", _state(files)))
-    rows = [(one.path, one.expected if one.size is None else one.size, one.state) for one in files]
+    rows = [(file.path, file.expected if file.size is None else file.size, file.state) for file in files]
     if lists_files:
         _print_files(console, rows)
     total = _total([row[:2] for row in rows])
     if any("*" in path for path, _, _ in rows):  # the content of an archive that is not there
         total = f"in {counted(len(source.archives), 'archive')}, size unknown"
     facts = [("files", total), ("folder", str(folder))]
-    _print_source_facts(console, source, facts, [one.url for one in source.downloads()])
+    _print_source_facts(console, source, facts, [download.url for download in source.downloads()])
 
 
 def _print_source_facts(console: Console, source: Source, facts: Facts, addresses: Sequence[str]) -> None:
@@ -504,7 +506,7 @@ def _total(rows: Sequence[tuple[str, int | None]]) -> str:
 
 
 def _state(files: Sequence[Found]) -> str:
-    states = Counter(one.state for one in files)
+    states = Counter(file.state for file in files)
     present, changed = len(files) - states["missing"], states["changed"]
     if not present:
         return "nothing yet"
@@ -516,10 +518,10 @@ def _source_json(source: Source, folder: Path, files: Sequence[Found]) -> dict[s
     return {
         "task": source.task,
         "folder": str(folder),
-        "complete": not any(one.state in ("missing", "changed") for one in files),
+        "complete": not any(file.state in ("missing", "changed") for file in files),
         "page": source.page,
         "terms": source.terms,
-        "files": [asdict(one) for one in files],
+        "files": [asdict(file) for file in files],
     }
 
 
@@ -536,19 +538,19 @@ def _report_files(
         again += f" --into {shlex.quote(str(folder))}"
     for path in others:
         warn(f"{folder / path} is not one of the official files, but may be read with them")
-    unknown = [one.path for one in files if one.state == "unknown"]
+    unknown = [file.path for file in files if file.state == "unknown"]
     if unknown:
         warn(
             f"{', '.join(unknown)}: not unpacked by searchapp, so there is nothing to compare with: "
             f"`{again}` fetches the archive and compares"
         )
     problems = [
-        Problem(str(folder), f"{one.state} file", detail=one.path)
-        for one in files
-        if one.state in ("missing", "changed")
+        Problem(str(folder), f"{file.state} file", detail=file.path)
+        for file in files
+        if file.state in ("missing", "changed")
     ]
     if problems:
         advice = f"`{again}` fetches what is missing, with --overwrite also what has changed"
         raise InvalidFiles(problems, advice)
-    intact = sum(one.state == "intact" for one in files)
+    intact = sum(file.state == "intact" for file in files)
     say(settings, f"{task}: {counted(intact, 'file')} in {folder}, byte for byte the official ones")

@@ -77,7 +77,7 @@ def test_an_index_of_other_solved_topics_is_never_taken_for_ones_own(
     task = load("nlps")
     settings = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix)
     topics = index_examples_of(settings)
-    judged = {size: tuple(replace(one, gold={}) for one in topics[:size]) for size in (1, 2)}
+    judged = {size: tuple(replace(topic, gold={}) for topic in topics[:size]) for size in (1, 2)}
     others = 0
     really = ElasticsearchEngine.open
     if not FULL:

@@ -268,5 +268,5 @@ def test_completing_imports_nothing_heavy() -> None:
         text=True,
         timeout=60,
     )
-    told = [one for one in done.stdout.splitlines() if one.startswith("imported")]
+    told = [line for line in done.stdout.splitlines() if line.startswith("imported")]
     assert told == [f"imported {line} []" for line in lines], done.stdout + done.stderr

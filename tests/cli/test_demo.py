@@ -28,7 +28,7 @@ def printed_of(tasks: Sequence[str]) -> str:
     """What is printed of these samples."""
     if UPDATED:
         pytest.skip("demo.txt is being written")
-    golden, every = GOLDEN.read_text(encoding="utf-8"), [one.task.name for one in demo.samples()]
+    golden, every = GOLDEN.read_text(encoding="utf-8"), [sample.task.name for sample in demo.samples()]
     others = tuple(f"   {name} " for name in every if name not in tasks)
     lines = [line for line in golden.splitlines(keepends=True) if not line.startswith(others)]
     return "".join(lines).replace(f"Index {len(every)} sample", f"Index {len(tasks)} sample")
@@ -43,8 +43,8 @@ def test_the_demonstration_prints_what_it_always_did(offline: Cli) -> None:
 
 
 def test_the_demonstration_on_a_server_prints_the_same(server: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    samples = [one for one in demo.samples() if FULL or one.task.name in ON_A_SERVER]
-    expected = printed_of([one.task.name for one in samples])
+    samples = [sample for sample in demo.samples() if FULL or sample.task.name in ON_A_SERVER]
+    expected = printed_of([sample.task.name for sample in samples])
     monkeypatch.setattr(demo, "samples", lambda: samples)
     result = server("demo")
     assert result.code == 0, result.stderr

@@ -57,11 +57,11 @@ class Session:
 
     def run_all(self, commands: list[tuple[object, ...]]) -> dict[str, int]:
         """Their exit codes by their names; in the short profile one process, a fork, runs all of them."""
-        names = [str(one[0]) for one in commands]
+        names = [str(command[0]) for command in commands]
         if FULL:
-            return dict(zip(names, [self.run(*one) for one in commands], strict=True))
+            return dict(zip(names, [self.run(*command) for command in commands], strict=True))
         codes = self.folder / "codes"
-        lines = json.dumps([list(map(str, one)) for one in commands])
+        lines = json.dumps([list(map(str, command)) for command in commands])
         with chdir(self.folder), Program(TOGETHER, lines, codes, environment=self.environ) as program:
             self.said.extend(text.encode() for text in program.ended())
         assert program.returncode == 0, self.said

@@ -67,7 +67,7 @@ def test_an_index_is_built_served_and_removed_without_what_is_refused(
         engine.remove("groups")
         assert engine.stored() == []
     assert serverless.refused == []
-    assert all("compatible-with" not in str(one.headers) for one in serverless.requests)
+    assert all("compatible-with" not in str(request.headers) for request in serverless.requests)
 
 
 def test_an_index_that_lacks_documents_is_still_found_out(

@@ -203,7 +203,7 @@ def test_secrets_in_a_file_that_others_can_read_are_left_out_with_a_warning(
 def test_no_secret_is_in_what_is_shown_or_in_how_anything_represents_itself(folders: Folders) -> None:
     folders.user(f'username = "me"\npassword = "{SECRETS[0]}"\nurl = "http://u:{SECRETS[1]}@there:9200"\n')
     found = resolution({}, {}, folders.work)
-    shown = [one.shown + repr(one) + str(one.plain) for one in found.values.values()]
+    shown = [value.shown + repr(value) + str(value.plain) for value in found.values.values()]
     assert found.settings.password == SECRETS[0]
     assert not any(secret in text for secret in SECRETS for text in [*shown, repr(found)])
     assert found.values["password"].shown == "set" and found.values["url"].shown == "http://there:9200"

@@ -41,7 +41,7 @@ def commands() -> Iterator[tuple[str, frozenset[str]]]:
     def below(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, frozenset[str]]]:
         inner: Any = getattr(command, "commands", None)
         if path and (inner is None or getattr(command, "invoke_without_command", False)):
-            yield " ".join(path), frozenset(option for one in command.params for option in one.opts)
+            yield " ".join(path), frozenset(option for param in command.params for option in param.opts)
         for name in inner or ():
             yield from below(inner[name], (*path, name))
 

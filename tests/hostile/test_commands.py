@@ -100,33 +100,33 @@ def outcomes(world: World) -> list[Outcome]:
 
 
 def test_every_command_has_a_case(outcomes: list[Outcome]) -> None:
-    tried = {one.case.command for one in outcomes} | SCREEN_ALONE
+    tried = {outcome.case.command for outcome in outcomes} | SCREEN_ALONE
     assert tried == OPTIONS.keys(), "yield a Case of it in cases() of tests/hostile/cases.py"
 
 
 def test_every_case_does_its_work(outcomes: list[Outcome]) -> None:
     wrong = [
-        (one.case.command, one.code, one.written.text[-1000:])
-        for one in outcomes
-        if one.code != one.case.code
+        (outcome.case.command, outcome.code, outcome.written.text[-1000:])
+        for outcome in outcomes
+        if outcome.code != outcome.case.code
     ]
     assert not wrong
 
 
 def test_nothing_acts_on_the_terminal(outcomes: list[Outcome]) -> None:
-    wrong = {one.case.command: one.written.wrong for one in outcomes if one.written.wrong}
+    wrong = {outcome.case.command: outcome.written.wrong for outcome in outcomes if outcome.written.wrong}
     assert not wrong
-    assert all(one.written.is_restored and not one.written.copied for one in outcomes)
+    assert all(outcome.written.is_restored and not outcome.written.copied for outcome in outcomes)
 
 
 def test_nothing_acts_or_hides_in_a_pipe(outcomes: list[Outcome]) -> None:
-    for one in outcomes:
-        assert visible(one.piped) == one.piped, one.case.line
-        assert not read(one.piped.encode(), pipe=True).wrong, one.case.line
+    for outcome in outcomes:
+        assert visible(outcome.piped) == outcome.piped, outcome.case.line
+        assert not read(outcome.piped.encode(), pipe=True).wrong, outcome.case.line
 
 
 def test_json_holds_what_was_given_and_shows_it(outcomes: list[Outcome], world: World) -> None:
-    as_json = {one.case.command: one.json for one in outcomes if one.json}
+    as_json = {outcome.case.command: outcome.json for outcome in outcomes if outcome.json}
     for command, text in as_json.items():
         assert visible(text) == text, command
         json.loads(text)
@@ -136,16 +136,18 @@ def test_json_holds_what_was_given_and_shows_it(outcomes: list[Outcome], world: 
 
 
 def test_every_command_shows_hostile_text_or_nothing_would_be_tested(outcomes: list[Outcome]) -> None:
-    for one in outcomes:
-        if one.case.command not in SHIPPED:
-            assert marks(one.written.text), (
-                f"{one.case.line}: name it in SHIPPED above if it shows nothing of others"
+    for outcome in outcomes:
+        if outcome.case.command not in SHIPPED:
+            assert marks(outcome.written.text), (
+                f"{outcome.case.line}: name it in SHIPPED above if it shows nothing of others"
             )
-        if one.case.command not in PIPED_OTHERWISE:
-            assert marks(one.piped), f"{one.case.line}: or in PIPED_OTHERWISE if it shows less into a pipe"
+        if outcome.case.command not in PIPED_OTHERWISE:
+            assert marks(outcome.piped), (
+                f"{outcome.case.line}: or in PIPED_OTHERWISE if it shows less into a pipe"
+            )
 
 
 def test_every_field_is_shown_somewhere(outcomes: list[Outcome], world: World) -> None:
-    shown = marks("".join(one.written.text for one in outcomes))
+    shown = marks("".join(outcome.written.text for outcome in outcomes))
     unseen = {name for mark, name in world.hostile.fields.items() if mark not in shown}
     assert unseen == SHOWN_IN_ERRORS | IN_JSON_ALONE

@@ -56,7 +56,7 @@ def all_screens() -> Iterator[type[Screen[object]]]:
 
 
 def test_every_screen_is_driven(results: dict[str, Result]) -> None:
-    driven = frozenset().union(*(one.seen for one in results.values()))
+    driven = frozenset().union(*(result.seen for result in results.values()))
     there = {screen.__name__ for screen in all_screens()}
     assert driven == there, (
         "name it in SCREENS of tests/hostile/screens.py, and see() it in the drive that opens it"
@@ -65,21 +65,23 @@ def test_every_screen_is_driven(results: dict[str, Result]) -> None:
 
 def test_they_end_as_they_should(results: dict[str, Result]) -> None:
     codes = dict.fromkeys(results, 0) | {"crash": 1}
-    assert {name: one.code for name, one in results.items()} == codes
+    assert {name: result.code for name, result in results.items()} == codes
 
 
 def test_nothing_acts_on_the_terminal(results: dict[str, Result]) -> None:
-    assert not {name: one.written.wrong for name, one in results.items() if one.written.wrong}
+    assert not {name: result.written.wrong for name, result in results.items() if result.written.wrong}
 
 
 def test_the_terminal_is_left_as_it_was(results: dict[str, Result]) -> None:
-    for one in results.values():
-        assert one.was_raw and not one.is_raw
-        assert one.written.is_restored, one.written
+    for result in results.values():
+        assert result.was_raw and not result.is_raw
+        assert result.written.is_restored, result.written
 
 
 def test_only_what_was_copied_goes_to_the_clipboard(results: dict[str, Result]) -> None:
-    assert {name: len(one.written.copied) for name, one in results.items() if one.written.copied} == {
+    assert {
+        name: len(result.written.copied) for name, result in results.items() if result.written.copied
+    } == {
         "judge": 1,
         "search": 1,
         "topics": 1,
@@ -91,6 +93,6 @@ def test_only_what_was_copied_goes_to_the_clipboard(results: dict[str, Result]) 
 
 
 def test_every_field_is_shown_on_a_screen(results: dict[str, Result], world: World) -> None:
-    shown = "".join(one.written.text for one in results.values())
+    shown = "".join(result.written.text for result in results.values())
     unseen = {name for mark, name in world.hostile.fields.items() if mark not in shown}
     assert unseen <= UNSEEN_ON_SCREENS

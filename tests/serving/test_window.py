@@ -128,7 +128,7 @@ def test_the_end_of_the_server_ends_every_program(monkeypatch: pytest.MonkeyPatc
     before = set(psutil.Process().children())
     assert not serving(use)
     assert all(map(is_gone, programs))
-    assert not [one for one in psutil.Process().children() if one not in before]
+    assert not [child for child in psutil.Process().children() if child not in before]
 
 
 @pytest.mark.parametrize("by", ["window", "server"])
