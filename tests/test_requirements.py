@@ -138,7 +138,7 @@ def test_the_environment_of_the_tests_is_in_the_tested_range() -> None:
         ("unknown", ["numpy"]),
     ],
 )
-def test_versions_outside_the_tested_range_are_found(
+def test_untested_versions_are_found(
     monkeypatch: pytest.MonkeyPatch, version: str, expected: list[str]
 ) -> None:
     def installed(package: str) -> str:

@@ -45,7 +45,7 @@ def test_the_second_waits_and_takes_what_the_first_has_built(offline: Cli, build
 
 
 @pytest.mark.parametrize("builder", [600], indirect=True)
-def test_the_second_says_who_builds_when_that_takes_too_long(
+def test_a_waiting_build_names_the_builder(
     offline: Cli, builder: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexing, "PATIENCE_SECONDS", 0.5)
@@ -56,7 +56,7 @@ def test_the_second_says_who_builds_when_that_takes_too_long(
 
 
 @pytest.mark.parametrize("builder", [600], indirect=True)
-def test_the_second_builds_when_the_first_is_killed(
+def test_a_second_build_follows_a_killed_one(
     offline: Cli, builder: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sleep = time.sleep

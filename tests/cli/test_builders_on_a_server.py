@@ -33,7 +33,7 @@ def start(url: str, prefix: str, home: Path, *arguments: object) -> Program:
 
 
 @pytest.mark.parametrize("_round", range(ROUNDS))
-def test_the_first_runs_with_solved_topics_share_one_index_of_them(
+def test_simultaneous_runs_share_an_index(
     indexed_server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path, _round: int
 ) -> None:
     outs = [tmp_path / f"run{number}" for number in range(AT_ONCE)]
@@ -53,7 +53,7 @@ def test_the_first_runs_with_solved_topics_share_one_index_of_them(
 
 
 @pytest.mark.parametrize("_round", range(ROUNDS))
-def test_of_rebuilds_at_once_each_ends_with_the_version_that_serves(
+def test_simultaneous_rebuilds_leave_one_version(
     indexed_server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path, _round: int
 ) -> None:
     index = ("index", "nlps", "--data", SAMPLE, "--rebuild", "--json")
@@ -70,7 +70,7 @@ def test_of_rebuilds_at_once_each_ends_with_the_version_that_serves(
     assert indexed_server("search", "nlps", "group").code == 0
 
 
-def test_an_index_of_other_solved_topics_is_never_taken_for_ones_own(
+def test_solved_topics_have_indexes_of_their_own(
     elasticsearch_url: str, index_prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody ranks with other judgments: their index takes the place of ours just before it is opened."""

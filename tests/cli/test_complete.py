@@ -148,7 +148,7 @@ def test_annotators_are_those_who_have_judged_the_task(bash: Offered, offline: C
     assert not (folder / "nowhere.sqlite").exists()
 
 
-def test_a_line_that_makes_no_sense_is_answered_with_nothing(
+def test_invalid_lines_get_no_completions(
     bash: Offered, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for words in (

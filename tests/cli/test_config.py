@@ -39,7 +39,7 @@ def listed(result: Result) -> dict[str, Any]:
     return {one["name"]: one for one in result.json["settings"]}
 
 
-def test_every_setting_is_listed_with_its_value_and_source(
+def test_config_lists_every_setting(
     offline: Cli, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = write(home / "settings.toml", f'trusted = ["{project}"]\n\nannotator = "ann"\n')
@@ -72,7 +72,7 @@ def test_without_files_it_says_where_the_users_would_be(offline: Cli, home: Path
     assert lines[-2:] == [f"user file: {home / 'settings.toml'} (there is none)", "project file: none"]
 
 
-def test_project_files_can_be_left_out(
+def test_project_files_can_be_disabled(
     offline: Cli, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(project / "searchapp.toml", "nonsense")
@@ -96,7 +96,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("variables", SOURCES.values(), ids=SOURCES)
 @pytest.mark.parametrize("options", [(), ("--json",), ("--verbose",), ("--screen",)])
-def test_secrets_of_the_environment_are_never_printed(
+def test_secrets_in_variables_are_not_printed(
     offline: Cli, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], options: tuple[str, ...]
 ) -> None:
     for name, value in variables.items():
@@ -121,7 +121,7 @@ def test_secrets_of_the_environment_are_never_printed(
         'url = "http://me:hunter2@127.0.0.1:port"\n',
     ],
 )
-def test_secrets_of_files_are_never_printed(
+def test_secrets_in_files_are_not_printed(
     offline: Cli, home: Path, project: Path, text: str, mode: int
 ) -> None:
     path = write(home / "settings.toml", text, mode)
@@ -152,9 +152,7 @@ def test_what_is_in_a_file_can_do_nothing_to_a_terminal(offline: Cli, home: Path
         assert 'add trusted = ["' in refused.stderr
 
 
-def test_a_problem_of_a_file_stops_every_command_with_file_line_and_key(
-    offline: Cli, home: Path, project: Path
-) -> None:
+def test_errors_in_settings_files_stop_every_command(offline: Cli, home: Path, project: Path) -> None:
     path = write(project / "searchapp.toml", '\nurll = "http://a:1"\n')
     for command in (("config",), ("tasks",), ("search", "nlps", "group"), ("doctor",)):
         result = offline(*command)
@@ -165,7 +163,7 @@ def test_a_problem_of_a_file_stops_every_command_with_file_line_and_key(
         )
 
 
-def test_credentials_are_not_sent_where_only_a_project_file_says(
+def test_project_files_can_not_redirect_credentials(
     offline: Cli, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEARCHAPP_API_KEY", "hunter2")

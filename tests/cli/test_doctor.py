@@ -43,9 +43,7 @@ def test_a_version_outside_the_tested_range_is_a_warning(offline: Cli, other_num
     assert check["finding"].startswith("outside the tested range: numpy 99.0 (tested: ")
 
 
-def test_a_run_names_versions_outside_the_tested_range(
-    offline: Cli, other_numpy: None, tmp_path: Path
-) -> None:
+def test_a_run_names_untested_versions(offline: Cli, other_numpy: None, tmp_path: Path) -> None:
     offline("index", "nlps", "--data", SAMPLE)
     assert offline("rank", "nlps", "--split", "dev", "--out", tmp_path / "run").code == 0
     assert json.loads((tmp_path / "run" / "run.json").read_text())["untested"] == {"numpy": "99.0"}
@@ -89,7 +87,7 @@ def test_an_index_that_lacks_a_file_is_not_taken_for_none(offline: Cli, tmp_path
     assert name in result.stdout and "build it again with `searchapp index nlps --data DIR`" in result.stdout
 
 
-def test_a_damaged_index_of_the_other_engine_is_a_warning(
+def test_damage_of_the_other_engine_is_a_warning(
     offline: Cli, server: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     offline("--engine", "embedded", "index", "nlps", "--data", SAMPLE)
@@ -100,7 +98,7 @@ def test_a_damaged_index_of_the_other_engine_is_a_warning(
     assert result.code == 0 and check["verdict"] == "warning"
 
 
-def test_with_a_server_both_engines_agree_and_nothing_is_left(
+def test_both_engines_agree_without_leftovers(
     server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path
 ) -> None:
     checks = {check["name"]: check for check in server("doctor", "--json").json["checks"]}

@@ -86,7 +86,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("width", "lines"), [(20, None), (30, None), (45, 6), (200, 3)])
-def test_a_table_of_judgments_is_folded_and_never_cut(
+def test_a_table_of_judgments_is_folded(
     monkeypatch: pytest.MonkeyPatch, width: int, lines: int | None
 ) -> None:
     console = Console(file=io.StringIO(), width=width, color_system=None)

@@ -123,7 +123,7 @@ def test_a_collection_without_documents_replaces_nothing(indexed: Cli, data: Pat
     assert indexed("search", "nlps", "group").code == 0
 
 
-def test_an_index_of_another_mapping_is_not_ranked(
+def test_ranking_refuses_an_index_of_another_mapping(
     indexed: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from searchapp import resources
@@ -375,9 +375,7 @@ def test_masked_gold_cannot_be_scored(indexed: Cli, data: Path, tmp_path: Path) 
     assert result.code == 4 and "masked" in result.stderr
 
 
-def test_the_depth_cuts_a_fused_ranking_and_is_recorded_where_it_is_above_the_window(
-    offline: Cli, tmp_path: Path
-) -> None:
+def test_the_depth_cuts_fused_rankings(offline: Cli, tmp_path: Path) -> None:
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     given = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours")
     found = {}

@@ -65,9 +65,7 @@ def judge(log: Path, document: str, grade: int, name: str = "ann") -> None:
 # Ids
 
 
-def test_ids_that_the_task_does_not_have_are_refused_with_their_number(
-    cli: Cli, log: Path, qrels: Path
-) -> None:
+def test_unknown_ids_are_refused_and_counted(cli: Cli, log: Path, qrels: Path) -> None:
     assert cli("index", TASK, "--data", SAMPLE).code == 0
     qrels.write_text(qrels.read_text() + "608 0 nothing 1\n999 0 nowhere 0\n999 0 101 1\n")
     result = take_in(cli, log, qrels, "--data", SAMPLE)
@@ -83,9 +81,7 @@ def test_ids_that_the_task_does_not_have_are_refused_with_their_number(
     assert take_in(cli, log, qrels, "--data", SAMPLE).code == 0
 
 
-def test_topics_of_another_split_are_refused_where_a_split_is_named(
-    offline: Cli, log: Path, qrels: Path
-) -> None:
+def test_topics_outside_a_named_split_are_refused(offline: Cli, log: Path, qrels: Path) -> None:
     assert take_in(offline, log, qrels, "--data", SAMPLE, "--split", "train").code == 4
     assert take_in(offline, log, qrels, "--data", SAMPLE, "--split", "nonsense").code == 2
     assert take_in(offline, log, qrels, "--data", SAMPLE, "--split", "dev").code == 0
@@ -163,7 +159,7 @@ def test_a_grade_that_an_import_replaced_holds_again(offline: Cli, log: Path, tm
 
 
 @pytest.mark.parametrize("kind", ["qrels", "jsonl"])
-def test_an_import_that_was_taken_back_can_be_made_again(
+def test_a_retracted_import_can_be_repeated(
     offline: Cli, log: Path, qrels: Path, tmp_path: Path, kind: str
 ) -> None:
     file, name = qrels, "ann"
@@ -199,9 +195,7 @@ def test_what_the_annotator_has_undone_is_not_brought_back(offline: Cli, log: Pa
     assert len(held(log)) == 2
 
 
-def test_a_log_with_imports_taken_back_goes_elsewhere_as_it_is(
-    offline: Cli, log: Path, qrels: Path, tmp_path: Path
-) -> None:
+def test_retracted_imports_are_exported(offline: Cli, log: Path, qrels: Path, tmp_path: Path) -> None:
     judge(log, "104", 0)
     assert take_in(offline, log, qrels).code == 0
     assert take_back(offline, log, 1).code == 0
@@ -212,9 +206,7 @@ def test_a_log_with_imports_taken_back_goes_elsewhere_as_it_is(
         assert held(other) == held(log) == {"104": 0}
 
 
-def test_what_a_file_itself_takes_back_stays_so_there_and_back(
-    offline: Cli, log: Path, tmp_path: Path
-) -> None:
+def test_retractions_in_a_file_survive_a_round_trip(offline: Cli, log: Path, tmp_path: Path) -> None:
     first, out = tmp_path / "first", tmp_path / "all.jsonl"
     judge(first, "101", 1)
     with JudgmentLog(first) as opened:
@@ -231,9 +223,7 @@ def test_what_a_file_itself_takes_back_stays_so_there_and_back(
         assert held(log) == {}
 
 
-def test_a_judgment_that_a_file_takes_back_holds_again_without_the_file(
-    offline: Cli, log: Path, tmp_path: Path
-) -> None:
+def test_retracting_a_file_undoes_its_retractions(offline: Cli, log: Path, tmp_path: Path) -> None:
     judge(log, "101", 1)
     (grade,) = events(log)
     undo = Author("ann").event(TASK, "608", "101", Action.retract, refers=grade.id)

@@ -101,9 +101,7 @@ def test_a_name_that_no_index_has_removes_nothing(indexed: Cli) -> None:
     assert len(listed(indexed)) == 1
 
 
-def test_the_indexes_of_another_prefix_are_neither_listed_nor_removed(
-    indexed: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_indexes_of_other_prefixes_are_left_alone(indexed: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those whose prefix begins with ours, or the name of whose index looks like one of ours."""
     mine = os.environ.get("SEARCHAPP_INDEX_PREFIX", "searchapp")
     for prefix in (f"{mine}-own", f"{mine}-nlps", f"{mine}-examples-nlps"):
@@ -122,9 +120,7 @@ def test_the_indexes_of_another_prefix_are_neither_listed_nor_removed(
         assert listed(indexed) == []
 
 
-def test_killed_builds_and_damaged_indexes_are_listed_and_can_be_removed(
-    offline: Cli, tmp_path: Path
-) -> None:
+def test_partial_and_damaged_indexes_are_listed_and_removed(offline: Cli, tmp_path: Path) -> None:
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     folder = tmp_path / "home" / "indexes" / "searchapp-nlps"
     (folder / "000002").mkdir()
@@ -156,7 +152,7 @@ def test_what_searchapp_did_not_make_is_left_alone(offline: Cli, tmp_path: Path)
 
 
 @pytest.mark.elasticsearch
-def test_an_index_that_does_not_say_its_name_is_known_by_that_of_its_task(
+def test_unnamed_indexes_have_their_tasks_name(
     indexed_server: Cli, index_prefix: str, elasticsearch_url: str
 ) -> None:
     import httpx
@@ -172,7 +168,7 @@ def test_an_index_that_does_not_say_its_name_is_known_by_that_of_its_task(
 
 
 @pytest.mark.elasticsearch
-def test_indexes_of_others_on_the_server_are_left_alone(
+def test_indexes_of_other_programs_are_left_alone(
     indexed_server: Cli, index_prefix: str, elasticsearch_url: str
 ) -> None:
     import httpx

@@ -21,9 +21,7 @@ def split(indexed_server: Cli, elasticsearch_url: str, index_prefix: str) -> Cli
     return indexed_server
 
 
-def test_an_alias_on_two_versions_is_refused_by_all_commands_until_it_is_repaired(
-    split: Cli, index_prefix: str
-) -> None:
+def test_an_ambiguous_alias_is_refused_until_repaired(split: Cli, index_prefix: str) -> None:
     (sound,) = (
         one["version"]
         for one in split("indexes", "list", "--json").json["indexes"]
@@ -46,7 +44,7 @@ def test_an_alias_on_two_versions_is_refused_by_all_commands_until_it_is_repaire
     assert split("indexes", "repair").stdout == f"nlps: {sound} serves\n"
 
 
-def test_what_a_repair_can_not_mend_is_an_error(
+def test_irreparable_indexes_are_errors(
     indexed_server: Cli, elasticsearch_url: str, index_prefix: str
 ) -> None:
     spoil(elasticsearch_url, f"{index_prefix}-nlps")

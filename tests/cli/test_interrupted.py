@@ -29,9 +29,7 @@ sys.exit(run(sys.argv[1:]))
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
-def test_a_run_that_was_interrupted_is_not_there_and_can_be_made_again(
-    offline: Cli, tmp_path: Path, name: str
-) -> None:
+def test_an_interrupted_run_leaves_no_directory(offline: Cli, tmp_path: Path, name: str) -> None:
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     folder = tmp_path / "runs"
     folder.mkdir()
@@ -173,7 +171,7 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "--assert=plain", sys.argv
 """
 
 
-def test_tests_that_run_where_interruptions_are_ignored_can_interrupt(
+def test_tests_under_nohup_can_interrupt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])

@@ -42,7 +42,7 @@ def test_judging_through_prompts_writes_the_log(indexed: Cli, run: Path, tmp_pat
     assert stats.code == 0
 
 
-def test_who_judges_is_a_setting_that_the_option_comes_before(
+def test_the_option_overrides_the_annotator_setting(
     indexed: Cli, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "home" / "settings.toml").write_text('annotator = "kim"\n')
@@ -72,9 +72,7 @@ def test_blind_judging_records_its_seed(run: Path, tmp_path: Path) -> None:
     assert second.rank is not None and second.rank <= 5
 
 
-def test_the_first_hundred_documents_with_a_score_are_judged_or_as_many_as_one_wants(
-    offline: Cli, tmp_path: Path
-) -> None:
+def test_the_depth_limits_the_documents_to_judge(offline: Cli, tmp_path: Path) -> None:
     facts = tmp_path / "data" / "facts.jsonl"
     facts.parent.mkdir()
     texts = [f"salt {number}" if number < 130 else f"pepper {number}" for number in range(150)]
@@ -120,9 +118,7 @@ def test_a_pool_is_judged_whole(indexed: Cli, run: Path, tmp_path: Path) -> None
     assert "Document 1 of 5," in judge(pool, "--depth", 5, typed="q\n").stdout
 
 
-def test_others_are_hidden_until_one_has_judged_unless_one_wants_to_see_them(
-    run: Path, tmp_path: Path
-) -> None:
+def test_grades_of_others_are_hidden_before_judging(run: Path, tmp_path: Path) -> None:
     judge(run, "--annotator", "ben", typed="1 by definition\nq\n")
     assert "ben: " not in judge(run, typed="d\nq\n").stdout
     assert "ben: 1 relevant: by definition" in judge(run, "--see-others", typed="q\n").stdout

@@ -85,9 +85,7 @@ def relevant(log: Path, task: str) -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_official_gold_of_judgments_is_read_as_the_same_judgments(
-    offline: Cli, name: str, tmp_path: Path
-) -> None:
+def test_official_gold_of_judgments_is_read_back(offline: Cli, name: str, tmp_path: Path) -> None:
     sample, log, again, out = SAMPLES[name], tmp_path / "log", tmp_path / "again", tmp_path / "out"
     gold = sample.task.official.grades(
         sample.collection.gold_files(sample.split), DataSplit(sample.collection, sample.split)

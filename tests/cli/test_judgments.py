@@ -63,9 +63,7 @@ def test_a_file_that_contradicts_the_log_is_refused_whole(offline: Cli, log: Pat
         assert len(opened) == 7
 
 
-def test_qrels_have_the_grade_that_holds_and_trec_every_annotators(
-    offline: Cli, log: Path, tmp_path: Path
-) -> None:
+def test_qrels_have_aggregated_grades_and_trec_all(offline: Cli, log: Path, tmp_path: Path) -> None:
     qrels, trec = tmp_path / "qrels", tmp_path / "trec"
     assert offline("judgments", "export", TASK, "--format", "qrels", "--log", log, "--out", qrels).code == 0
     assert rows(qrels) == [["t1", "0", "d1", "2"], ["t1", "0", "d2", "0"], ["t1", "0", "d3", "1"]]
@@ -80,9 +78,7 @@ def test_qrels_have_the_grade_that_holds_and_trec_every_annotators(
 
 
 @pytest.mark.own_indexes
-def test_qrels_are_imported_once_and_refused_where_they_contradict(
-    offline: Cli, log: Path, tmp_path: Path
-) -> None:
+def test_contradicting_qrels_are_refused(offline: Cli, log: Path, tmp_path: Path) -> None:
     path = tmp_path / "qrels"
     path.write_text("t1 0 d1 2\nt2 0 d9 1\n")
     arguments = ("judgments", "import", TASK, path, "--format", "qrels", "--annotator", "ann", "--log", log)
@@ -291,7 +287,7 @@ def refused(offline: Cli, path: Path, log: Path, *more: object) -> str:
         ({"kind": []}, "can't be read"),
     ],
 )
-def test_an_event_that_cannot_be_is_refused_in_a_sentence(
+def test_invalid_events_are_refused(
     offline: Cli, log: Path, tmp_path: Path, changes: dict[str, object], part: str
 ) -> None:
     event = Author("eve").event(TASK, "t1", "d1", Action.grade, grade=1)
@@ -310,7 +306,7 @@ def test_an_event_that_cannot_be_is_refused_in_a_sentence(
         (b"\x00\x00", "not JSON"),
     ],
 )
-def test_what_is_no_event_at_all_is_refused_in_a_sentence(
+def test_malformed_events_are_refused(
     offline: Cli, log: Path, tmp_path: Path, content: bytes, part: str
 ) -> None:
     path = tmp_path / "one.jsonl"
@@ -378,9 +374,7 @@ def test_a_decision_ends_a_dispute(offline: Cli, log: Path, tmp_path: Path) -> N
     )
 
 
-def test_an_annotators_own_grades_are_exported_whatever_was_decided(
-    offline: Cli, log: Path, tmp_path: Path
-) -> None:
+def test_an_annotators_own_grades_are_exported(offline: Cli, log: Path, tmp_path: Path) -> None:
     decide = ("--topic", "t1", "--document", "d2", "--grade", 1, "--annotator", "eve", "--log", log)
     assert offline("judgments", "adjudicate", TASK, *decide).code == 0
     out = tmp_path / "qrels"
@@ -431,9 +425,7 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
         (["--annotator", " "], "who decides?"),
     ],
 )
-def test_what_can_not_be_decided_is_refused(
-    offline: Cli, log: Path, options: list[object], told: str
-) -> None:
+def test_invalid_decisions_are_refused(offline: Cli, log: Path, options: list[object], told: str) -> None:
     result = offline("judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve", *options)
     assert (result.code, told in result.stderr) == (2, True), result.stderr
     with JudgmentLog(log) as opened:
@@ -457,9 +449,7 @@ def two_runs(indexed: Cli, tmp_path: Path) -> tuple[Path, Path]:
     return runs
 
 
-def test_a_pool_is_a_run_of_the_top_of_several(
-    indexed: Cli, two_runs: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_pool_unites_the_top_of_runs(indexed: Cli, two_runs: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "pool"
     result = indexed("judgments", "pool", *two_runs, "--depth", 3, "--out", out, "--json")
     assert result.code == 0
@@ -507,9 +497,7 @@ def test_topics_are_shared_out_by_a_seed(offline: Cli, tmp_path: Path) -> None:
     assert refused.code == 2 and "NAME=TOPICS" in refused.stderr
 
 
-def test_who_takes_topics_is_called_as_the_same_name_is_when_judging(
-    indexed_offline: Cli, tmp_path: Path
-) -> None:
+def test_names_in_quotas_are_those_of_annotators(indexed_offline: Cli, tmp_path: Path) -> None:
     out, run = tmp_path / "a.json", tmp_path / "run"
     assert indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
     options = ("nlps", "--data", SAMPLE, "--split", "dev", "--out", out)
@@ -544,7 +532,7 @@ def ranked(run: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_judging_as_the_gold_does_gives_the_figures_of_the_gold(
+def test_judgments_like_the_gold_score_like_it(
     offline: Cli, indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
 ) -> None:
     run, log = tmp_path / "run", tmp_path / "log.sqlite"
@@ -567,7 +555,7 @@ def test_judging_as_the_gold_does_gives_the_figures_of_the_gold(
     assert condensed["measures"]["AP"] == pytest.approx(by_gold["measures"]["AP"], abs=1e-12)
 
 
-def test_what_nobody_has_judged_is_treated_as_stated(
+def test_unjudged_documents_count_as_chosen(
     indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
 ) -> None:
     run, log = tmp_path / "run", tmp_path / "log.sqlite"
@@ -594,7 +582,7 @@ def test_what_nobody_has_judged_is_treated_as_stated(
     assert indexed_offline("evaluate", run, "--judgments", "--log", log, "--by", "role").code == 2
 
 
-def test_half_of_the_topics_judged_improves_the_other_half(
+def test_judging_half_the_topics_improves_the_rest(
     indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
 ) -> None:
     before, after, log = tmp_path / "before", tmp_path / "after", tmp_path / "log.sqlite"
@@ -617,7 +605,7 @@ def test_half_of_the_topics_judged_improves_the_other_half(
     assert refused.code == 2 and "does not learn from judged topics" in refused.stderr
 
 
-def test_a_run_is_scored_against_a_qrels_file(
+def test_a_run_is_scored_against_qrels(
     indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
 ) -> None:
     run, qrels = tmp_path / "run", tmp_path / "qrels"
@@ -634,7 +622,7 @@ def indexed_offline(offline: Cli) -> Cli:
     return offline
 
 
-def test_the_official_gold_file_of_judgments_scores_as_the_gold(
+def test_official_files_of_judgments_score_as_gold(
     indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
 ) -> None:
     run, log, out = tmp_path / "run", tmp_path / "log.sqlite", tmp_path / "gold.json"

@@ -37,9 +37,7 @@ def test_every_command_has_help(offline: Cli, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", *MODULES])
-def test_no_help_is_cut_in_a_narrow_terminal(
-    offline: Cli, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_narrow_terminals_cut_no_help(offline: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     words = [*([name] if name else []), "--help"]
     monkeypatch.setenv("COLUMNS", "1000")
     wide = set(re.findall(r"[\w-]*\w", offline(*words).stdout)) - {"Global", "options"}  # a heading of tables
@@ -123,7 +121,7 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         ),
     ],
 )
-def test_a_mistake_is_one_sentence_and_an_exit_code(
+def test_an_error_is_a_sentence_and_an_exit_code(
     offline: Cli, arguments: list[str], code: int, message: str
 ) -> None:
     result = offline(*arguments)
@@ -217,7 +215,7 @@ TRAIN = "has no split 'trian' (did you mean train?): choose train or"
         ("smart-relations-wikidata", "tset", "has no split 'tset' (did you mean test?): choose "),
     ],
 )
-def test_a_mistyped_split_is_asked_for(
+def test_a_mistyped_split_gets_a_suggestion(
     offline: Cli, tmp_path: Path, task: str, split: str, message: str
 ) -> None:
     result = offline("rank", task, "--split", split, "--data", SAMPLE.parent / task, "--out", tmp_path / "r")
@@ -278,7 +276,7 @@ def test_a_mistyped_measure_is_asked_for(offline: Cli, tmp_path: Path, name: str
         (["rank", "nlps", "--rule", "zzz"], "invalid value for '--rule': 'zzz' is not one of 'majority'"),
     ],
 )
-def test_a_mistyped_command_option_or_choice_is_asked_for(
+def test_mistyped_words_get_suggestions(
     offline: Cli, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     assert run(arguments) == 2

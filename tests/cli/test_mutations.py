@@ -214,9 +214,7 @@ def _split(task: str) -> str:
 
 
 @pytest.mark.parametrize("task", tasks.names())
-def test_damaged_topics_and_examples_are_told_when_they_are_ranked(
-    offline: Cli, task: str, tmp_path: Path
-) -> None:
+def test_ranking_reports_damaged_topics_and_examples(offline: Cli, task: str, tmp_path: Path) -> None:
     data = Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
     assert offline("index", task, "--data", data).code == 0
     loaded, split, found = tasks.load(task), _split(task), []
@@ -255,9 +253,7 @@ OFFICIAL_HARMLESS = [
 
 @pytest.mark.shared_indexes
 @pytest.mark.parametrize("task", tasks.names())
-def test_a_damaged_official_file_is_not_valid_and_never_breaks_the_scorer(
-    offline: Cli, task: str, tmp_path: Path
-) -> None:
+def test_damaged_official_files_are_invalid(offline: Cli, task: str, tmp_path: Path) -> None:
     data, split, run = SAMPLES / task, _split(task), tmp_path / "run"
     assert offline("index", task, "--data", data).code == 0
     assert offline("rank", task, "--data", data, "--split", split, "--recipe", "bm25", "--out", run).code == 0

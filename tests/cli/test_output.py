@@ -112,7 +112,7 @@ def test_json_is_json_in_every_encoding(monkeypatch: pytest.MonkeyPatch, encodin
 
 @pytest.mark.parametrize("verbose", [False, True])
 @pytest.mark.parametrize("error", [DataError(HOSTILE), RuntimeError(HOSTILE), OSError(28, HOSTILE, HOSTILE)])
-def test_errors_and_tracebacks_are_harmless(
+def test_errors_and_tracebacks_are_escaped(
     capfd: pytest.CaptureFixture[str], error: Exception, verbose: bool
 ) -> None:
     def fail() -> None:
@@ -133,7 +133,7 @@ def test_errors_and_tracebacks_are_harmless(
         ("evaluate", "--unjudged", HOSTILE, "x"),
     ],
 )
-def test_what_was_typed_wrongly_is_repeated_harmlessly(
+def test_usage_errors_escape_what_they_repeat(
     capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
     assert cli.run(arguments) == 2
@@ -142,7 +142,7 @@ def test_what_was_typed_wrongly_is_repeated_harmlessly(
     assert message.count("\n") == 1
 
 
-def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
+def test_a_mistyped_command_gets_a_suggestion(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     assert cli.run(["indx"]) == 2
@@ -157,9 +157,7 @@ def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
 
 
 @pytest.mark.parametrize("arguments", [["index", "nlps", "--data"], ["evaluate"], ["rank", "nlps", "--data"]])
-def test_no_name_pretends_to_be_a_line_of_the_program(
-    offline: Cli, tmp_path: Path, arguments: list[str]
-) -> None:
+def test_line_ends_in_names_are_escaped(offline: Cli, tmp_path: Path, arguments: list[str]) -> None:
     name = tmp_path / "x\nsearchapp: all is well\nwarning: go on"
     more = ["--split", "dev", "--out", tmp_path / "run"] if arguments[0] == "rank" else []
     result = offline(*arguments, name, *more)

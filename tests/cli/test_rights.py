@@ -214,7 +214,7 @@ def without(body: Json, place: int | None, privilege: str) -> Json:
 
 
 @pytest.mark.parametrize(("use", "place", "privilege"), [one for use in USES for one in rights(use)], ids=str)
-def test_a_right_that_is_missing_is_named(
+def test_missing_rights_are_named(
     lab: Lab, use: str, place: int | None, privilege: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shards, "WORTHWHILE", 1)  # so that the cluster's nodes are asked for

@@ -79,7 +79,7 @@ def engines_and_tasks() -> Iterator[ParameterSet]:
 
 
 @pytest.mark.parametrize(("engine", "task"), list(engines_and_tasks()))
-def test_samples_are_ranked_to_the_same_bytes(
+def test_samples_rank_to_the_same_bytes(
     request: pytest.FixtureRequest,
     engine: str,
     task: str,

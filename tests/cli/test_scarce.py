@@ -77,9 +77,7 @@ def everything(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("limit", [1, 3000, 9000, 17000, 40000, 90000][::EVERY])
-def test_an_index_that_does_not_fit_on_the_disk_leaves_the_one_that_served(
-    offline: Cli, task: Path, tmp_path: Path, limit: int
-) -> None:
+def test_a_full_disk_leaves_the_serving_index(offline: Cli, task: Path, tmp_path: Path, limit: int) -> None:
     """Files that may not grow: it is another file that does not fit at each size."""
     before = everything(tmp_path / "home")
     built = limited(resource.RLIMIT_FSIZE, limit, "index", task, "--rebuild")

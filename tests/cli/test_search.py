@@ -137,7 +137,7 @@ def test_an_index_is_searched_when_its_files_are_gone(offline: Cli, tmp_path: Pa
         ("ring", "603", "no match", "603 has nothing of what is searched for"),
     ],
 )
-def test_it_is_told_why_a_document_is_missing(
+def test_search_explains_missing_documents(
     nlps: Cli, typed: str, document: str, standing: str, sentence: str
 ) -> None:
     assert nlps(typed, "--why", document).stdout == f"{sentence}\n"

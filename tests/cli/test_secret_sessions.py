@@ -149,7 +149,7 @@ SESSIONS = list(product(KINDS, WAYS) if FULL else zip(KINDS, WAYS, strict=True))
 
 
 @pytest.mark.parametrize(("kind", "way"), SESSIONS)
-def test_a_session_leaves_no_secret(
+def test_sessions_leave_no_secret(
     secured_node: Node, environ: dict[str, str], tmp_path: Path, kind: str, way: str
 ) -> None:
     right = secret(secured_node, kind)
@@ -185,9 +185,7 @@ cat "$(dirname "$0")/kept"
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
-def test_no_process_shows_a_secret_that_it_was_not_given(
-    secured_node: Node, environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_processes_show_no_secret(secured_node: Node, environ: dict[str, str], tmp_path: Path) -> None:
     """A command that prints the password sees its own command line and environment, and searchapp's command line."""
     assert secured_node.password is not None
     (tmp_path / "kept").write_text(secured_node.password)
@@ -204,9 +202,7 @@ def test_no_process_shows_a_secret_that_it_was_not_given(
     session.require_without(forms(secured_node.password, "opensesame123"), (tmp_path / "kept",))
 
 
-def test_a_secret_in_a_project_file_is_refused_with_what_to_use_instead(
-    environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_secrets_in_project_files_are_refused(environ: dict[str, str], tmp_path: Path) -> None:
     for line, ways in (
         ('password = "hunter2hunter2"', "SEARCHAPP_PASSWORD"),
         ('password_command = "echo hunter2hunter2"', "SEARCHAPP_PASSWORD_COMMAND"),

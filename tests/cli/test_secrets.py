@@ -48,7 +48,7 @@ def commands(tmp_path: Path) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("url", WRONG)
-def test_a_password_in_an_address_is_never_shown(
+def test_passwords_in_addresses_are_not_shown(
     offline: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str
 ) -> None:
     for command in commands(tmp_path):
@@ -63,7 +63,7 @@ def test_a_password_in_an_address_is_never_shown(
         monkeypatch.delenv("SEARCHAPP_URL")
 
 
-def test_an_address_in_the_wrong_place_is_not_repeated_with_its_password(
+def test_errors_do_not_repeat_a_misplaced_password(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["doctor", "http://me:hunter2@127.0.0.1:9"]) == 2
@@ -72,7 +72,7 @@ def test_an_address_in_the_wrong_place_is_not_repeated_with_its_password(
 
 
 @pytest.mark.parametrize("mirror", ["http://me:hunter2@127.0.0.1:9", "me:hunter2@127.0.0.1:9"])
-def test_a_password_of_a_mirror_is_never_shown(
+def test_passwords_of_mirrors_are_not_shown(
     offline: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mirror: str
 ) -> None:
     monkeypatch.setenv("SEARCHAPP_DATA_MIRROR", mirror)
@@ -84,9 +84,7 @@ def test_a_password_of_a_mirror_is_never_shown(
 
 
 @pytest.mark.parametrize("key", ["hunter2\r", "hunter2\n", "hunter2 ", "“hunter2”"])
-def test_a_key_that_can_not_be_sent_is_not_shown(
-    offline: Cli, monkeypatch: pytest.MonkeyPatch, key: str
-) -> None:
+def test_an_unsendable_key_is_not_shown(offline: Cli, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.setenv("SEARCHAPP_API_KEY", key)
     monkeypatch.setenv("SEARCHAPP_URL", "http://127.0.0.1:9")
     for options in ((), ("--verbose",)):
@@ -95,7 +93,7 @@ def test_a_key_that_can_not_be_sent_is_not_shown(
         assert "SEARCHAPP_API_KEY holds a space, a line end or another character" in result.stderr
 
 
-def test_what_is_written_with_credentials_holds_none(
+def test_written_files_contain_no_credentials(
     offline: Cli, secured_node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     password = secured_node.password

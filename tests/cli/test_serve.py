@@ -91,9 +91,7 @@ def serve(tmp_path: Path, offline: Cli) -> Iterator[Serve]:
                 program.kill()
 
 
-def test_a_document_is_found_opened_and_graded_in_a_browser(
-    serve: Serve, offline: Cli, tmp_path: Path
-) -> None:
+def test_a_browser_finds_opens_and_grades_a_document(serve: Serve, offline: Cli, tmp_path: Path) -> None:
     served = serve("nlps", "--annotator", "ann", "--verbose")
     with Browser(tmp_path / "browser") as browser:
         browser.open(f"{served.url}/")
@@ -138,7 +136,7 @@ def test_a_document_is_found_opened_and_graded_in_a_browser(
 
 @pytest.mark.elasticsearch
 @pytest.mark.shared_indexes
-def test_a_window_searches_on_a_server(
+def test_a_window_searches_a_server(
     indexed_server: Cli, tmp_path: Path, elasticsearch_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SEARCHAPP_URL")
@@ -156,9 +154,7 @@ def test_a_window_searches_on_a_server(
         served.process.close()
 
 
-def test_a_run_is_judged_in_a_window_and_the_server_ends_all(
-    serve: Serve, offline: Cli, tmp_path: Path
-) -> None:
+def test_a_window_judges_a_run_and_ends_with_the_server(serve: Serve, offline: Cli, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
     served = serve("nlps", "--run", str(run), "--annotator", "ann[/b]", "--blind", "--quiet")
@@ -251,7 +247,7 @@ def in_windows(served: Served, use: Callable[[Window], Awaitable[None]]) -> None
         (["nlps", "--port", "65536"], 2, "--port"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_served_is_said_at_once(
+def test_serve_rejects_missing_runs_and_indexes(
     offline: Cli, arguments: list[str], code: int, sentence: str
 ) -> None:
     result = offline("serve", *arguments)

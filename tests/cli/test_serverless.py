@@ -51,9 +51,7 @@ def test_the_stand_in_refuses_as_a_project_does(serverless: Serverless, index_pr
     assert len(serverless.refused) == 7
 
 
-def test_an_index_is_built_served_and_removed_without_what_is_refused(
-    serverless: Serverless, settings_for: MakeSettings
-) -> None:
+def test_an_index_needs_no_refused_requests(serverless: Serverless, settings_for: MakeSettings) -> None:
     with closing(ElasticsearchEngine.connect(settings_for(serverless.url))) as engine:
         assert not engine.has_shards
         for digest in ("1", "2"):
@@ -70,7 +68,7 @@ def test_an_index_is_built_served_and_removed_without_what_is_refused(
     assert all("compatible-with" not in str(request.headers) for request in serverless.requests)
 
 
-def test_an_index_that_lacks_documents_is_still_found_out(
+def test_missing_documents_are_detected(
     serverless: Serverless, settings_for: MakeSettings, elasticsearch_url: str
 ) -> None:
     with closing(ElasticsearchEngine.connect(settings_for(serverless.url))) as engine:
@@ -93,7 +91,7 @@ def test_it_may_say_any_version(serverless: Serverless, settings_for: MakeSettin
         assert (connection.server.version, connection.server.is_serverless) == ("8.11.0", True)
 
 
-def test_the_commands_work_and_say_what_it_is(
+def test_commands_work_and_name_the_service(
     offline: Cli, serverless: Serverless, index_prefix: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("SEARCHAPP_URL", serverless.url)

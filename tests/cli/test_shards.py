@@ -27,7 +27,7 @@ def splits_of(task: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("task", names())
-def test_samples_rank_the_same_on_any_number_of_shards(
+def test_samples_rank_the_same_on_any_shards(
     offline: Cli,
     elasticsearch_url: str,
     index_prefix: str,
@@ -58,7 +58,7 @@ if FULL:  # the short profile ranks a part of these topics on seven shards: test
 
     @pytest.mark.data
     @pytest.mark.parametrize("shards", SHARDS)
-    def test_the_real_collection_ranks_the_same_on_any_number_of_shards(
+    def test_real_data_rank_the_same_on_any_shards(
         server: Cli, real_runs: RealRuns, tmp_path: Path, shards: int
     ) -> None:
         """All dev topics of nlps, with every recipe."""

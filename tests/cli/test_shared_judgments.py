@@ -37,7 +37,7 @@ def count(log: Path) -> int:
         return len(opened)
 
 
-def test_two_members_judge_and_see_each_other(
+def test_members_see_each_others_judgments(
     run: Path, server: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = home(tmp_path, "ann", monkeypatch)
@@ -61,7 +61,7 @@ def test_two_members_judge_and_see_each_other(
     assert one == two and one["documents"] == 1
 
 
-def test_exports_of_all_members_are_the_same(
+def test_all_members_export_the_same(
     run: Path, server: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home(tmp_path, "ann", monkeypatch)
@@ -82,7 +82,7 @@ def test_exports_of_all_members_are_the_same(
     assert exports[0].count(b"\n") == 7
 
 
-def test_a_server_that_is_gone_stops_nobody_who_judges(
+def test_a_lost_server_stops_no_judging(
     run: Path, server: Cli, fault_proxy: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = home(tmp_path, "ann", monkeypatch)
@@ -100,7 +100,7 @@ def test_a_server_that_is_gone_stops_nobody_who_judges(
     assert server("judgments", "sync", "--json").json["sent"] == 2
 
 
-def test_with_the_setting_every_command_exchanges(
+def test_the_setting_makes_commands_exchange(
     run: Path, server: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEARCHAPP_SHARED", "1")
@@ -118,7 +118,7 @@ def test_with_the_setting_every_command_exchanges(
     assert "the team has" not in told.stderr
 
 
-def test_only_the_judgments_of_the_task_at_hand_are_sent(
+def test_only_judgments_of_the_task_are_sent(
     run: Path, server: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = home(tmp_path, "ann", monkeypatch)
@@ -139,7 +139,7 @@ def test_only_the_judgments_of_the_task_at_hand_are_sent(
     assert server("judgments", "stats", "explanation-2021", "--json").json["events"] == 1
 
 
-def test_an_import_that_is_taken_back_is_taken_back_for_everybody(
+def test_retractions_reach_all_members(
     run: Path, server: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEARCHAPP_SHARED", "1")
@@ -174,7 +174,7 @@ def test_an_import_that_is_taken_back_is_taken_back_for_everybody(
         (["stats", "nlps"], {"SHARED": "maybe"}, "SEARCHAPP_SHARED is 'maybe': set it to 1 or 0"),
     ],
 )
-def test_sharing_without_a_cluster_is_refused(
+def test_sharing_needs_a_cluster(
     offline: Cli,
     arguments: list[str],
     environment: dict[str, str],
@@ -230,7 +230,7 @@ class Typist:
 
 
 @pytest.mark.parametrize("fault", ["refused", "hangs"])
-def test_judging_starts_and_goes_on_without_the_server(
+def test_judging_works_without_the_server(
     run: Path, away: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     def leave() -> None:
@@ -260,7 +260,7 @@ def test_judging_starts_and_goes_on_without_the_server(
     assert max(again.seconds) < 1.5
 
 
-def test_judging_starts_without_the_server_from_the_tasks_own_files(
+def test_judging_without_a_server_reads_files(
     run: Path, away: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away.answer(503, times=None)
@@ -273,7 +273,7 @@ def test_judging_starts_without_the_server_from_the_tasks_own_files(
     assert told.code == 0 and count(log) == 3
 
 
-def test_who_reads_from_the_server_goes_on_when_it_goes_away(
+def test_readers_survive_a_lost_server(
     run: Path, away: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home(tmp_path, "ann", monkeypatch)
@@ -284,7 +284,7 @@ def test_who_reads_from_the_server_goes_on_when_it_goes_away(
     assert "error" not in told.stdout and "does not have it" not in told.stdout
 
 
-def test_documents_of_disputes_come_from_the_files_when_the_server_is_away(
+def test_disputes_read_files_without_the_server(
     run: Path, away: FaultProxy, server: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home(tmp_path, "ann", monkeypatch)
@@ -297,7 +297,7 @@ def test_documents_of_disputes_come_from_the_files_when_the_server_is_away(
     assert "does not have it" not in told.stdout
 
 
-def test_the_embedded_engine_and_a_cluster_that_is_for_sharing_only(
+def test_a_cluster_can_serve_for_sharing_only(
     server: Cli, elasticsearch_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEARCHAPP_ENGINE", "embedded")

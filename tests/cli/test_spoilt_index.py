@@ -10,7 +10,7 @@ from tests.cli.conftest import SAMPLE, Cli
 from tests.engines.conftest import deleted, spoil
 
 
-def test_the_commands_refuse_a_spoilt_index_until_it_is_built_anew(
+def test_commands_refuse_a_damaged_index(
     indexed_server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path
 ) -> None:
     spoil(elasticsearch_url, f"{index_prefix}-nlps")
@@ -33,7 +33,7 @@ def test_the_commands_refuse_a_spoilt_index_until_it_is_built_anew(
     assert indexed_server(*rank, tmp_path / "run").code == 0
 
 
-def test_a_spoilt_index_of_solved_topics_is_built_anew_by_itself(
+def test_damaged_solved_topics_are_rebuilt(
     indexed_server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path
 ) -> None:
     command = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours", "--out")
@@ -51,7 +51,7 @@ def test_a_spoilt_index_of_solved_topics_is_built_anew_by_itself(
     assert deleted(elasticsearch_url, f"{index_prefix}-examples-nlps-dev") == 0
 
 
-def test_a_spoilt_index_of_a_task_of_ones_own_is_named_by_its_file(
+def test_a_damaged_index_of_an_own_task_is_named_by_file(
     server: Cli, elasticsearch_url: str, index_prefix: str
 ) -> None:
     file = SAMPLE.parent / "own" / "cooking.toml"
@@ -64,7 +64,7 @@ def test_a_spoilt_index_of_a_task_of_ones_own_is_named_by_its_file(
         assert result.code and f"searchapp index {file} --rebuild" in result.stdout + result.stderr
 
 
-def test_a_spoilt_index_of_some_splits_is_named_by_its_task(
+def test_a_damaged_index_of_splits_is_named_by_its_task(
     server: Cli, elasticsearch_url: str, index_prefix: str
 ) -> None:
     assert server("index", "checkthat", "--data", SAMPLE.parent / "checkthat").code == 0

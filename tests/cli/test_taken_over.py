@@ -64,9 +64,7 @@ def test_it_says_how_many_documents_were_taken_over(offline: Cli, task: Path, tm
     assert content_of(tmp_path / "home") == ours
 
 
-def test_invalid_documents_that_are_left_out_are_not_taken_over(
-    offline: Cli, task: Path, tmp_path: Path
-) -> None:
+def test_skipped_documents_are_not_carried_over(offline: Cli, task: Path, tmp_path: Path) -> None:
     offline("index", task)
     edit(task, lambda documents: documents[3].pop("id"))
     assert offline("index", task).code == 4
@@ -94,9 +92,7 @@ def test_of_a_damaged_version_nothing_is_taken_over(offline: Cli, task: Path, tm
     assert content_of(tmp_path / "home") == ours
 
 
-def test_of_an_index_with_another_mapping_nothing_is_taken_over(
-    offline: Cli, task: Path, tmp_path: Path
-) -> None:
+def test_another_mapping_carries_nothing_over(offline: Cli, task: Path, tmp_path: Path) -> None:
     offline("index", task)
     edit(task, lambda documents: documents[7].update(text="Now with leeks."))
     task.write_text(task.read_text().replace('fields = ["title", "kind", "minutes"]', 'fields = ["title"]'))

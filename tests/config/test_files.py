@@ -36,7 +36,7 @@ def test_the_nearest_project_file_upwards_is_found(folders: Folders) -> None:
     assert find_project(folders.work) == nearer
 
 
-def test_the_search_ends_in_the_users_own_folder(
+def test_the_search_ends_in_the_home_folder(
     folders: Folders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "searchapp.toml").touch()
@@ -57,7 +57,7 @@ def test_a_folder_of_the_name_is_no_project_file(folders: Folders) -> None:
     assert find_project(folders.work) == folders.project_file
 
 
-def test_the_working_directory_is_looked_in_where_it_really_is(
+def test_links_to_the_working_directory_are_resolved(
     folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders.project_file.write_text('index_prefix = "lab"\n')
@@ -67,7 +67,7 @@ def test_the_working_directory_is_looked_in_where_it_really_is(
     assert resolution({}, {}).project_file == folders.project_file
 
 
-def test_a_working_directory_that_is_gone_has_no_project(
+def test_a_removed_working_directory_has_no_project(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = folders.project / "gone"
@@ -124,9 +124,7 @@ def test_a_device_is_refused(folders: Folders) -> None:
 
 
 @pytest.mark.parametrize("whose", ["user_file", "project_file"])
-def test_a_file_that_may_not_be_read_is_refused(
-    folders: Folders, whose: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_file_is_refused(folders: Folders, whose: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path: Path = getattr(folders, whose)
     path.write_text("")
 
@@ -229,9 +227,7 @@ def test_every_problem_of_a_file_is_said_at_once(folders: Folders) -> None:
         ('data_mirror = "http://hunter2@a"', "data_mirror has a user name or a password in it"),
     ],
 )
-def test_no_secret_is_taken_from_a_project_file_trusted_or_not(
-    folders: Folders, text: str, said: str
-) -> None:
+def test_project_files_must_not_contain_secrets(folders: Folders, text: str, said: str) -> None:
     folders.user("", trusting=True)
     folders.project_file.write_text(text)
     assert f"{folders.project_file}: line 1: misplaced" in refusal(folders)

@@ -116,9 +116,7 @@ def resolved(case: Case, folders: Folders) -> Resolution:
 
 
 @given(case=cases())
-def test_the_nearest_source_that_sets_a_setting_has_its_value(
-    case: Case, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_nearest_source_sets_a_value(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         folders = standing(Folders(tmp_path_factory.mktemp("case")), monkeypatch)
         monkeypatch.chdir(folders.home.parent)
@@ -167,9 +165,7 @@ def test_credentials_come_together_from_the_nearest_source_with_any(folders: Fol
         ),
     ],
 )
-def test_credentials_in_the_users_file_that_can_not_be_meant_are_refused(
-    folders: Folders, text: str, said: str
-) -> None:
+def test_contradicting_credentials_in_a_file_are_refused(folders: Folders, text: str, said: str) -> None:
     folders.user(text)
     with pytest.raises(UsageError) as refused:
         resolution({}, {}, folders.work)
@@ -186,7 +182,7 @@ def test_credentials_in_the_users_file_that_can_not_be_meant_are_refused(
     ],
 )
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
-def test_secrets_in_a_file_that_others_can_read_are_left_out_with_a_warning(
+def test_readable_secrets_are_dropped_with_a_warning(
     folders: Folders, text: str, named: str, lost: tuple[str, ...], mode: int
 ) -> None:
     folders.user(f'{text}index_prefix = "lab"\n', mode)
@@ -221,9 +217,7 @@ def test_no_secret_is_in_what_is_shown_or_in_how_anything_represents_itself(fold
         ({"SEARCHAPP_ENGINE": "solr"}, "there is no engine 'solr'"),
     ],
 )
-def test_an_environment_that_cannot_be_meant_is_refused(
-    folders: Folders, environ: dict[str, str], message: str
-) -> None:
+def test_contradicting_variables_are_refused(folders: Folders, environ: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         resolution({}, environ, folders.work)
 
@@ -241,7 +235,7 @@ def test_an_environment_that_cannot_be_meant_is_refused(
         ("", 'url = "http://a:1"\nengine = "embedded"', "embedded", "engine in {user}"),
     ],
 )
-def test_an_address_in_a_file_chooses_the_server_unless_an_engine_is_named_as_near_by(
+def test_an_address_in_a_file_chooses_the_server(
     folders: Folders, project: str, user: str, engine: str, chosen_by: str
 ) -> None:
     folders.user(user, trusting=True)
@@ -258,7 +252,7 @@ REACHING = {one.name for one in fields(Settings)} & BY_NAME.keys() - CREDENTIALS
 @pytest.mark.parametrize(
     "setting", [one for one in DECLARED if one.name in REACHING], ids=lambda one: one.name
 )
-def test_the_program_runs_with_what_a_setting_holds(
+def test_every_setting_reaches_the_program(
     folders: Folders, setting: SettingDeclaration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folders.home.parent)
@@ -280,14 +274,14 @@ def test_the_program_runs_with_what_a_setting_holds(
         ({}, {"SEARCHAPP_ENGINE": "embedded", "SEARCHAPP_URL": "http://a:1"}, "embedded", "SEARCHAPP_ENGINE"),
     ],
 )
-def test_an_address_selects_the_server_unless_an_engine_is_named(
+def test_an_address_chooses_the_server(
     folders: Folders, flags: dict[str, str], environ: dict[str, str], engine: str, chosen_by: str
 ) -> None:
     settings = resolution(flags, environ, folders.work).settings
     assert (settings.engine, settings.engine_chosen_by) == (engine, chosen_by)
 
 
-def test_a_variable_may_be_wrong_where_a_flag_comes_before_it_and_an_empty_one_is_none(
+def test_variables_that_a_flag_overrides_are_not_checked(
     folders: Folders,
 ) -> None:
     environ = {"SEARCHAPP_ENGINE": "solr", "SEARCHAPP_URL": "", "SEARCHAPP_API_KEY": ""}
