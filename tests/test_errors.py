@@ -25,7 +25,7 @@ from searchapp.errors import (
     Replaced,
     SearchappError,
 )
-from searchapp.fetching.download import _Passing
+from searchapp.fetching.download import _TransientError
 from searchapp.lucene.errors import (
     CorruptIndex,
     IndexLocked,
@@ -60,7 +60,7 @@ MADE: dict[type[BaseException], Callable[[], BaseException]] = {
     BrokenQuery: lambda: BrokenQuery("this is not closed", 3),
     Split: lambda: Split("http://localhost:9200", "searchapp-nlps", ["searchapp-nlps-000001"], "nlps"),
     NotIndexable: lambda: NotIndexable(3, "year 1910.5 is no whole number"),
-    _Passing: lambda: _Passing("answers 503", 2.5),
+    _TransientError: lambda: _TransientError("answers 503", 2.5),
 }
 """How the classes are made that take more than a message."""
 

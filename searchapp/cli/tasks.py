@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from searchapp.cli.output import Console
     from searchapp.fetching.download import Downloader
     from searchapp.fetching.fetch import Plan
-    from searchapp.fetching.sources import Download, Found, Source
+    from searchapp.fetching.sources import Download, FileStatus, Source
     from searchapp.tasks.base import Task
 
 
@@ -414,7 +414,7 @@ def _fetch(
         if not accepted and ask("Fetch them, and accept these terms? [y/N] ").lower() not in ("y", "yes"):
             raise SearchappError("the terms were not accepted: nothing was fetched")
         try:
-            return fetch(plan, downloader, sizes, for_person(settings), overwrite=overwrite).files
+            return fetch(plan, downloader, sizes, for_person(settings), overwrite=overwrite)
         except KeyboardInterrupt:
             if kept := kept_bytes(plan.folder):
                 say(settings, f"{decimal(kept)} have arrived and are kept: the same command resumes")
@@ -444,7 +444,7 @@ def _show_plan(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]
     _print_source_facts(console, plan.source, facts, addresses)
 
 
-def _print_source(source: Source, folder: Path, files: Sequence[Found], *, lists_files: bool) -> None:
+def _print_source(source: Source, folder: Path, files: Sequence[FileStatus], *, lists_files: bool) -> None:
     """Print the state of a task's files on stdout."""
     from rich.text import Text
 
@@ -505,7 +505,7 @@ def _total(rows: Sequence[tuple[str, int | None]]) -> str:
     return f"{counted(len(rows), 'file')}, {decimal(sum(known))}{more}"
 
 
-def _state(files: Sequence[Found]) -> str:
+def _state(files: Sequence[FileStatus]) -> str:
     states = Counter(file.state for file in files)
     present, changed = len(files) - states["missing"], states["changed"]
     if not present:
@@ -514,7 +514,7 @@ def _state(files: Sequence[Found]) -> str:
     return f"{state}, {changed} of another size" if changed else state
 
 
-def _source_json(source: Source, folder: Path, files: Sequence[Found]) -> dict[str, Any]:
+def _source_json(source: Source, folder: Path, files: Sequence[FileStatus]) -> dict[str, Any]:
     return {
         "task": source.task,
         "folder": str(folder),
@@ -526,7 +526,7 @@ def _source_json(source: Source, folder: Path, files: Sequence[Found]) -> dict[s
 
 
 def _report_files(
-    settings: Settings, task: str, folder: Path, files: Sequence[Found], others: Sequence[str]
+    settings: Settings, task: str, folder: Path, files: Sequence[FileStatus], others: Sequence[str]
 ) -> None:
     """Report the result of `data verify`.
 

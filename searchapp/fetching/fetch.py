@@ -1,10 +1,9 @@
-"""Fetch a task's official files: what is missing, all of it or nothing.
+"""Fetch the missing official files of a task, all or none.
 
-Files lie in a hidden folder inside the task's, with a lock, until all of them are there.
+Until all files have arrived, they are in a hidden folder inside the task's, with a lock.
 
-Of a ZIP file only the wanted entries are unpacked, and one that could do harm is rejected. The archives are known by
-their digests, so none of this should ever happen; it is what stands between a mistake in that knowledge, or a mirror's,
-and the person's files.
+Of a ZIP file only the listed members are unpacked, and a harmful one is rejected: the digests of the archives, or a
+mirror, could be wrong.
 """
 
 from __future__ import annotations
@@ -33,10 +32,9 @@ from searchapp.fetching.sources import (
     RECEIPT,
     Archive,
     Download,
-    Found,
     Member,
-    OfficialFile,
     Source,
+    SourceFile,
     check,
     read_receipt,
 )
@@ -44,17 +42,17 @@ from searchapp.files import atomic_file, digest_file, open_file, reason, sync_fo
 from searchapp.progress import Advance, Progress, no_progress
 
 MOST_ENTRIES = 100_000
-"""An archive with more entries than this is rejected."""
+"""The greatest number of entries of an archive."""
 
 HIGHEST_RATIO = 200
-"""An entry that grows by more than this factor is rejected as a bomb; text shrinks to a tenth, rarely a fiftieth."""
+"""The greatest compression ratio of an entry: text shrinks to a tenth, rarely a fiftieth."""
 
 SMALL_BYTES = 1 << 20
-"""Below this size no entry is a bomb, whatever its ratio."""
+"""Entries up to this size may have any ratio."""
 
 _PIECE = 1 << 18
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# What the library raises on a damaged archive, besides its own error.
+# The errors of the library on a damaged archive.
 _DAMAGED = (
     struct.error,
     zipfile.BadZipFile,
@@ -76,10 +74,10 @@ def unpack(
     shown: str = "",
     advance: Advance = no_progress,
 ) -> list[str]:
-    """Unpack the wanted entries into a folder and return their paths there, with slashes, in order.
+    """Unpack members into a folder and return their paths there, with slashes, in order.
 
-    `at_most` bounds their bytes together, `shown` is what the archive is called in an error, and `advance` is given
-    of each number of bytes.
+    `at_most` limits their bytes together, `shown` is the name of the archive in messages, and `advance` is called with
+    each number of bytes.
 
     Raises:
         DataError: the archive is damaged, encrypted or unsafe, is larger than it may be, or lacks a file.
@@ -96,7 +94,7 @@ def unpack(
 
 
 def unpacked_bytes(archive: Path, members: Sequence[Member]) -> int | None:
-    """How many bytes the wanted entries say they have; None when the archive can't be read."""
+    """Return the stated size of the members in bytes; None when the archive can't be read."""
     try:
         with _opened(archive) as opened:
             return sum(
@@ -119,9 +117,9 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Take it for damage when the archive leads the library to places that it has not, which is an OSError.
+    """Turn an OSError into damage: a damaged archive makes the library seek beyond its end.
 
-    One that comes from writing is none: the disk is full.
+    An OSError of writing is not damage: the disk is full.
     """
     try:
         yield
@@ -132,7 +130,7 @@ def _reading() -> Iterator[None]:
 def _chosen(
     opened: zipfile.ZipFile, members: Sequence[Member], at_most: int, shown: str
 ) -> dict[str, zipfile.ZipInfo]:
-    """The wanted entries by where they go."""
+    """Return the entries of members by destination."""
     entries = opened.infolist()
     if len(entries) > MOST_ENTRIES:
         raise DataError(
@@ -149,7 +147,7 @@ def _chosen(
             place = member.destination(entry.filename)
             if place is None:
                 continue
-            # By capitals alone some file systems don't tell two names apart: one would replace the other.
+            # Some file systems ignore letter case: one of two such files would replace the other.
             if place.casefold() in folded:
                 raise DataError(f"{shown} holds {place} twice: it is not unpacked")
             _refuse_content(entry, shown)
@@ -167,7 +165,7 @@ def _chosen(
 
 
 def _refuse_path(entry: zipfile.ZipInfo, shown: str) -> None:
-    # As it stands in the archive: the library replaces a system's own separators and cuts at a NUL.
+    # In `filename` the library has replaced the system's own separators, and cut at a NUL.
     name = entry.orig_filename
     outside = name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or name[1:2] == ":"
     if outside or any(ord(character) < 0x20 for character in name):
@@ -216,9 +214,9 @@ STAGING = ".fetching"
 STAGING_LOCK = "lock"
 
 
-class Staging:
-    """The folder `.fetching` in a task's folder: `downloads` with what has arrived or is arriving, `files` with what
-    is ready, under the paths that it will have. It outlives a failure, so that the next attempt resumes from it.
+class StagingFolder:
+    """The folder `.fetching` in a task's folder: `downloads` has complete and partial downloads, `files` the files that
+    are ready, under their final paths. It outlives a failure, so that the next attempt resumes.
     """
 
     def __init__(self, target: Path) -> None:
@@ -228,7 +226,7 @@ class Staging:
         self.files = self.folder / "files"
 
     def remove(self) -> None:
-        """Remove it, when all that was in it is in place; the lock last, for others come in after it."""
+        """Remove the folder, and the lock last, since other processes wait for it."""
         shutil.rmtree(self.downloads, ignore_errors=True)
         shutil.rmtree(self.files, ignore_errors=True)
         with suppress(OSError):
@@ -236,7 +234,7 @@ class Staging:
             self.folder.rmdir()
 
     def keep_only(self, paths: Collection[str], downloads: Collection[str]) -> None:
-        """Remove what is not wanted: half an archive, files of an earlier list of sources."""
+        """Remove other files: those of an unfinished archive, or of an earlier list of sources."""
         for path in self.ready():
             if path not in paths:
                 (self.files / path).unlink()
@@ -245,21 +243,23 @@ class Staging:
                 file.unlink()
 
     def ready(self) -> list[str]:
-        """The paths of the files that are ready, with slashes."""
+        """Return the paths of the files that are ready, with slashes."""
         return sorted(
             file.relative_to(self.files).as_posix() for file in self.files.rglob("*") if file.is_file()
         )
 
     def kept_bytes(self) -> int:
-        """How much of what was to be fetched is here already."""
-        return sum(
-            file.stat().st_size
-            for file in self.folder.rglob("*")
-            if file.is_file() and file.name != STAGING_LOCK
-        )
+        """Return the size of all files but the lock."""
+        return sum(file.stat().st_size for file in self._contents())
+
+    def is_empty(self) -> bool:
+        return not any(self._contents())
+
+    def _contents(self) -> Iterator[Path]:
+        return (path for path in self.folder.rglob("*") if path.is_file() and path.name != STAGING_LOCK)
 
     def conflicts(self) -> list[str]:
-        """The paths of ready files in whose place other files lie."""
+        """Return the paths of ready files where the task's folder has other files."""
         return [
             path
             for path in self.ready()
@@ -268,86 +268,86 @@ class Staging:
         ]
 
     def put_in_place(self) -> None:
-        """Move everything that is ready to where it belongs, and remove this folder.
+        """Move the files that are ready to the task's folder.
 
-        A folder that is not there yet appears with all its files at once: a reader never sees only a part.
+        A new folder appears with all its files at once: a reader never sees only a part.
         """
         for entry in sorted(self.files.iterdir()):
             if entry.is_dir() and (self.target / entry.name).is_dir():
                 for path in self.ready():
                     if path.split("/")[0] == entry.name:
-                        place = self.target / path
-                        place.parent.mkdir(parents=True, exist_ok=True)
-                        (self.files / path).replace(place)
+                        (self.target / path).parent.mkdir(parents=True, exist_ok=True)
+                        (self.files / path).replace(self.target / path)
             else:
                 entry.replace(self.target / entry.name)
         sync_folder(self.target)
 
 
 @contextmanager
-def locked(target: Path) -> Iterator[Staging]:
-    """The staging folder of a task's folder, for one process at a time; the folders are made if need be.
+def staging(target: Path) -> Iterator[StagingFolder]:
+    """Create and lock the staging folder of a task's folder.
 
     Raises:
         SearchappError: another process is fetching into this folder.
         UsageError: the folder can't be made or written to.
     """
-    staging = Staging(target)
-    made = [folder for folder in (target, *target.parents) if not folder.exists()]
+    folder = StagingFolder(target)
+    created = [parent for parent in (target, *target.parents) if not parent.exists()]
     try:
-        staging.folder.mkdir(parents=True, exist_ok=True)
+        folder.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{target} can't be used: {reason(error)}: choose another folder") from error
-    descriptor = _lock(staging)
+    lock = _lock(folder)
     try:
-        staging.downloads.mkdir(exist_ok=True)
-        staging.files.mkdir(exist_ok=True)
-        yield staging
+        folder.downloads.mkdir(exist_ok=True)
+        folder.files.mkdir(exist_ok=True)
+        yield folder
     finally:
-        if not any(file.is_file() and file.name != STAGING_LOCK for file in staging.folder.rglob("*")):
-            staging.remove()
-            with suppress(OSError):  # one that holds something stays, and so do those above it
-                for folder in made:
-                    folder.rmdir()
-        os.close(descriptor)
+        if folder.is_empty():
+            folder.remove()
+            with suppress(OSError):  # a folder that is not empty stays, and so do its parents
+                for parent in created:
+                    parent.rmdir()
+        lock.close()
 
 
-def _lock(staging: Staging) -> int:
-    """An open file that holds the lock; the system gives it back however the process ends."""
+def _lock(staging: StagingFolder) -> IO[bytes]:
+    """Return an open file that holds the lock, which the system releases however the process ends."""
     path = staging.folder / STAGING_LOCK
     while True:
         staging.folder.mkdir(parents=True, exist_ok=True)
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            lock = path.open("a+b")
         except FileNotFoundError:
-            continue  # who was here before has just removed the folder
+            continue  # another process has just removed the folder
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            holder = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
-            os.close(descriptor)
+            with lock:
+                lock.seek(0)
+                holder = lock.read(20).decode("ascii", "replace").strip() or "unknown"
             raise SearchappError(
                 f"process {holder} is fetching into {staging.target} at this moment: wait until it is done"
             ) from error
-        # The lock of a file that was removed since keeps nobody else out.
-        try:
-            if path.stat().st_ino == os.fstat(descriptor).st_ino:
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, str(os.getpid()).encode("ascii"), 0)
-                return descriptor
-        except FileNotFoundError:
-            pass
-        os.close(descriptor)
+        with suppress(FileNotFoundError):
+            # The lock of a file that was removed excludes no other process.
+            if os.path.samestat(path.stat(), os.fstat(lock.fileno())):
+                lock.truncate(0)
+                lock.write(str(os.getpid()).encode("ascii"))
+                lock.flush()
+                return lock
+        lock.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What has to be fetched into a folder, and the paths of what is there already, byte for byte."""
+    """The files to fetch into a folder."""
 
     source: Source
     folder: Path
-    files: tuple[OfficialFile, ...]
+    files: tuple[SourceFile, ...]
     archives: tuple[Archive, ...]
+    # The paths of the files that are intact.
     present: tuple[str, ...]
 
     @property
@@ -355,31 +355,30 @@ class Plan:
         return [file.download for file in self.files] + [archive.download for archive in self.archives]
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """What was fetched: for each path its address (`from`), `size` in bytes and `sha256`."""
-
-    files: Mapping[str, Mapping[str, Any]]
-
-
 def make_plan(source: Source, folder: Path, *, overwrite: bool = False) -> Plan:
-    """Compare what is there with what should be.
+    """Compare a folder with the official files.
 
     Raises:
-        UsageError: other files lie in the place of official ones, and may not be overwritten.
+        UsageError: other files are in the place of official ones, and may not be overwritten.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: name a folder")
-    found = check(source, folder)
+    statuses = check(source, folder)
     if not overwrite:
-        _refuse_conflicts(folder, [one.path for one in found if one.state == "changed"])
-    by_path = {one.path: one for one in found}
+        _require_no_conflicts(folder, [status.path for status in statuses if status.state == "changed"])
+    intact = {status.path for status in statuses if status.state == "intact"}
+    missing = {status.url for status in statuses if status.state != "intact"}
+    urls = {status.url for status in statuses}
     return Plan(
         source,
         folder,
-        tuple(file for file in source.files if by_path[file.path].state != "intact"),
-        tuple(archive for archive in source.archives if not _is_complete(archive, found)),
-        tuple(one.path for one in found if one.state == "intact"),
+        tuple(file for file in source.files if file.path not in intact),
+        tuple(
+            archive
+            for archive in source.archives
+            if archive.download.url in missing or archive.download.url not in urls
+        ),
+        tuple(status.path for status in statuses if status.state == "intact"),
     )
 
 
@@ -390,23 +389,22 @@ def fetch(
     progress: Progress,
     *,
     overwrite: bool = False,
-) -> Fetched:
-    """Download, check, unpack and put in place everything that a plan asks for.
+) -> dict[str, dict[str, Any]]:
+    """Download, check, unpack and put in place the files of a plan; return their entries in the receipt.
 
-    `sizes` are those of the downloads in bytes, as far as they are known. What has arrived when this ends early is
-    kept in the hidden folder `.fetching`, from which the next call goes on.
+    `sizes` are those of the downloads in bytes, as far as they are known. After a failure the next call resumes from
+    the hidden folder `.fetching`.
 
     Raises:
         SearchappError: a server can't be reached, the disk is full, or another process fetches into this folder.
-        DataError: something arrived that is not what was meant.
-        UsageError: other files lie in the place of official ones, and may not be overwritten.
+        DataError: a file arrived that is not the expected one.
+        UsageError: other files are in the place of official ones, and may not be overwritten.
     """
     try:
-        with locked(plan.folder) as staging:
-            plan = make_plan(
-                plan.source, plan.folder, overwrite=overwrite
-            )  # another process may have been here
-            return _fetch(plan, staging, downloader, sizes, progress, overwrite=overwrite)
+        with staging(plan.folder) as folder:
+            # Another process may have fetched files since the plan was made.
+            plan = make_plan(plan.source, plan.folder, overwrite=overwrite)
+            return _fetch(plan, folder, downloader, sizes, progress, overwrite=overwrite)
     except OSError as error:
         raise SearchappError(
             f"{plan.folder} could not be written: {reason(error)}; what has arrived is kept in {STAGING} there, and "
@@ -415,83 +413,65 @@ def fetch(
 
 
 def kept_bytes(folder: Path) -> int:
-    """How much of an earlier attempt at this folder is kept, in bytes."""
-    return Staging(folder).kept_bytes()
+    """Return the size of the files of an earlier attempt."""
+    return StagingFolder(folder).kept_bytes()
 
 
 def _fetch(
     plan: Plan,
-    staging: Staging,
+    staging: StagingFolder,
     downloader: Downloader,
     sizes: Mapping[Download, int],
     progress: Progress,
     *,
     overwrite: bool,
-) -> Fetched:
-    staging.keep_only([file.path for file in plan.files], [one.name for one in plan.downloads])
-    _require_space(plan, staging, sizes)
-    total = sum(sizes[one] for one in plan.downloads) if all(one in sizes for one in plan.downloads) else None
-    with progress.stage("fetching", total, in_bytes=True) as advance:
-        for file in plan.files:
-            ready = staging.files / file.path
-            if ready.exists() and file.download.digest.matches(ready):
-                advance(ready.stat().st_size)
-                continue
-            arrived = staging.downloads / file.download.name
-            downloader.fetch(file.download, arrived, advance)
-            ready.parent.mkdir(parents=True, exist_ok=True)
-            arrived.replace(ready)
-        for archive in plan.archives:
-            arrived = staging.downloads / archive.download.name
-            if arrived.exists() and archive.download.digest.matches(arrived):
-                advance(arrived.stat().st_size)
-            else:
-                downloader.fetch(archive.download, arrived, advance)
-    entries = {file.path: {"from": file.download.url} for file in plan.files}
-    for archive in plan.archives:
-        for path in _unpack(archive, staging, progress):
-            entries[path] = {"from": archive.download.url, "archive": str(archive.download.digest)}
-    if not overwrite:
-        _refuse_conflicts(plan.folder, staging.conflicts())
-    files = {
-        path: {
-            **entry,
-            "size": (staging.files / path).stat().st_size,
-            "sha256": digest_file(staging.files / path),
-        }
-        for path, entry in entries.items()
-    }
-    staging.put_in_place()
-    _write_receipt(plan, files)
-    staging.remove()
-    return Fetched(files)
-
-
-def _unpack(archive: Archive, staging: Staging, progress: Progress) -> list[str]:
-    path = staging.downloads / archive.download.name
-    total = unpacked_bytes(path, archive.members)
-    with progress.stage("unpacking", total, in_bytes=True) as advance:
-        return unpack(
-            path,
-            archive.members,
-            staging.files,
-            at_most=archive.unpacked_at_most,
-            shown=archive.download.url,
-            advance=advance,
-        )
-
-
-def _require_space(plan: Plan, staging: Staging, sizes: Mapping[Download, int]) -> None:
-    needed = sum(sizes.get(one, 0) for one in plan.downloads) - staging.kept_bytes()
+) -> dict[str, dict[str, Any]]:
+    staging.keep_only([file.path for file in plan.files], [download.name for download in plan.downloads])
+    required = sum(sizes.get(download, 0) for download in plan.downloads) - staging.kept_bytes()
     free = shutil.disk_usage(plan.folder).free
-    if needed > free:
+    if required > free:
         raise SearchappError(
-            f"{plan.folder} has room for {free:,} bytes, and {needed:,} are needed: make room, or choose another "
+            f"{plan.folder} has room for {free:,} bytes, and {required:,} are needed: make room, or choose another "
             "folder"
         )
+    is_total = all(download in sizes for download in plan.downloads)
+    total = sum(sizes[download] for download in plan.downloads) if is_total else None
+    with progress.stage("fetching", total, in_bytes=True) as advance:
+
+        def arrive(download: Download, path: Path) -> None:
+            if path.exists() and download.digest.matches(path):
+                advance(path.stat().st_size)
+            else:
+                downloader.fetch(download, staging.downloads / download.name, advance)
+
+        for file in plan.files:
+            ready = staging.files / file.path
+            arrive(file.download, ready)
+            arrived = staging.downloads / file.download.name
+            if arrived.exists():
+                ready.parent.mkdir(parents=True, exist_ok=True)
+                arrived.replace(ready)
+        for archive in plan.archives:
+            arrive(archive.download, staging.downloads / archive.download.name)
+    entries: dict[str, dict[str, Any]] = {file.path: {"from": file.download.url} for file in plan.files}
+    for archive in plan.archives:
+        url, path = archive.download.url, staging.downloads / archive.download.name
+        with progress.stage("unpacking", unpacked_bytes(path, archive.members), in_bytes=True) as advance:
+            at_most = archive.unpacked_at_most
+            names = unpack(path, archive.members, staging.files, at_most=at_most, shown=url, advance=advance)
+        entries |= {name: {"from": url, "archive": str(archive.download.digest)} for name in names}
+    if not overwrite:
+        _require_no_conflicts(plan.folder, staging.conflicts())
+    for name, entry in entries.items():
+        ready = staging.files / name
+        entry |= {"size": ready.stat().st_size, "sha256": digest_file(ready)}
+    staging.put_in_place()
+    _write_receipt(plan, entries)
+    staging.remove()
+    return entries
 
 
-def _refuse_conflicts(folder: Path, paths: list[str]) -> None:
+def _require_no_conflicts(folder: Path, paths: list[str]) -> None:
     if paths:
         shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
         raise UsageError(
@@ -500,13 +480,8 @@ def _refuse_conflicts(folder: Path, paths: list[str]) -> None:
         )
 
 
-def _is_complete(archive: Archive, found: list[Found]) -> bool:
-    of_archive = [one for one in found if one.url == archive.download.url]
-    return bool(of_archive) and all(one.state == "intact" for one in of_archive)
-
-
 def _write_receipt(plan: Plan, files: Mapping[str, Mapping[str, Any]]) -> None:
-    kept = {path: entry for path, entry in read_receipt(plan.folder).files.items() if path in plan.present}
+    kept = {path: entry for path, entry in read_receipt(plan.folder).items() if path in plan.present}
     receipt = {
         "task": plan.source.task,
         "page": plan.source.page,

@@ -17,7 +17,7 @@ import pytest
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.fetching import fetch as get
 from searchapp.fetching.download import Downloader
-from searchapp.fetching.fetch import STAGING, Fetched, fetch, kept_bytes, locked, make_plan
+from searchapp.fetching.fetch import STAGING, fetch, kept_bytes, make_plan, staging
 from searchapp.fetching.sources import RECEIPT, Source, check, has_data, look, parse, strangers
 from searchapp.progress import SilentProgress
 from tests.fetching.server import Fault, FileServer
@@ -85,10 +85,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(source: Source, folder: Path) -> Callable[..., Fetched]:
+def run(source: Source, folder: Path) -> Callable[..., Any]:
     """Fetches what is missing."""
 
-    def run(**options: Any) -> Fetched:
+    def run(**options: Any) -> Any:
         plan = make_plan(source, folder, **options)
         with closing(Downloader()) as downloader:
             return fetch(plan, downloader, downloader.sizes(plan.downloads), SilentProgress(), **options)
@@ -107,12 +107,12 @@ def states(source: Source, folder: Path) -> dict[str, str]:
 
 
 def test_everything_is_fetched_unpacked_and_written_down(
-    source: Source, folder: Path, run: Callable[..., Fetched]
+    source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     fetched = run()
     receipt = json.loads((folder / RECEIPT).read_text())
     assert content(folder) == {**EVERYTHING, RECEIPT: (folder / RECEIPT).read_bytes()}
-    assert set(fetched.files) == set(receipt["files"]) == set(EVERYTHING)
+    assert set(fetched) == set(receipt["files"]) == set(EVERYTHING)
     assert receipt["terms"] == "Be kind."
     for path, entry in receipt["files"].items():
         assert entry["sha256"] == hashlib.sha256(EVERYTHING[path]).hexdigest()
@@ -121,7 +121,7 @@ def test_everything_is_fetched_unpacked_and_written_down(
     assert {one.state for one in look(source, folder)} == {"there"}
 
 
-def test_a_second_time_nothing_is_fetched(source: Source, folder: Path, run: Callable[..., Fetched]) -> None:
+def test_a_second_time_nothing_is_fetched(source: Source, folder: Path, run: Callable[..., Any]) -> None:
     run()
     plan = make_plan(source, folder)
     assert plan.downloads == []
@@ -129,20 +129,20 @@ def test_a_second_time_nothing_is_fetched(source: Source, folder: Path, run: Cal
 
 
 def test_only_what_is_missing_is_fetched(
-    files: FileServer, source: Source, folder: Path, run: Callable[..., Fetched]
+    files: FileServer, source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     run()
     (folder / "training/2.tsv").unlink()
     files.asked.clear()
     fetched = run()
-    assert list(fetched.files) == ["training/2.tsv"]
+    assert list(fetched) == ["training/2.tsv"]
     assert list(files.asked) == ["/training/2.tsv"]
     assert set(json.loads((folder / RECEIPT).read_text())["files"]) == set(EVERYTHING)
     assert set(states(source, folder).values()) == {"intact"}
 
 
 def test_an_archive_is_fetched_again_when_one_of_its_files_is_gone(
-    source: Source, folder: Path, run: Callable[..., Fetched]
+    source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     run()
     shutil.rmtree(folder / "tables")
@@ -152,7 +152,7 @@ def test_an_archive_is_fetched_again_when_one_of_its_files_is_gone(
 
 
 def test_no_file_is_in_place_before_all_have_arrived(
-    files: FileServer, source: Source, folder: Path, run: Callable[..., Fetched]
+    files: FileServer, source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     files.faults["/a.zip"] = Fault(status=404)
     with pytest.raises(SearchappError, match="answers 404"):
@@ -168,7 +168,7 @@ def test_no_file_is_in_place_before_all_have_arrived(
 
 
 def test_a_failure_before_anything_arrived_leaves_nothing(
-    files: FileServer, folder: Path, run: Callable[..., Fetched]
+    files: FileServer, folder: Path, run: Callable[..., Any]
 ) -> None:
     files.faults["/base.json"] = Fault(status=404)
     with pytest.raises(SearchappError):
@@ -177,7 +177,7 @@ def test_a_failure_before_anything_arrived_leaves_nothing(
 
 
 def test_an_archive_that_arrived_is_not_fetched_twice(
-    files: FileServer, folder: Path, run: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch
+    files: FileServer, folder: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
@@ -191,7 +191,7 @@ def test_an_archive_that_arrived_is_not_fetched_twice(
     assert not files.asked
 
 
-def test_half_an_archive_is_never_put_in_place(folder: Path, run: Callable[..., Fetched]) -> None:
+def test_half_an_archive_is_never_put_in_place(folder: Path, run: Callable[..., Any]) -> None:
     (folder / STAGING / "files" / "tables").mkdir(parents=True)
     (folder / STAGING / "files" / "tables" / "OLD.tsv").write_text("of an attempt that was killed")
     (folder / STAGING / "downloads").mkdir()
@@ -202,7 +202,7 @@ def test_half_an_archive_is_never_put_in_place(folder: Path, run: Callable[..., 
 
 
 def test_other_files_in_place_of_the_official_ones_are_not_touched(
-    files: FileServer, source: Source, folder: Path, run: Callable[..., Fetched]
+    files: FileServer, source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     folder.mkdir(parents=True)
     (folder / "base.json").write_bytes(b"mine")
@@ -225,7 +225,7 @@ def test_other_files_in_place_of_the_official_ones_are_not_touched(
 
 
 def test_what_was_changed_later_is_replaced_only_when_asked(
-    source: Source, folder: Path, run: Callable[..., Fetched]
+    source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     run()
     for path in ("base.json", "tables/B.tsv"):
@@ -241,7 +241,7 @@ def test_what_was_changed_later_is_replaced_only_when_asked(
 
 
 def test_what_lies_beside_the_official_files_stays(
-    source: Source, folder: Path, run: Callable[..., Fetched]
+    source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     for path in ("notes.txt", "training/9.tsv"):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -252,19 +252,19 @@ def test_what_lies_beside_the_official_files_stays(
 
 
 def test_files_of_an_archive_that_somebody_else_unpacked_can_be_compared_by_fetching(
-    source: Source, folder: Path, run: Callable[..., Fetched]
+    source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     for path, file in EVERYTHING.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(file)
     assert states(source, folder)["tables/*.tsv"] == "unknown"
     assert states(source, folder)["base.json"] == "intact"
-    assert set(run().files) == set(UNPACKED)
+    assert set(run()) == set(UNPACKED)
     assert set(states(source, folder).values()) == {"intact"}
 
 
 def test_a_corrupted_source_is_an_error_of_the_data(
-    files: FileServer, folder: Path, run: Callable[..., Fetched]
+    files: FileServer, folder: Path, run: Callable[..., Any]
 ) -> None:
     files.faults["/a.zip"] = Fault(corrupt=True)
     with pytest.raises(DataError, match="is not the expected file"):
@@ -273,7 +273,7 @@ def test_a_corrupted_source_is_an_error_of_the_data(
 
 
 def test_a_full_disk_is_told_and_what_arrived_is_kept(
-    files: FileServer, source: Source, folder: Path, run: Callable[..., Fetched]
+    files: FileServer, source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     full = Path("/dev/full")
     if not full.exists():
@@ -283,7 +283,7 @@ def test_a_full_disk_is_told_and_what_arrived_is_kept(
     part.symlink_to(full)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "searchapp.fetching.download.Part.begin", lambda *_: None
+            "searchapp.fetching.download.PartialFile.begin", lambda *_: None
         )  # which would remove the link
         with pytest.raises(
             SearchappError, match=r"no space left on device; what has arrived is kept"
@@ -297,7 +297,7 @@ def test_a_full_disk_is_told_and_what_arrived_is_kept(
 
 
 def test_too_little_room_is_told_before_anything_is_fetched(
-    files: FileServer, run: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch
+    files: FileServer, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))
@@ -312,12 +312,12 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, source: Source) ->
         make_plan(source, tmp_path / "file")
     with (
         pytest.raises(UsageError, match="can't be used: not a directory"),
-        locked(tmp_path / "file" / "deeper"),
+        staging(tmp_path / "file" / "deeper"),
     ):
         pass
 
 
-def test_a_damaged_receipt_is_told(folder: Path, source: Source, run: Callable[..., Fetched]) -> None:
+def test_a_damaged_receipt_is_told(folder: Path, source: Source, run: Callable[..., Any]) -> None:
     run()
     for damage in ("", "{}", '{"files": [1]}', '{"files": {"a": {}}}', '{"files": {"a": 1}}', "\xff"):
         (folder / RECEIPT).write_text(damage, encoding="latin-1")
@@ -327,17 +327,17 @@ def test_a_damaged_receipt_is_told(folder: Path, source: Source, run: Callable[.
 
 def test_one_process_at_a_time(folder: Path) -> None:
     hold = (
-        "import sys; from pathlib import Path; from searchapp.fetching.fetch import locked\n"
-        "with locked(Path(sys.argv[1])):\n    print('locked', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from searchapp.fetching.fetch import staging\n"
+        "with staging(Path(sys.argv[1])):\n    print('locked', flush=True); sys.stdin.read()"
     )
     with Program(hold, folder) as other:
         assert other.heard() == "locked"
         with pytest.raises(SearchappError, match=f"process {other.pid} is fetching into {folder}"):
-            with locked(folder):
+            with staging(folder):
                 pass
         other.send_signal(signal.SIGKILL)  # the system gives the lock back
         other.wait()
-    with locked(folder):
+    with staging(folder):
         pass
     assert list(folder.iterdir()) == []
 
@@ -380,7 +380,7 @@ def test_two_at_once_leave_everything_whole(table: Any, folder: Path, files: Fil
 
 
 def test_a_killed_process_is_taken_up_where_it_was(
-    files: FileServer, table: Any, source: Source, folder: Path, run: Callable[..., Fetched]
+    files: FileServer, table: Any, source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     files.faults["/training/1.tsv"] = [Fault(pause=0.2)]
     part = folder / STAGING / "downloads" / f"{source.files[1].download.name}.part"
