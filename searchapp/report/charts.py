@@ -1,7 +1,7 @@
-"""Charts as SVG that stands in a page or, for a learning curve, in a file of its own: drawn by pygal, names on hover.
+"""Charts as SVG in a page or, for a learning curve, in a file: drawn by pygal, with names on hover.
 
-pygal sees numbers and our own words alone. What others have written, such as the id of a topic, is put into the
-finished drawing, as text of an element: nothing in it can be read as anything else.
+pygal gets only numbers and words of searchapp. Other text, such as the id of a topic, is put into the finished drawing
+as text of an element, so that it can't become markup.
 """
 
 from __future__ import annotations
@@ -25,25 +25,24 @@ if TYPE_CHECKING:
     from searchapp.app.experiments.learning_curve import LearningCurve
 
 
-# pygal looks for plugins with maps, of which there are none here, whenever a module is not found, in a way that Python
-# 3.11 warns of and later ones ignore.
+# pygal's finder of map plugins, none of which is installed, makes Python 3.11 warn at every missing module.
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != pygal.__name__]
 
 WIDTH, HEIGHT = 1100, 320
 HALF_WIDTH, LOW = 560, 220
-"""Of a chart beside another one, and of one without labels."""
+"""The width of a chart beside another one, and the height of one without labels."""
 
 CURVE_WIDTH, CURVE_HEIGHT, HEADING = 860, 380, 30
-"""Of a chart that is a file of its own, and of the heading above it."""
+"""The sizes of a chart in a file, and of the heading above it."""
 
 TEXT = 13
-"""Pixels of a letter, as in the page's style."""
+"""The font size in pixels, as in the page's style."""
 
 LONGEST_NAME = 160
-"""Characters of a name on hover."""
+"""The maximum length of a name on hover."""
 
 LONGEST_LABEL = 24
-"""Characters of a label of an axis."""
+"""The maximum length of a label of an axis."""
 
 _DECIMALS = re.compile(r"-?\d+\.\d+")
 _OF_SCRIPTS = {"reactive", "tooltip-trigger", "activate-serie"}
@@ -52,16 +51,16 @@ _DROPPED = {"defs", "desc", "style", "script", "title"}
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A bar or a dot: its value, None where there is none, the ends of its interval, and its name on hover.
-
-    `kind` is a class of the page's style, for a bar that looks otherwise than its series.
-    """
+    """A bar or a dot."""
 
     value: float | None
     name: str
+    """The text on hover."""
     low: float | None = None
+    """The lower end of its interval."""
     high: float | None = None
     kind: str = ""
+    """A class of the page's style, for a bar unlike its series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,57 +71,51 @@ class Line:
     dots_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """Labels of an axis: what pygal is given for each, which takes as much room, and what is written there."""
-
-    keys: tuple[str, ...]
-    texts: Mapping[str, str]
-
-    @classmethod
-    def of(cls, labels: Sequence[str]) -> Labels:
-        shown = [
-            name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
-            for name in map(visible_line, labels)
-        ]
-        keys = tuple(f"{place}".rjust(len(name), ".") + "." for place, name in enumerate(shown))
-        return cls(keys, dict(zip(keys, shown, strict=True)))
+def _labels(labels: Sequence[str]) -> dict[str, str]:
+    """Return the labels of an axis by the placeholders of the same length that pygal gets."""
+    shown = [
+        name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
+        for name in map(visible_line, labels)
+    ]
+    return {f"{place}".rjust(len(name), ".") + ".": name for place, name in enumerate(shown)}
 
 
 def grouped_bars(labels: Sequence[str], series: Sequence[Sequence[Mark]], about: str) -> Markup:
-    """A group of bars a label, one a series, with the intervals that there are."""
-    held = Labels.of(labels)
-    chart = _chart(pygal.Bar, x_labels=held.keys, range=_range(series), x_label_rotation=_rotation(held.keys))
-    return _drawn(chart, series, about, held)
+    """Draw a group of bars for each label, a bar for each series, with their intervals."""
+    texts = _labels(labels)
+    # Labels that do not fit beside each other are turned.
+    rotation = 30 if sum(len(label) + 2 for label in texts) * 7 > WIDTH else 0
+    chart = _chart(pygal.Bar, x_labels=[*texts], range=_range(series), x_label_rotation=rotation)
+    return _drawn(chart, series, about, texts)
 
 
 def sorted_bars(marks: Sequence[Mark], about: str) -> Markup:
-    """A bar a mark in the order in which they are given, without labels; one of 0 is none."""
-    there = [replace(mark, value=mark.value or None) for mark in marks]
-    return _drawn(_chart(pygal.Bar, height=LOW, range=_range([marks])), [there], about)
+    """Draw a bar for each mark in their order, without labels; none for 0."""
+    bars = [replace(mark, value=mark.value or None) for mark in marks]
+    return _drawn(_chart(pygal.Bar, height=LOW, range=_range([marks])), [bars], about, {})
 
 
 def lines(
     labels: Sequence[str], series: Sequence[Sequence[Mark]], about: str, titles: tuple[str, str]
 ) -> Markup:
-    """A line a series over the labels, which are evenly spread; `titles` are those of the two axes."""
-    held = Labels.of(labels)
+    """Draw a line for each series over evenly spread labels; `titles` are those of the axes."""
+    texts = _labels(labels)
     chart = _chart(
         pygal.Line,
-        x_labels=held.keys,
+        x_labels=[*texts],
         x_title=titles[0],
         y_title=titles[1],
         width=HALF_WIDTH,
         range=(0, 1),
         dots_size=3,
     )
-    return _drawn(chart, series, about, held)
+    return _drawn(chart, series, about, texts)
 
 
 def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
-    """Lines and dots over numbers, as an SVG file of its own with `about` as its heading; `titles` are of the axes."""
-    places = sorted({x for one in series for x, _ in one.points})
-    values = [mark.value for one in series for _, mark in one.points if mark.value is not None]
+    """Return lines and dots over numbers as an SVG file with the heading `about`; `titles` are those of the axes."""
+    places = sorted({x for line in series for x, _ in line.points})
+    values = [mark.value for line in series for _, mark in line.points if mark.value is not None]
     spread = max(values) - min(values) or 0.01
     keys = {"x": visible_line(titles[0]), "y": visible_line(titles[1])}
     chart = _chart(
@@ -136,13 +129,13 @@ def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
         value_formatter="{:.3f}".format,
     )
     marked: dict[str, Mark] = {}
-    for number, one in enumerate(series):
+    for number, line in enumerate(series):
         points = []
-        for place, (x, mark) in enumerate(one.points):
+        for place, (x, mark) in enumerate(line.points):
             key = f"{number}:{place}"
             marked[key] = mark
             points.append({"value": (x, mark.value), "label": key})
-        chart.add(str(number), points, stroke=not one.dots_only, dots_size=2 if one.dots_only else 4)
+        chart.add(str(number), points, stroke=not line.dots_only, dots_size=2 if line.dots_only else 4)
     return _alone(_element(chart.render(is_unicode=True), marked, keys, about), about)
 
 
@@ -158,22 +151,22 @@ svg { --paper: #ffffff; --ink: #1a1d21; --soft: #4d555e; --line: #c9d0d8; --c: #
 .line { fill: none; } .series .line { stroke: var(--c); stroke-width: 2; } .dot { fill: var(--c); }
 .color-1 .dot { fill: var(--soft); }
 """
-"""Of a drawing that is a file of its own: the page's colours."""
+"""The page's colours for a drawing in a file."""
 
 
 def _alone(root: ElementTree.Element, heading: str) -> str:
-    """A drawing as a file: with its style, a ground, and a heading above."""
+    """Return a drawing as a file, with its style, a background and a heading."""
     width, height = CURVE_WIDTH, CURVE_HEIGHT + HEADING
     root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 -{HEADING} {width} {height}"}
     style = ElementTree.Element("style")
     style.text = _STYLE
     ground = {"class": "paper", "x": "0", "y": f"-{HEADING}", "width": f"{width}", "height": f"{height}"}
-    said = ElementTree.Element("text", {"class": "heading", "x": "20", "y": "-10"})
-    said.text = visible_line(heading)
-    for place, one in enumerate((style, ElementTree.Element("rect", ground), said)):
-        root.insert(place, one)
+    title = ElementTree.Element("text", {"class": "heading", "x": "20", "y": "-10"})
+    title.text = visible_line(heading)
+    for place, element in enumerate((style, ElementTree.Element("rect", ground), title)):
+        root.insert(place, element)
     text = ElementTree.tostring(root, encoding="unicode") + "\n"
-    return text.translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})  # which XML can't hold
+    return text.translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})  # XML excludes these
 
 
 def _chart(kind: Callable[..., Graph], **options: Any) -> Graph:
@@ -194,7 +187,7 @@ def _chart(kind: Callable[..., Graph], **options: Any) -> Graph:
 
 
 def _range(series: Sequence[Sequence[Mark]]) -> tuple[float, float]:
-    """What the axis must hold: 0, all values and all intervals."""
+    """Return the range of an axis with 0, all values and all intervals."""
     ends = [
         end
         for marks in series
@@ -208,14 +201,8 @@ def _range(series: Sequence[Sequence[Mark]]) -> tuple[float, float]:
     return low, max(high, -low / 50)  # pygal takes a highest value of 0 for none
 
 
-def _rotation(labels: Sequence[str]) -> int:
-    """Labels that do not fit beside each other are turned."""
-    return 30 if sum(len(label) + 2 for label in labels) * 7 > WIDTH else 0
-
-
-def _drawn(
-    chart: Graph, series: Sequence[Sequence[Mark]], about: str, labels: Labels | None = None
-) -> Markup:
+def _drawn(chart: Graph, series: Sequence[Sequence[Mark]], about: str, labels: Mapping[str, str]) -> Markup:
+    """Return a chart as an element of a page, its marks and labels under their names."""
     marked: dict[str, Mark] = {}
     for number, marks in enumerate(series):
         points: list[dict[str, Any]] = []
@@ -227,13 +214,9 @@ def _drawn(
                 point["ci"] = {"low": mark.low, "high": mark.high}
             points.append(point)
         chart.add(str(number), points)
-    return _inline(chart.render(is_unicode=True), marked, {} if labels is None else labels.texts, about)
-
-
-def _inline(svg: str, marked: Mapping[str, Mark], labels: Mapping[str, str], about: str) -> Markup:
-    """A drawing of pygal's as an element of a page, its marks and labels under their names."""
-    # ElementTree writes every < & > and quote of texts and attributes as references.
-    return Markup(ElementTree.tostring(_element(svg, marked, labels, about), encoding="unicode"))
+    element = _element(chart.render(is_unicode=True), marked, labels, about)
+    # ElementTree escapes every < & > and quote of texts and attributes.
+    return Markup(ElementTree.tostring(element, encoding="unicode"))
 
 
 def _element(
@@ -250,7 +233,7 @@ def _element(
 
 
 def _clean(node: ElementTree.Element, marked: Mapping[str, Mark]) -> None:
-    """Leave of a drawing what is seen, with the names of marks in place of what pygal's script would show."""
+    """Remove invisible parts of a drawing, and add the names of marks, which pygal would show by a script."""
     node.tag = node.tag.rpartition("}")[2]
     key = None
     for child in list(node):
@@ -264,11 +247,11 @@ def _clean(node: ElementTree.Element, marked: Mapping[str, Mark]) -> None:
             if child.tag == "g" and not len(child):
                 node.remove(child)
     for name, text in list(node.attrib.items()):
-        kept = _attribute(name, text)
-        if kept is None:
+        value = _attribute(name, text)
+        if value is None:
             del node.attrib[name]
         else:
-            node.attrib[name] = kept
+            node.attrib[name] = value
     node.tail = None
     if key is not None:
         title = ElementTree.Element("title")
@@ -280,28 +263,28 @@ def _clean(node: ElementTree.Element, marked: Mapping[str, Mark]) -> None:
 
 
 def _attribute(name: str, text: str) -> str | None:
-    """An attribute without what is for scripts, its numbers with two decimals; None for one that is not needed."""
+    """Return an attribute without classes of scripts, its numbers with two decimals; None for a needless one."""
     if name in ("id", "style") or (name in ("rx", "ry") and text == "0"):
         return None
     if name == "class":
-        return " ".join(one for one in text.split() if one not in _OF_SCRIPTS) or None
-    return _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
+        return " ".join(name for name in text.split() if name not in _OF_SCRIPTS) or None
+    return _DECIMALS.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), text)
 
 
 def curve_picture(found: LearningCurve) -> bytes:
-    """The mean score by the number of judged topics as a line, and each sample as a dot, in UTF-8."""
+    """Return the mean score by judged topics as a line, and each sample as a dot, as SVG in UTF-8."""
     scores = Line(
         tuple(
-            (one.judged, Mark(one.score, f"{counted(one.judged, 'judged topic')}: {one.score:.4f}"))
-            for one in found.points
+            (point.judged, Mark(point.score, f"{counted(point.judged, 'judged topic')}: {point.score:.4f}"))
+            for point in found.points
         )
     )
     samples = Line(
         tuple(
-            (one.judged, Mark(value, f"a sample of {counted(one.judged, 'judged topic')}: {value:.4f}"))
-            for one in found.points
-            for value in one.values
-            if len(one.values) > 1
+            (point.judged, Mark(value, f"a sample of {counted(point.judged, 'judged topic')}: {value:.4f}"))
+            for point in found.points
+            for value in point.values
+            if len(point.values) > 1
         ),
         dots_only=True,
     )

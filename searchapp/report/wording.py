@@ -1,4 +1,4 @@
-"""Figures, p-values, steps of a bench and learning curves in the same words wherever they are shown."""
+"""Figures, p-values, shades of a bench and learning curves in the same words wherever they are shown."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ LEVEL = 0.05
 
 
 def effect(value: float) -> str:
-    """An effect size, d_z."""
+    """Return an effect size, d_z, as text."""
     return "–" if math.isnan(value) else f"{value:.2f}"
 
 
 def between(interval: Interval | Difference | None, *, sign: bool = False) -> str:
-    """The ends of an interval."""
+    """Return the ends of an interval as text."""
     if interval is None or math.isnan(interval.low):
         return "–"
     shown = signed if sign else number
@@ -42,7 +42,7 @@ def between(interval: Interval | Difference | None, *, sign: bool = False) -> st
 
 
 def tests_cells(one: Difference) -> dict[str, str]:
-    """A difference and its tests as the cells of a table, by their headings."""
+    """Return a difference and its tests as the cells of a table, by their headings."""
     at_random = one.corrected[RANDOMISATION]
     return {
         "difference": signed(one.mean),
@@ -58,14 +58,14 @@ def tests_cells(one: Difference) -> dict[str, str]:
 
 
 def pairs(found: Comparison) -> Iterator[tuple[Measured, Pair]]:
-    """Each measure with each pair of runs."""
+    """Yield each measure with each pair of runs."""
     for measured in found.measures:
         for pair in measured.pairs:
             yield measured, pair
 
 
 def tests_table(found: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of the tests: a row a measure and pair of runs, the first two columns being words."""
+    """Return headings and rows of the tests: a row for each measure and pair of runs, the first two columns being words."""
     left_out = () if len(found.measures[0].pairs) > 1 else ("Holm", "BH")
     heading: list[str] = []
     rows = []
@@ -85,17 +85,17 @@ def tests_table(found: Comparison) -> tuple[list[str], list[list[str]]]:
 
 
 def doubted(found: Comparison) -> list[tuple[Measured, Pair, Doubt]]:
-    """What unjudged documents can do to each difference, where somebody has looked."""
+    """Return the influence of unjudged documents on each difference, where it was computed."""
     return [(measured, pair, pair.unjudged) for measured, pair in pairs(found) if pair.unjudged is not None]
 
 
 def figures_of(breakdown: ComparedBreakdown) -> list[str]:
-    """The names of the figures that any group of a breakdown has."""
+    """Return the names of the figures that any group of a breakdown has."""
     return list(dict.fromkeys(name for row in breakdown.rows for name in row.values))
 
 
 def verdicts(found: Comparison) -> Iterator[str]:
-    """A sentence a pair of runs: how far they are apart under the first measure, and whether that is chance."""
+    """Yield a sentence on the difference of each pair of runs under the first measure."""
     measured = found.measures[0]
     for pair in measured.pairs:
         first, second = found.runs[pair.first].name, found.runs[pair.second].name
@@ -118,7 +118,7 @@ def verdicts(found: Comparison) -> Iterator[str]:
 
 
 def comparison_legend(found: Comparison) -> Iterator[str]:
-    """What must be known to read the figures, in sentences."""
+    """Yield sentences on how to read the figures."""
     for one in found.differing:
         yield f"the runs are compared although {one}"
     tests = found.measures[0].pairs[0].tests
@@ -140,11 +140,11 @@ def comparison_legend(found: Comparison) -> Iterator[str]:
 
 
 MOVES = 4
-"""Documents of a topic that are named before the others are counted."""
+"""The maximum of documents of a topic that are named."""
 
 
 def moves(topic: TopicDifference) -> Iterator[str]:
-    """Its gained (+), lost (-) and moved documents with their ranks in both runs, – for none."""
+    """Yield the gained (+), lost (-) and moved documents of a topic with their ranks in both runs, – for none."""
     found = [("+", move) for move in topic.gained] + [("-", move) for move in topic.lost]
     found += [("", move) for move in topic.moved]
     for sign, move in found[:MOVES]:
@@ -159,7 +159,7 @@ DUE = {
     "unknown": "nobody can tell",
     "none": "–",
 }
-"""Whether a difference is due to documents that nobody has judged, see `comparison.Doubt`."""
+"""Whether a difference can be due to unjudged documents, see `comparison.Doubt`."""
 
 
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
@@ -170,7 +170,7 @@ STEPS = 4
 
 
 def lines_of(found: BenchResult) -> list[tuple[BenchColumn, BenchMeasure | None]]:
-    """The lines of a table: the columns of the bench with each of their measures, None where there is none."""
+    """Return the lines of a table: the columns of the bench with each of their measures, None without any."""
     lines: list[tuple[BenchColumn, BenchMeasure | None]] = []
     for column in found.columns:
         lines += [(column, measure) for measure in column.measures] or [(column, None)]
@@ -178,29 +178,29 @@ def lines_of(found: BenchResult) -> list[tuple[BenchColumn, BenchMeasure | None]
 
 
 def official(found: BenchResult) -> list[tuple[BenchColumn, BenchMeasure]]:
-    """The columns that have figures, with the measure that ranks submissions."""
+    """Return the columns that have figures, with the measure that ranks submissions."""
     return [(column, one) for column in found.columns if (one := column.official) is not None]
 
 
 def greatest(found: BenchResult) -> float:
-    """The greatest difference to the baseline under the official measures, whatever its sign."""
+    """Return the greatest absolute difference to the baseline under the official measures."""
     differences = (one for _, measure in official(found) for one in measure.differences if one is not None)
     return max((abs(one.mean) for one in differences), default=0.0)
 
 
 def step(difference: Difference, greatest: float) -> int:
-    """How far a difference is from 0, in steps up to `STEPS` of the greatest one."""
+    """Return the absolute value of a difference in steps up to `STEPS` for the greatest one."""
     share = abs(difference.mean) / greatest if greatest else 0.0
     return 0 if math.isnan(share) else math.ceil(STEPS * share - 1e-9)
 
 
 def marks(difference: Difference) -> str:
-    """Stars by the p-value."""
+    """Return stars for the p-value."""
     return next((marks for level, marks in LEVELS if difference.p < level), "")
 
 
 def bench_legend(found: BenchResult) -> Iterator[str]:
-    """What must be known to read the figures, in sentences."""
+    """Yield sentences on how to read the figures."""
     baseline = found.systems[found.baseline].name
     yield (
         f"figures are those of `searchapp evaluate`; differences are to {baseline} on the same topics: "
@@ -218,14 +218,14 @@ def bench_legend(found: BenchResult) -> Iterator[str]:
 
 
 def curve_heading(found: LearningCurve) -> str:
-    """What is scored, by what and how it is ranked."""
+    """Return the heading: what is scored, by which measure and recipe."""
     official = " (official)" if found.official else ""
     where = f"{found.task} {found.split}, recipe {found.recipe['name']}"
     return f"{where}: {found.measure}{official} of {counted(found.unjudged, 'unjudged topic')}"
 
 
 def curve_legend(found: LearningCurve) -> Iterator[str]:
-    """What must be known to read the figures, in sentences."""
+    """Yield sentences on how to read the figures."""
     who = "people" if found.judgments == "people" else "the organisers' gold, which stands in for a judge"
     yield (
         f"scored at every point: the same {counted(found.unjudged, 'topic')}; judged: growing samples of "
