@@ -65,7 +65,7 @@ def pairs(found: Comparison) -> Iterator[tuple[Measured, Pair]]:
 
 
 def tests_table(found: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Return headings and rows of the tests: a row for each measure and pair of runs, the first two columns being words."""
+    """Return headings and rows of the tests, a row for each measure and pair; the first two columns are words."""
     left_out = () if len(found.measures[0].pairs) > 1 else ("Holm", "BH")
     heading: list[str] = []
     rows = []
