@@ -1,8 +1,8 @@
-"""What is learned from solved topics: linear models of texts, trees over features, and the files of both.
+"""Models of solved topics: linear models of texts, trees over features, and the files of both.
 
 Linear models
 
-A feature is text with its kind before it, so that a model can say what it goes by:
+A feature is text with its kind before it, so that a model can explain itself:
 
     words: who wrote          one to three words in a row
     letters: wri              two to five letters in a row within a word; a blank is where the word begins or ends
@@ -10,38 +10,38 @@ A feature is text with its kind before it, so that a model can say what it goes 
     begins: who               the first one to four words
     ends: river               the last one or two words
 
-A name is a run of words with a capital letter, the first word of the text apart: texts of the same pattern often ask
-for the same, whatever they ask about. A feature weighs (1 + ln tf) * idf in a text, with idf = ln((1 + N) / (1 + df))
-+ 1, and the features of words, of letters, of the pattern and of both ends have length 1 each, so that no kind drowns
-the others by its number (as with one `TfidfVectorizer` of scikit-learn for each, and `sublinear_tf`).
+A name is a run of words with a capital letter, but for the first word of the text: texts of the same pattern often ask
+the same question about different things. A feature weighs (1 + ln tf) * idf in a text, with idf = ln((1 + N) / (1 +
+df)) + 1, and the features of words, of letters, of the pattern and of both ends have length 1 each, so that no kind
+drowns the others by its number (as with one `TfidfVectorizer` of scikit-learn for each, and `sublinear_tf`).
 
-The model has several labels and gives a margin for each, the sum of what a text's features weigh. The weights are
-float32, and those near 0 are left out: what is kept in a file is what ranks, also right after the training, so that a
-model gives the same scores whether it was trained now or read.
+The model has several labels and gives a margin for each, the sum of the weights of a text's features. The weights are
+float32, and those near 0 are left out: the stored weights rank, also right after the training, so that a model gives
+the same scores whether it was trained now or read.
 
 Training is of linear support vector machines, one label against the rest (Fan et al., "LIBLINEAR", JMLR 2008). Each job
-has a seed of its own and does not know of the others, so that their number, their order and how many processes share
-them out make no difference to a single bit.
+has a seed of its own and does not depend on the others, so that their number, their order and the number of processes
+make no difference to a single bit.
 
 Trees
 
 Gradient-boosted regression trees (Friedman, "Greedy function approximation", 2001), as arrays.
 
-A tree asks at each node whether one feature is at most a threshold, and goes left if it is. Every node has a value,
-what the tree would say if it stopped there, and a leaf's is what it says. So a score comes apart into what its features
-gave: walking down, each step changes the value by what the feature that was asked there is worth for this row (Saabas,
-"Interpreting random forests", 2014). Together with the values of the roots that is the score.
+A node compares one feature with a threshold, and goes left if it is at most that. Every node has a value, the
+prediction of the tree if it stopped there. So a score can be decomposed into contributions of features: walking down,
+each step changes the value by the contribution of the feature of that node for this row (Saabas, "Interpreting random
+forests", 2014). Together with the values of the roots that is the score.
 
 The trees are grown by scikit-learn's histograms with the logistic loss, in one thread: sums of several threads would
-depend on their number. What they add up to is the log-odds that a candidate is relevant. Ranking pairs or lists instead
+depend on their number. Their sum is the log-odds that a candidate is relevant. Ranking pairs or lists instead
 (LambdaMART) was not better where it was measured, see docs/nlps-analysis.md.
 
 Files
 
 The file of a model: a header, which is JSON, and arrays of numbers, in one `.npz` of NumPy.
 
-Nothing in it can be executed when it is read, which a pickle's content can: the arrays are numbers, or the file is
-refused. The header has the digest of everything else, so that damage is found before anything is made of it.
+Reading it executes nothing, unlike a pickle: the arrays are numbers, or the file is rejected. The header has the digest
+of everything else, so that damage is detected first.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ if TYPE_CHECKING:
 KINDS = WORDS, LETTERS, PATTERN, BEGINS, ENDS = "words", "letters", "pattern", "begins", "ends"
 
 FEWEST: Mapping[str, int] = {WORDS: 2, LETTERS: 3, PATTERN: 2, BEGINS: 2, ENDS: 2}
-"""The texts that must have a feature of each kind: what is in one alone says nothing of others."""
+"""The fewest texts that must have a feature of each kind: a feature of one text generalizes to no other."""
 
 _BLOCKS = {WORDS: 0, LETTERS: 1, PATTERN: 2, BEGINS: 3, ENDS: 3}
-"""What has length 1 together."""
+"""The kinds that have length 1 together."""
 
 _MOST_WORDS, _MOST_OF_PATTERN = 3, 4
 _LETTERS = range(2, 6)
@@ -101,7 +101,7 @@ def feature_text(feature: str) -> str:
 
 
 def counted(text: str) -> Counter[str]:
-    """The features of a text, and how often it has each.
+    """Return the features of a text, and their numbers.
 
     >>> sorted(counted("Who?"))[:3]
     ['begins: who', 'ends: who', 'letters:  w']
@@ -144,17 +144,14 @@ def _pattern(text: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The features that a model knows, in the order of their text, and the idf of each: (features,)."""
+    """The features of a model, in the order of their text, and the idf of each: (features,)."""
 
     features: tuple[str, ...]
     idf: FeatureWeights
 
     @classmethod
     def of(cls, texts: Iterable[str], without: Collection[str] = ()) -> tuple[Vocabulary, Any]:
-        """The features that enough of some texts have, see `FEWEST`, and the vectors of these texts, see `vectors`.
-
-        Those of the kinds `without` are left out.
-        """
+        """Return the features that enough texts have, see `FEWEST`, without some kinds, and the texts' vectors."""
         import numpy as np
 
         found = [counted(text) for text in texts]
@@ -182,7 +179,7 @@ class Vocabulary:
         return np.array([_BLOCKS[kind_of(feature)] for feature in self.features], dtype=np.int64)
 
     def vectors(self, texts: Sequence[str]) -> Any:
-        """The weights of the features in each text: sparse by rows, (texts, features), float64."""
+        """Return the weights of the features in each text: sparse by rows, (texts, features), float64."""
         return self._weighed([counted(text) for text in texts])
 
     def _weighed(self, texts: Sequence[Mapping[str, int]]) -> Any:
@@ -212,11 +209,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Arrays = Mapping[str, Any]
-"""NumPy arrays by their names."""
+"""NumPy arrays by name."""
 
 
 class FeatureContribution(NamedTuple):
-    """What a feature of a text adds to a margin."""
+    """The contribution of a feature of a text to a margin."""
 
     feature: str
     value: float
@@ -232,7 +229,9 @@ class Linear:
     intercepts: Floats
 
     def margins(self, texts: Sequence[str]) -> Floats:
-        """How far each text is on a label's side, in units of the classifier's margin: (texts, labels)."""
+        """Return the distance of each text from a label's boundary, in units of the classifier's margin: (texts,
+        labels).
+        """
         import numpy as np
 
         found = (self.vocabulary.vectors(texts) @ self.weights).toarray() + self.intercepts
@@ -243,7 +242,8 @@ class Linear:
         return self.weights.tocsc()
 
     def parts(self, text: str, label: int) -> list[FeatureContribution]:
-        """What the features of a text add to the margin of the label at a place, the greatest amounts first.
+        """Return the contributions of a text's features to the margin of the label at a place, the greatest amounts
+        first.
 
         Together with the label's intercept they are the margin.
         """
@@ -260,11 +260,11 @@ class Linear:
         return [FeatureContribution(feature_text(feature), value) for feature, value in parts]
 
     def header(self) -> dict[str, Any]:
-        """What a file says of it beside its arrays."""
+        """Return the header of its file."""
         return {"features": list(self.vocabulary.features), "labels": list(self.labels)}
 
     def arrays(self) -> dict[str, Any]:
-        """Its arrays, for a file."""
+        """Return the arrays of its file."""
         import numpy as np
 
         return {
@@ -277,10 +277,10 @@ class Linear:
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Linear:
-        """The model that `header` and `arrays` describe.
+        """Return the model of a `header` and `arrays`.
 
         Raises:
-            DataError: they describe none.
+            DataError: they are invalid.
         """
         features, labels = texts(header, "features"), texts(header, "labels")
         if list(features) != sorted(set(features)) or {kind_of(one) for one in features} - FEWEST.keys():
@@ -291,14 +291,14 @@ class Linear:
 
 
 def broken(name: str) -> DataError:
-    """The error that a part of a model is not what it should be, although its digest is."""
+    """Return the error that a part of a model is invalid, although its digest is right."""
     return DataError(
         f"the model's {name} are not what they should be: train again with `searchapp train TASK --rebuild`"
     )
 
 
 def texts(header: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """A list of texts in a header.
+    """Return a list of texts in a header.
 
     Raises:
         DataError: it is something else.
@@ -310,7 +310,7 @@ def texts(header: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def numbers(arrays: Arrays, name: str, length: int, *, below: int | None = None) -> Any:
-    """One array of finite float64; with `below` of whole numbers from 0 on and below that.
+    """Return an array of finite float64; with `below` of whole numbers from 0 on and below that.
 
     Raises:
         DataError: it is missing or something else.
@@ -331,7 +331,7 @@ def numbers(arrays: Arrays, name: str, length: int, *, below: int | None = None)
 
 
 def sparse(arrays: Arrays, name: str, shape: tuple[int, int]) -> Any:
-    """A sparse matrix of float64 by rows: of the arrays `name`, `name`_at (columns) and `name`_ends (of rows).
+    """Return a sparse matrix of float64 by rows: of the arrays `name`, `name`_at (columns) and `name`_ends (of rows).
 
     Raises:
         DataError: they are missing or make no such matrix.
@@ -351,10 +351,10 @@ def sparse(arrays: Arrays, name: str, shape: tuple[int, int]) -> Any:
 
 
 LEAST = 1e-3
-"""The least weight that is kept, as an amount: less changes no ranking that was measured, and is most of a file."""
+"""The least amount of a stored weight: less changes no measured ranking, and is most of a file."""
 
 TOLERANCE = 1e-2
-"""When the solver is content; ten times less changes no figure that was measured, and takes twice as long."""
+"""The solver's tolerance; ten times less changes no measured figure, and takes twice as long."""
 
 AT_ONCE = 32
 """How many labels one call of the solver takes where no text has two of them."""
@@ -362,10 +362,10 @@ AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """Labels that one call of the solver tells from each other and from the rest.
+    """Labels that one call of the solver distinguishes from each other and from the rest.
 
-    `rows` has, for each label by its place in the model, the texts that have it; no text has two of them. Only the
-    texts `among` these are looked at, or all where it is None. `cost` is the solver's C.
+    `rows` has, for each label by its place in the model, its texts; no text has two labels. Only the texts `among` are
+    used, or all where it is None. `cost` is the solver's C.
     """
 
     rows: Mapping[int, Sequence[int]]
@@ -411,7 +411,7 @@ def versions() -> dict[str, str]:
 def jobs(
     rows: Mapping[int, Sequence[int]], cost: float, among: Sequence[int] | None = None
 ) -> Iterator[TrainingJob]:
-    """The jobs of labels of which no text has two, see `TrainingJob`, shared out by their order alone."""
+    """Yield the jobs of labels of which no text has two, see `TrainingJob`, divided by their order alone."""
     labels = list(rows)
     for at in range(0, len(labels), AT_ONCE):
         yield TrainingJob({label: rows[label] for label in labels[at : at + AT_ONCE]}, cost, among)
@@ -425,9 +425,9 @@ def fitted(
     seed: int,
     workers: int = 1,
 ) -> Linear:
-    """The model of `labels`, each of which is in one job, that the vectors of solved topics make.
+    """Train the model of `labels`, each of which is in one job, from the vectors of solved topics.
 
-    `vectors` is (topics, features), sparse by rows. What a label is called plays no part.
+    `vectors` is (topics, features), sparse by rows. The names of labels have no influence.
     """
     import numpy as np
     from joblib import Parallel, delayed
@@ -448,7 +448,6 @@ def fitted(
 
 
 def _fitted(vectors: Any, job: TrainingJob, seed: int) -> list[tuple[int, Any, float]]:
-    """Each label of a job, the weight of each feature, and the intercept."""
     import numpy as np
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
@@ -480,7 +479,7 @@ def _fitted(vectors: Any, job: TrainingJob, seed: int) -> list[tuple[int, Any, f
 
 
 _REST = -1
-"""The label of texts that have none of a job's."""
+"""The label of texts without a label of the job."""
 
 
 _NAMES = ("feature", "threshold", "left", "right", "value", "roots")
@@ -488,10 +487,10 @@ _NAMES = ("feature", "threshold", "left", "right", "value", "roots")
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Trees over the `features` that are named, their nodes one after the other; all arrays are (nodes,) but `roots`.
+    """Trees over `features`, with all nodes in one sequence; all arrays are (nodes,) but `roots`.
 
-    `feature` is the place of the one that a node asks for, `left` and `right` are the nodes that follow; a leaf is
-    followed by itself. `roots` (trees,) are the first nodes, and no node is followed by one before it.
+    `feature` is the column that a node compares, `left` and `right` are its children; a leaf is its own child. `roots`
+    (trees,) are the first nodes, and no child comes before its parent.
     """
 
     features: tuple[str, ...]
@@ -503,7 +502,7 @@ class Trees:
     roots: Whole
 
     def scores(self, rows: FeatureWeights) -> FeatureWeights:
-        """What the trees say of each row of features, (rows, features), added: (rows,)."""
+        """Return the sum of the trees' values for each row of features, (rows, features): (rows,)."""
         import numpy as np
 
         at = self._start(rows)
@@ -512,7 +511,9 @@ class Trees:
         return np.asarray(self.value[at].sum(axis=1))
 
     def parts(self, rows: FeatureWeights) -> FeatureWeights:
-        """What each feature gave to the score of each row: (rows, features); with `bias` added they are the score."""
+        """Return the contribution of each feature to the score of each row: (rows, features); plus `bias` they are the
+        score.
+        """
         import numpy as np
 
         at = self._start(rows)
@@ -527,12 +528,12 @@ class Trees:
 
     @property
     def bias(self) -> float:
-        """What the trees say of a row before they look at it."""
+        """The sum of the values of the roots."""
         return float(self.value[self.roots].sum())
 
     @property
     def least(self) -> float:
-        """Less than which the trees say of no row: the sum of the least leaf of each."""
+        """The least possible score: the sum of the least leaf of each tree."""
         import numpy as np
 
         leaves = np.where(self.left == np.arange(len(self.left)), self.value, np.inf)
@@ -544,7 +545,6 @@ class Trees:
         return np.broadcast_to(self.roots, (len(rows), len(self.roots)))
 
     def _followers(self, rows: FeatureWeights, at: Whole) -> Whole | None:
-        """The nodes that follow for each row and tree; None where all are leaves."""
         import numpy as np
 
         if not len(rows) or bool((self.left[at] == at).all()):
@@ -553,19 +553,19 @@ class Trees:
         return np.where(asked <= self.threshold[at], self.left[at], self.right[at])
 
     def header(self) -> dict[str, Any]:
-        """What a file says of it beside its arrays."""
+        """Return the header of its file."""
         return {"features": list(self.features), "trees": len(self.roots)}
 
     def arrays(self) -> dict[str, Any]:
-        """Its arrays, for a file."""
+        """Return the arrays of its file."""
         return {name: getattr(self, name) for name in _NAMES}
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Trees:
-        """The trees that `header` and `arrays` describe.
+        """Return the trees of a `header` and `arrays`.
 
         Raises:
-            DataError: they describe none.
+            DataError: they are invalid.
         """
         import numpy as np
 
@@ -593,7 +593,8 @@ class Trees:
 
 
 def joined(features: Sequence[str], grown: Sequence[Mapping[str, Any]]) -> Trees:
-    """Trees from the arrays of each: `feature`, `threshold`, `left`, `right` and `value` of its nodes, the root first.
+    """Return trees from the arrays of each: `feature`, `threshold`, `left`, `right` and `value` of its nodes, the root
+    first.
 
     A leaf has `left` -1. The numbers of nodes are those within their tree.
     """
@@ -638,10 +639,17 @@ def grown(
     rate: float,
     seed: int,
 ) -> Trees:
-    """The trees that rows of the features `names`, (candidates, features) float64, make; `relevant` is (candidates,).
+    """Grow trees from rows of the features `names`, (candidates, features) float64; `relevant` is (candidates,).
 
-    There are so many `trees` of at most so many `leaves`, each with `fewest` candidates at least, at a learning `rate`.
-    The same rows give the same trees, with the same version of scikit-learn.
+    Args:
+        names: the features
+        rows: their values
+        relevant: whether a candidate is relevant
+        trees: the number of trees
+        leaves: the most leaves of a tree
+        fewest: the minimum samples per leaf
+        rate: the learning rate
+        seed: the seed; the same rows give the same trees, with the same version of scikit-learn
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
@@ -663,7 +671,6 @@ def grown(
 
 
 def _tree(nodes: Any) -> dict[str, Any]:
-    """A tree of scikit-learn's, with the mean of the leaves below as the value of a node, by training rows."""
     import numpy as np
 
     is_leaf = nodes["is_leaf"].astype(bool)
@@ -689,15 +696,12 @@ MODEL_FORMAT = 1
 _HEADER = "header"
 _NUMBERS = frozenset({"f", "i", "u"})
 _MOST_BYTES = 4 << 30
-"""What a file may have in it at most, unpacked: no model comes near."""
+"""The greatest unpacked size of a file: no model comes near."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """What a model is made of: a header, whose values are JSON, and NumPy arrays of numbers by their names.
-
-    `digest` is that of both, see `digest_of`.
-    """
+    """A model: a header of JSON values, NumPy arrays of numbers by name, and the digest of both, see `digest_of`."""
 
     header: Mapping[str, Any]
     arrays: Mapping[str, Any]
@@ -705,12 +709,12 @@ class StoredModel:
 
     @classmethod
     def of(cls, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> StoredModel:
-        """A model that was just trained."""
+        """Return a model that was just trained."""
         return cls(header, arrays, digest_of(header, arrays))
 
 
 def digest_of(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
-    """The SHA-256 of a header, and of kind, shape and content of each array by its name."""
+    """Return the SHA-256 of a header, and of type, shape and content of each array by name."""
     import numpy as np
 
     found = hashlib.sha256(digest_json({**header, "format": MODEL_FORMAT}).encode())
@@ -722,7 +726,7 @@ def digest_of(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
 
 
 def write_model(path: Path, stored: StoredModel) -> None:
-    """Write a model's file whole or not at all; the same model gives the same bytes.
+    """Write a model's file atomically; the same model gives the same bytes.
 
     Raises:
         SearchappError: it can't be written.
@@ -737,10 +741,10 @@ def write_model(path: Path, stored: StoredModel) -> None:
 
 
 def read_model(path: Path) -> StoredModel:
-    """The model in a file.
+    """Return the model in a file.
 
     Raises:
-        DataError: the file can't be read, is none of a model, or damaged.
+        DataError: the file can't be read, is no model, or damaged.
     """
     import numpy as np
 

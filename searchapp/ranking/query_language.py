@@ -1,4 +1,4 @@
-"""The query language: what people type to search, words and a few signs that say more than words.
+"""The query language: words, and a few signs that say more than words.
 
     normal subgroup            documents about these words, ranked by the recipe
     "normal subgroup"          also those with the phrase
@@ -11,22 +11,21 @@
     clause  = [ "+" | "-" ] atom
     atom    = word | word "*" | '"' phrase '"' | field ":" atom | "(" query ")"
 
-People type mathematics and prose, so a sign counts only where it can mean nothing else: `+`, `-`, a quotation mark
-and a parenthesis at the beginning of an atom, a colon behind the name of a field, a star behind a letter or digit at
-the end of a word. `f(x)`, `x - 1`, `don't`, `a*b` and `f: A` are words. What stands between two dollar signs is one
-word where they stand as TeX's do, right at what they enclose and not before a number: `$5 and $6` are three words. A
-backslash before an atom, before a field, before a star or parenthesis at the end, or in a phrase before a quotation
-mark takes the meaning of the sign away.
+Users type mathematics and prose, so a sign counts only where it is unambiguous: `+`, `-`, a quotation mark and a
+parenthesis at the beginning of an atom, a colon after the name of a field, a star after a letter or digit at the end of
+a word. `f(x)`, `x - 1`, `don't`, `a*b` and `f: A` are words. Text between two dollar signs is one word where they stand
+as TeX's do, next to their content and not before a number: `$5 and $6` are three words. A backslash before an atom,
+before a field, before a star or parenthesis at the end, or in a phrase before a quotation mark escapes the sign.
 
-The compiler makes a search body of the clauses, in Elasticsearch's query DSL, so that both engines give the same
+The compiler makes a search body of the clauses, in Elasticsearch's query DSL, so that both engines return the same
 hits:
 
-- Words go to the recipe in their order, as the text of a topic does: words alone are asked as that topic is.
-- A phrase, a prefix, a field or a group that may match adds its BM25 score where it does (a prefix and a value of a
-  field add 1); without words one of them has to match.
-- What must match is scored likewise, but words that must: the recipe scores them already, and documents without them
+- Words go to the recipe in their order, as the text of a topic does: a query of words alone is ranked as that topic.
+- An optional phrase, prefix, field or group adds its BM25 score where it matches (a prefix and a value of a field add
+  1); without words one of them must match.
+- Required clauses score likewise, but not required words: the recipe scores them already, and documents without them
   are left out. Words that the analyzer drops, such as `the`, leave out nothing, in phrases and groups neither.
-- What must not match, and the filters, leave out documents and score nothing.
+- Excluded clauses and filters leave out documents and score nothing.
 """
 
 from __future__ import annotations
@@ -44,23 +43,23 @@ from searchapp.ranking.highlighting import TextAnalyzer, index_analyzer, search_
 from searchapp.text import choices_hint
 
 DEEPEST = 20
-"""How far groups may stand in each other."""
+"""The greatest depth of nested groups."""
 
 MOST_SIGNS = 250
-"""How many clauses may be more than a word. Each is asked in a few fields, and servers allow 1,024 clauses or more."""
+"""The most clauses beyond words. Each is matched in a few fields, and servers allow 1,024 clauses or more."""
 
 LONGEST_WORD = 10_000
 """The most characters without white space among them: engines differ about terms of more than 32,766 bytes."""
 
 LONGEST_PREFIX = 500
-"""The most characters of the beginning of a word: engines refuse more than 1,000, and small letters may be more."""
+"""The most characters of a prefix: engines refuse more than 1,000, and lower case may be longer."""
 
 LONGEST_PHRASE = 1_000
-"""In words: with many more, a server is at work for minutes."""
+"""In words: a server needs minutes for many more."""
 
 
 class BrokenQuery(UsageError):
-    """A query that can't be read: `at` is the place of the character that is wrong, from 0, `what` says why."""
+    """A query that can't be read: `at` is the place of the wrong character, from 0, `what` the reason."""
 
     def __init__(self, what: str, at: int) -> None:
         self.what = what
@@ -78,28 +77,28 @@ class Occur(Enum):
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """A word as it was typed; it may come to several terms, or none."""
+    """A typed word, which the analyzer may turn into several terms, or none."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class QueryPhrase:
-    """Words that stand side by side."""
+    """Words side by side."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class QueryPrefix:
-    """How a word begins."""
+    """The beginning of a word."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class FieldQuery:
-    """What is sought in one field; `at` is the place of what stands behind the colon."""
+    """A query in one field; `at` is the place after the colon."""
 
     field: str
     inner: Atom
@@ -125,14 +124,14 @@ class QueryClause:
 
 
 def parsed(text: str, fields: Collection[str] = ()) -> QueryGroup:
-    """The clauses of a query; `fields` are the names that mean a field before a colon.
+    """Return the clauses of a query; `fields` are the names that mean a field before a colon.
 
     >>> parsed('ring +"prime ideal" -(x*)').clauses[1]
     QueryClause(occur=<Occur.must: '+'>, atom=QueryPhrase(text='prime ideal'))
 
     Raises:
         BrokenQuery: a quotation mark or parenthesis has no partner, there are too many signs, a prefix is too long,
-            groups stand too far in each other, or a character is half of one.
+            groups are nested too deeply, or a character is half of one.
     """
     require_text(text)
     reader = _Reader(text, fields)
@@ -145,7 +144,7 @@ def parsed(text: str, fields: Collection[str] = ()) -> QueryGroup:
 
 
 def without_signs(query: QueryGroup) -> QueryGroup:
-    """A query that asks for the same, but lets every clause be missing: what must not match is not in it.
+    """Return a query with the same clauses, all optional, without the excluded ones.
 
     >>> without_signs(parsed("+ring -field")).clauses
     (QueryClause(occur=<Occur.may: ''>, atom=QueryWord(text='ring')),)
@@ -155,10 +154,10 @@ def without_signs(query: QueryGroup) -> QueryGroup:
 
 
 def require_text(text: str) -> None:
-    """Make sure that a text is made of whole characters, as what a terminal sends need not be, and of words.
+    """Make sure that a text has whole characters, unlike some input of a terminal, and words of limited length.
 
     Raises:
-        BrokenQuery: it is not.
+        BrokenQuery: it does not.
     """
     half = _HALF.search(text)
     if half is not None:
@@ -178,8 +177,6 @@ _QUOTED = re.compile(r'((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
 class _Reader:
-    """Reads a text from its beginning; `at` is the place of the next character."""
-
     def __init__(self, text: str, fields: Collection[str]) -> None:
         self.at = 0
         self._signs = 0
@@ -192,7 +189,6 @@ class _Reader:
         return self.at >= len(self._text)
 
     def clauses(self, depth: int) -> Iterator[QueryClause]:
-        """The clauses up to the end, or up to a parenthesis that closes a group."""
         while True:
             self._skip_space()
             if self.is_at_end or self._next() == ")":
@@ -212,7 +208,6 @@ class _Reader:
             yield clause
 
     def _is_sign(self) -> bool:
-        """Whether a plus or minus stands right before what it is about."""
         following = self._text[self.at + 1 : self.at + 2]
         return bool(following) and not following.isspace() and following not in "+-)"
 
@@ -251,7 +246,7 @@ class _Reader:
         return QueryPhrase(quoted[1].replace('\\"', '"'))
 
     def _word(self, depth: int) -> QueryWord | QueryPrefix:
-        """Up to the next space, or the parenthesis that closes the group; parentheses in pairs belong to the word."""
+        """Read up to the next space, or the parenthesis that closes the group; pairs belong to the word."""
         start, open_ = self.at, 0
         parts: list[str] = []
         if self._is_escaped():
@@ -283,7 +278,6 @@ class _Reader:
         return QueryWord(word)
 
     def _is_escaped(self) -> bool:
-        """Whether a backslash stands before what would be a sign or the name of a field."""
         rest = self._text[self.at : self.at + 2]
         if rest[:1] != "\\":
             return False
@@ -308,7 +302,7 @@ _FLOATS = {"double", "float", "half_float"}
 
 
 class FieldKind(Enum):
-    """What a field holds: text that is analyzed, values that are the same or not, numbers."""
+    """The content of a field: analyzed text, exact values, numbers."""
 
     text = "text"
     value = "value"
@@ -318,10 +312,14 @@ class FieldKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SearchFields:
-    """Fields by their full names, and the names of those texts that words without a field are looked for in.
+    """The fields of an index for queries.
 
-    `analyzers` are what queries in the texts are analyzed by, `indexed_by` what the texts are; `filters` the fields by
-    whose values documents are chosen: all that are no text, but the id.
+    Args:
+        kinds: their kinds, by their full names
+        searched: the texts in which words without a field are matched
+        analyzers: the analyzers of queries in the texts
+        indexed_by: the analyzers of the texts
+        filters: the fields whose values filter documents: all but texts and the id
     """
 
     kinds: Mapping[str, FieldKind]
@@ -332,9 +330,9 @@ class SearchFields:
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any], query: Mapping[str, Any]) -> SearchFields:
-        """The fields of a create-index body; words are looked for in those texts that a recipe's query matches.
+        """Return the fields of a create-index body; words are matched in the texts that a recipe's query matches.
 
-        A query that matches sub-fields stands for the text itself: `text.prose` has only a part of what `text` says.
+        A query that matches sub-fields stands for the text itself: `text.prose` has only a part of the words of `text`.
         """
         described = dict(_described(mapping.get("mappings", {}).get("properties", {})))
         kinds = {name: kind for name, one in described.items() if (kind := _kind(one.field)) is not None}
@@ -355,13 +353,11 @@ class SearchFields:
 
     @property
     def facets(self) -> tuple[str, ...]:
-        """Those of the `filters` whose values are counted: numbers are too many."""
+        """The `filters` whose values are counted: numbers are too many."""
         return tuple(name for name in self.filters if self.kinds[name] is FieldKind.value)
 
 
 class _Described(NamedTuple):
-    """A field as the mapping describes it; `whole` is the field that it is a sub-field of, or itself."""
-
     field: Mapping[str, Any]
     whole: str
 
@@ -376,7 +372,6 @@ def _described(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tupl
 
 
 def _kind(field: Mapping[str, Any]) -> FieldKind | None:
-    """What a field holds; None if it can't be searched."""
     type_ = field.get("type", "")
     if field.get("index", True) in (False, "false"):
         return None
@@ -390,7 +385,6 @@ def _kind(field: Mapping[str, Any]) -> FieldKind | None:
 
 
 def _matched(query: Any) -> Iterator[str]:
-    """The fields of every `match`, `match_phrase` and `multi_match` anywhere in a query."""
     if isinstance(query, Mapping):
         for key, content in query.items():
             if key in ("match", "match_phrase") and isinstance(content, Mapping):
@@ -410,17 +404,17 @@ Query = dict[str, Any]
 NOTHING: Query = {"match_none": {}}
 
 _LARGEST = {FieldKind.integer: float(2**63), FieldKind.number: 3e38}
-"""No number as large as these is sought: 64 bits hold no such integer, float32 no such number."""
+"""The least number that is out of range: of integers in 64 bits, of numbers in float32."""
 
 _MOST_DIGITS = 400
 _INTEGER = re.compile("[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 _LONGEST_VALUE = 32_766
-"""The most bytes of a value that engines look for."""
+"""The most bytes of a value in a query of an engine."""
 
 _LONGEST_ANALYZED = 1_000
-"""The most characters that are looked through for a word that the analyzer keeps: longer texts have one."""
+"""The most characters of a text that is analyzed to see whether any word remains: longer texts have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,13 +441,13 @@ class CompiledQuery:
 
     @property
     def is_words_alone(self) -> bool:
-        """Whether it says no more than which words to rank by."""
+        """Whether it consists of words to rank by."""
         return not (self.should or self.must or self.required or self.filters or self.must_not)
 
     def query(self, ranking: Mapping[str, Any] | None) -> Query:
-        """The query, given that of the recipe for the words, if there are any.
+        """Return the query, given that of the recipe for the words, if there are any.
 
-        Where nothing must match and nothing may, all documents are left, each with the score 1.
+        Without required and optional clauses all documents remain, each with the score 1.
         """
         if ranking is not None and self.is_words_alone:
             return dict(ranking)
@@ -469,7 +463,7 @@ class CompiledQuery:
         )
 
     def choosing(self) -> Query | None:
-        """What a document has to match to be left, whatever its score; None if each is.
+        """Return the query that remaining documents match, whatever their score; None if all remain.
 
         This is for rankings that no single query makes.
         """
@@ -492,11 +486,11 @@ class QueryCompiler:
         self._analyzed = analyzed
 
     def compiled(self, query: QueryGroup, filters: Sequence[FieldFilter] = ()) -> CompiledQuery:
-        """The clauses of a query and of filters.
+        """Return the clauses of a query and of filters.
 
         Raises:
-            BrokenQuery: a field is asked for something that it can't hold.
-            UsageError: a filter is on a field that there is not, or that is a text.
+            BrokenQuery: a field can't hold the value.
+            UsageError: a filter is on an unknown field, or on a text.
         """
         words: list[str] = []
         clauses: dict[Occur, list[Query]] = {occur: [] for occur in Occur}
@@ -521,7 +515,6 @@ class QueryCompiler:
         )
 
     def _by_field(self, filters: Sequence[FieldFilter]) -> Iterator[list[Query]]:
-        """The filters, those of one field together: any of its values will do."""
         by_field: dict[str, list[Query]] = {}
         for one in filters:
             if one.field not in self._fields.filters:
@@ -539,7 +532,6 @@ class QueryCompiler:
         yield from by_field.values()
 
     def _matching(self, atom: Atom) -> Query | None:
-        """The documents that match an atom, whichever texts it stands in; None if it says nothing at all."""
         match atom:
             case QueryGroup():
                 return self._group(atom)
@@ -604,13 +596,11 @@ class QueryCompiler:
                 assert_never(atom)
 
     def _says_something(self, name: str, typed: str) -> bool:
-        """Whether the analyzer of a field leaves anything of a text that is looked for."""
         if len(typed) > _LONGEST_ANALYZED:
             return True
         return bool(self._analyzed.tokens(self._fields.analyzers[name], typed))
 
     def _beginnings(self, name: str, typed: str) -> list[str]:
-        """How terms begin whose words begin as typed: in lower case, and as the analyzer leaves it."""
         terms = {token.term for token in self._analyzed.tokens(self._fields.indexed_by[name], typed)}
         return sorted({typed.lower(), *(terms if len(terms) == 1 else ())})
 
@@ -635,7 +625,6 @@ class QueryCompiler:
 
 
 def _one_of(queries: Sequence[Query]) -> Query:
-    """The best of several queries."""
     return queries[0] if len(queries) == 1 else {"dis_max": {"queries": list(queries)}}
 
 

@@ -1,9 +1,9 @@
-"""What every signal of a recipe is: what it reads, what it needs, and what it answers.
+"""The interface of signals: their parameters, their needs, and their answers to topics.
 
-A signal is read from its own table of a recipe, is prepared once with what it needs, and then answers topics. To add
-one, write a module beside this one and name its class in `searchapp.ranking.signals.KINDS`; the shortest to begin with
-are `direct`, which asks an engine, and `popular`, which asks none. `Voting` is the base of those for which the nearest
-of something votes, `Trained` of those that rank by a model trained on solved topics.
+A signal is read from its own table of a recipe, is prepared once with its inputs, and then answers topics. To add one,
+write a module beside this one and name its class in `searchapp.ranking.signals.KINDS`; the shortest examples are
+`direct`, which searches an engine, and `popular`, which does not. `Voting` is the base of signals in which the nearest
+topics or documents vote, `Trained` of those that rank by a model trained on solved topics.
 """
 
 from __future__ import annotations
@@ -44,55 +44,55 @@ if TYPE_CHECKING:
 
 
 LEADERS = 100
-"""How many documents a signal is told of that those before it rank highest."""
+"""How many of the first documents of the signals before it a signal gets."""
 
 Scores = Mapping[str, float]
-"""A score, in double, for each document that a signal speaks for, by the document's id."""
+"""A score, in double, for each document of a signal, by the document's id."""
 
 Answer = Hits | Scores
-"""What a signal says of a topic: hits as an engine orders them, or scores in any order."""
+"""A signal's answer to a topic: hits in an engine's order, or scores in any order."""
 
 
 class Need(StrEnum):
-    """What a signal needs beside the index of the documents."""
+    """The inputs of a signal beside the index of the documents."""
 
     examples = "examples"
     """An index of solved topics, and their gold."""
 
     labels = "labels"
-    """The documents that solved topics grade."""
+    """The graded documents of solved topics."""
 
     texts = "texts"
     """The texts of all documents, without an engine."""
 
     candidates = "candidates"
-    """What the first signal of the recipe ranks highest."""
+    """The first documents of the recipe's first signal."""
 
     leaders = "leaders"
-    """What the signals before it in the recipe, fused, rank highest."""
+    """The first documents of the fused signals before it in the recipe."""
 
     terms = "terms"
     """The terms of all documents and of the solved topics, without an engine, see `searchapp.ranking.signals.terms`."""
 
     model = "model"
-    """A model that was trained on solved topics, see `searchapp.ranking.signals.base`."""
+    """A model that was trained on solved topics."""
 
 
 class Scale(StrEnum):
-    """On what scale signals are added."""
+    """The scale on which signals are added."""
 
     shares = "shares"
-    """As shares of the greatest score of the topic, so that every topic's signals weigh the same."""
+    """Shares of the greatest score of the topic, so that every topic's signals weigh the same."""
 
     scores = "scores"
-    """As they come: votes weigh more for a topic that is much like solved ones, or whose neighbours agree."""
+    """Unchanged scores: votes weigh more for a topic that is close to solved ones, or whose neighbours agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedTopics:
-    """Solved topics: an index of them, whose documents have the topics' ids, and the graded answers of each.
+    """An index of solved topics, whose documents have the topics' ids, and the graded answers of each.
 
-    Those that are `withheld` are in the index all the same: they have no gold, and must not be among the nearest.
+    The `withheld` ones are in the index too: they have no gold, and must not be among the nearest.
     """
 
     index: Index
@@ -100,12 +100,12 @@ class SolvedTopics:
     withheld: frozenset[str] = frozenset()
 
     def without(self, topics: frozenset[str]) -> SolvedTopics:
-        """The same, some topics withheld."""
+        """Return the solved topics with some more withheld."""
         gold = {topic: answers for topic, answers in self.gold.items() if topic not in topics}
         return SolvedTopics(self.index, gold, self.withheld | topics)
 
     def nearest(self, body: Body) -> Body:
-        """A search body that finds solved topics, for those that are not withheld."""
+        """Return a search body that excludes withheld topics."""
         if not self.withheld:
             return body
         others = {"bool": {"must": [body["query"]], "must_not": [{"ids": {"values": sorted(self.withheld)}}]}}
@@ -114,13 +114,13 @@ class SolvedTopics:
 
 @dataclass(frozen=True, slots=True)
 class GradedDocuments:
-    """What is known of documents: the documents by their ids, and the graded answers of each solved topic."""
+    """The documents by their ids, and the graded answers of each solved topic."""
 
     documents: Mapping[str, Document]
     gold: Mapping[str, Mapping[str, float]]
 
     def without(self, topic: Topic) -> dict[str, float]:
-        """The grades of all answers but the topic's own: no topic is ranked by its gold."""
+        """Return the grades of all answers but the topic's own: no topic is ranked by its gold."""
         return {
             document: grade
             for solved, answers in self.gold.items()
@@ -135,7 +135,7 @@ def _not_given(*_asked: object) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Where signals get what they need: the index of the documents, and the rest when it is asked for.
+    """The inputs of signals: the index of the documents, and functions that return the rest.
 
     With `topics_are_documents` a topic is itself a document, under the same id, and must not be found for itself.
     """
@@ -147,19 +147,18 @@ class Inputs:
     documents: Callable[[], Iterable[Document]] = _not_given
     terms: Callable[[], TermSpace] = _not_given
     model: Callable[..., Any] = _not_given
-    """Gives a signal of `searchapp.ranking.signals.base` the `StoredModel` that it was trained to; one that leaves
-    topics out also names the topic that it is going to rank."""
+    """Returns the `StoredModel` of a trained signal; one that leaves topics out also gets the id of the ranked topic.
+    """
 
     fusion: Callable[[Any], Any] = _not_given
-    """Gives a recipe whose fusion is learned, see `searchapp.ranking.fusion`, the `StoredModel` model of that."""
+    """Returns the `StoredModel` of the learned fusion of a recipe."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignalRequest:
-    """What signals are asked: `depth` documents for each topic, scores on a scale.
+    """A request to signals for `depth` documents for each topic, or as many as a signal's `window`, on a scale.
 
-    A signal with a greater `window` ranks more. `candidates` are what the first signal ranks, one for each topic; empty
-    for a signal that needs none.
+    `candidates` are the hits of the first signal for each topic; empty for a signal that does not need them.
     """
 
     topics: Sequence[Topic]
@@ -167,13 +166,14 @@ class SignalRequest:
     scale: Scale
     candidates: Sequence[Hits] = ()
     leaders: Iterable[Hits] = ()
-    """What the signals before it rank highest, `LEADERS` documents at most, for each topic in their order; empty for a
-    signal that does not need them."""
+    """At most `LEADERS` first documents of the signals before it for each topic; empty for a signal that does not need
+    them.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What a solved topic, or a graded document, gives to a document: its grade there, and what that counts.
+    """The vote of a solved topic, or a graded document, for a document.
 
     `topic_id` is empty where a graded document votes, whose id is `document_id` then.
     """
@@ -190,31 +190,31 @@ class SignalScorer(ABC):
 
     @abstractmethod
     def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        """What the signal says of each topic, in the order of the topics.
+        """Yield the answer to each topic, in the order of the topics.
 
-        Hits come with scores of any kind, and are put on the scale by whoever asked; `Scores` must be on `asked.scale`
-        already. A topic may be a solved one too: what is said of it must not come from its own gold.
+        The caller puts hits on the scale; `Scores` are on `asked.scale` already. The answer to a solved topic must
+        not come from its own gold.
 
         Raises:
-            QueryRefused: with the topic's id in the message, and the document's, if that asks for it.
+            QueryRefused: with the topic's id in the message, and that of a document that is the query.
             EngineError: the engine failed on the way.
         """
 
     @abstractmethod
     def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        """Why the only topic that is asked gives a document its score; None where the signal does not speak for it."""
+        """Explain the score of a document for the only topic of a request; None without a score."""
 
     def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:  # noqa: ARG002  # for those that let vote
-        """Who voted for a document, for the only topic that is asked, the greatest first; nobody for most signals."""
+        """Return the votes for a document, for the only topic of a request, the greatest first."""
         return ()
 
     def model(self) -> dict[str, Any]:
-        """What a run records of the model that the signal ranks by; nothing for most signals."""
+        """Return the record of the signal's model in a run; empty without one."""
         return {}
 
 
 class TopicScorer(SignalScorer):
-    """A signal that answers one topic after the other, whatever other signals say."""
+    """A signal that answers one topic after the other, whatever the answers of others."""
 
     def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic in asked.topics:
@@ -223,31 +223,31 @@ class TopicScorer(SignalScorer):
 
     @abstractmethod
     def scores(self, topic: Topic, asked: SignalRequest) -> Answer:
-        """Return what the signal says of a topic."""
+        """Return the answer to a topic."""
 
 
 class Retriever(SignalScorer):
-    """A signal that answers each topic from the hits of one query, whatever other signals say."""
+    """A signal that answers each topic from the hits of one query, whatever the answers of others."""
 
     @property
     @abstractmethod
     def searched(self) -> Index:
-        """The index that it asks."""
+        """The index of the query."""
 
     @abstractmethod
     def body(self, topic: Topic, asked: SignalRequest) -> Body:
-        """The search body for a topic."""
+        """Return the search body for a topic."""
 
     @abstractmethod
     def answer(self, topic: Topic, hits: Hits, asked: SignalRequest) -> Answer:
-        """What the signal says of a topic by the hits of its body."""
+        """Return the answer to a topic from the hits of its body."""
 
     def asks_as(self, other: Retriever) -> bool:  # noqa: ARG002  # most have a query of their own
-        """Whether another one asks the same, so that it is enough to ask once."""
+        """Return whether another signal has the same searches, so that they are run once."""
         return False
 
     def retrieved(self, asked: SignalRequest, advance: Advance) -> Iterator[Hits]:
-        """The hits of each topic's body.
+        """Yield the hits of each topic's body.
 
         Raises:
             as `answers` does.
@@ -261,10 +261,10 @@ class Retriever(SignalScorer):
 
 @dataclass(frozen=True, slots=True)
 class Signal(ABC):
-    """A signal as a recipe describes it; `name` identifies it in the recipe, `weight` is what it counts in a fusion."""
+    """A signal as a recipe describes it; `name` identifies it in the recipe, `weight` is its weight in a fusion."""
 
     kind: ClassVar[str]
-    """What a recipe calls signals of this class."""
+    """The name of the class in recipes."""
 
     needs: ClassVar[frozenset[Need]] = frozenset()
 
@@ -274,27 +274,28 @@ class Signal(ABC):
     name: str
     weight: float = number("what the signal counts in the fusion", default=1.0)
     window: int = field(default=0, kw_only=True)
-    """How many documents it ranks at least, so that a fusion does not depend on the depth of a run; 0 for a signal
-    that is alone, or has no end of its own."""
+    """How many documents it ranks at least, so that a fusion does not depend on the depth of a run; 0 for a signal that
+    is alone, or unlimited.
+    """
 
     @classmethod
     def read(cls, table: RecipeTable) -> Self:
-        """The signal that a table of a recipe describes.
+        """Return the signal that a table of a recipe describes.
 
         Raises:
-            DataError: a key is missing or not what it should be.
-            UsageError: a number is not what it should be.
+            DataError: a key is missing or has a wrong type.
+            UsageError: a number is out of range.
         """
         return cls(name=table.name, **table.parameters(cls))
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
-        """The queries that the signal asks; none where it asks no engine."""
+        """The queries of the signal; none if it searches no engine."""
         values = (getattr(self, one.name) for one in fields(self))
         return tuple(value for value in values if isinstance(value, TopicQuery))
 
     def parameters(self) -> dict[str, Any]:
-        """What a run records of the signal beside kind, weight and queries."""
+        """Return the record of the signal in a run beside kind, weight and queries."""
         written = written_parameters(self)
         return {
             key: value
@@ -304,10 +305,10 @@ class Signal(ABC):
 
     @abstractmethod
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Make ready to answer topics, with what the signal needs."""
+        """Get the inputs, and return the signal ready to answer topics."""
 
     def manifest(self) -> dict[str, Any]:
-        """What a run records of the signal."""
+        """Return the record of the signal in a run."""
         described: dict[str, Any] = {"signal": self.kind, "name": self.name, "weight": self.weight}
         for query in self.queries:
             described |= {"template": query.template.name, "template_digest": query.digest}
@@ -318,7 +319,7 @@ class Signal(ABC):
 def searched(
     index: Index, topics: Sequence[Topic], body: Callable[[Topic], Body], advance: Advance
 ) -> Iterator[Hits]:
-    """The hits of each topic's search body.
+    """Yield the hits of each topic's search body.
 
     Raises:
         QueryRefused: with the topic's id in the message.
@@ -336,13 +337,13 @@ def searched(
 
 
 def _is_deep(body: Body) -> bool:
-    """Whether a body asks for more than an engine gives by itself."""
+    """Return whether a body exceeds the engine's own limit of hits."""
     size = body.get("size")
     return isinstance(size, int) and size > paging.WINDOW
 
 
 def retrieve_in_one_request(retrievers: Sequence[Retriever], asked: SignalRequest) -> list[Answer]:
-    """What some signals say of the only topic that is asked: one request to a server, instead of one for each.
+    """Return the answers of some signals to the only topic: with one request to a server.
 
     Raises:
         QueryRefused: with the topic's id in the message.
@@ -360,21 +361,21 @@ def retrieve_in_one_request(retrievers: Sequence[Retriever], asked: SignalReques
 
 
 def one_document(document_id: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The search body that finds one document and its score, if a query matches it."""
+    """Return the search body that finds one document and its score, if a query matches it."""
     only = {"ids": {"values": [document_id]}}
     wanted = only if query is None else {"bool": {"must": [query], "filter": [only]}}
     return {"query": wanted, "size": 1, "sort": BEST_FIRST, "_source": False}
 
 
 def shares_of(scores: Iterable[tuple[str, float]], greatest: float) -> dict[str, float]:
-    """Scores by document as shares of the greatest; all 0 where that is not above 0."""
+    """Return scores by document as shares of the greatest; all 0 where that is not above 0."""
     if greatest <= 0:
         return {document: 0.0 for document, _ in scores}
     return {document: score / greatest for document, score in scores}
 
 
 def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:
-    """The best `depth` documents, equal float32 scores by the bytes of their ids, as engines order them."""
+    """Return the best `depth` documents, equal float32 scores by the bytes of their ids, as engines order them."""
     import numpy as np  # which is slow to import, and a server's rankings may need none of it
 
     documents = list(scores)
@@ -395,7 +396,7 @@ def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:
 
 
 def number_in(document: Document, field: str) -> float:
-    """The number in a field of a document; tables of own tasks have it as text.
+    """Return the number in a field of a document; tables of own tasks have it as text.
 
     Raises:
         DataError: there is none.
@@ -410,13 +411,13 @@ def number_in(document: Document, field: str) -> float:
 
 
 def gold_of(examples: Iterable[Example]) -> dict[str, Mapping[str, float]]:
-    """The graded answers of solved topics by the topics' ids."""
+    """Return the graded answers of solved topics by the topics' ids."""
     return {example.topic.id: example.gold for example in examples}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voting(Signal):
-    """`query` finds the nearest `k`; each votes with the weight (s / s1) ** `power`.
+    """A signal in which the nearest `k` results of `query` vote with the weight (s / s1) ** `power`.
 
     s is the score of one of them, s1 that of the first.
     """
@@ -429,34 +430,34 @@ class Voting(Signal):
 
 
 SEED = 2021
-"""The seed where a recipe names none: that of the folds."""
+"""The default seed: that of the folds."""
 
 SHOWN = 8
-"""How many features an explanation names: those that weigh most."""
+"""How many features an explanation names: those with the greatest weight."""
 
 AT_ONCE = 256
 """How many topics a linear model ranks together."""
 
 RECORDED = ("key", "solved", "withheld", "labels", "features", "candidates", "trees", "versions")
-"""What a run records of the header of a model; of lists how long they are."""
+"""The keys of a model's header that a run records; of lists the length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained(Signal):
-    """A signal with a linear model of topics: at least `fewest` solved topics a label, C = `cost`, and a `seed`.
+    """A signal with a linear model of topics: minimum samples per label `fewest`, C = `cost`, and a `seed`.
 
     The model has no features of the kinds `without`, which an ablation leaves out.
     """
 
     features: ClassVar[tuple[str, ...]] = ()
-    """The kinds of features of its model, as far as each can be left out."""
+    """The kinds of features of its model that can be left out."""
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
     leaves_out: ClassVar[bool] = False
-    """Whether a solved topic may be ranked too, by a model of the others."""
+    """Whether it ranks a solved topic too, by a model of the others."""
 
     most_kept: ClassVar[int] = 16
-    """How many models of a task are kept: those that were trained last."""
+    """How many models of a task are kept: the last trained ones."""
 
     ranking_only: ClassVar[frozenset[str]] = frozenset()
     """The keys of parameters that the training does not depend on."""
@@ -474,7 +475,7 @@ class Trained(Signal):
         return described | ({"without": list(self.without)} if self.without else {})
 
     def training(self) -> dict[str, Any]:
-        """What its model depends on beside the solved topics."""
+        """Return the parameters of the training."""
         trained = {key: value for key, value in self.parameters().items() if key not in self.ranking_only}
         return {"signal": self.kind, **trained}
 
@@ -482,11 +483,11 @@ class Trained(Signal):
     def train(
         self, examples: Sequence[Example], documents: Iterable[Document], workers: int
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Header and arrays of the model that solved topics make; `workers` processes change nothing but the time.
+        """Return header and arrays of the model of solved topics; the number of `workers` does not change it.
 
         Raises:
             UsageError: scikit-learn is not installed.
-            DataError: the solved topics do not suffice.
+            DataError: there are too few solved topics.
         """
 
 
@@ -514,17 +515,17 @@ class TrainedScorer(SignalScorer):
 
 
 def model_record(stored: StoredModel) -> dict[str, Any]:
-    """What a run records of a model."""
+    """Return the record of a model in a run."""
     record = {key: stored.header[key] for key in RECORDED if key in stored.header}
     counts = {key: len(value) if isinstance(value, list) else value for key, value in record.items()}
     return {"digest": stored.digest, **counts}
 
 
 def require_unseen(stored: StoredModel, topics: Sequence[Topic]) -> None:
-    """Make sure that none of the topics is among the solved ones of a model, which knows their answers.
+    """Make sure that a model was not trained on one of the topics, whose answers it knows.
 
     Raises:
-        DataError: one of them is.
+        DataError: it was.
     """
     seen = frozenset(stored.header.get("topics", ()))
     for topic in topics:
@@ -536,10 +537,10 @@ def require_unseen(stored: StoredModel, topics: Sequence[Topic]) -> None:
 
 
 def require_labels(examples: Sequence[Example], labels: Sequence[str], what: str) -> None:
-    """Make sure that there is something to train for.
+    """Make sure that a model has labels.
 
     Raises:
-        DataError: no label is left.
+        DataError: it has none.
     """
     if not labels:
         raise DataError(

@@ -1,15 +1,14 @@
-"""The signal `cocitation`: documents that solved topics have as answers together with the candidates that lead.
+"""The signal `cocitation`: documents that solved topics have as answers together with the leading candidates.
 
-Premises come in company: who uses one definition often uses the definitions beside it. For the first `top` candidates
-t, the documents that the recipe's first signal ranks highest, and the solved topics q that have both t and d in their
-gold, a document d gets
+Premises come in company: a text that uses one definition often uses related ones. For the first `top` candidates t, the
+first documents of the recipe's first signal, and the solved topics q that have both t and d in their gold, a document d
+gets
 
     c(d) = sum over t of share(t) * |q with t and d| / (|q with t| + damping)
 
 share(t) being t's score as a share of the greatest: the strength of co-citation of Small, "Co-citation in the
 scientific literature", Journal of the American Society for Information Science 24, 1973, for each t as the part of its
-citations in which d stands beside it. `damping` keeps a t that few solved topics have from giving all that it has to
-its only companions.
+citations together with d. `damping` limits the weight of a t that few solved topics have.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Cocitation(Signal):
 
 
 class _Companion(NamedTuple):
-    """What a solved topic gives to the documents that it has beside a leading candidate."""
+    """The vote of a solved topic for the documents that it has beside a leading candidate."""
 
     candidate: str
     solved: str
@@ -89,7 +88,7 @@ class _Companions(SignalScorer):
         return total if scale is Scale.scores else shares_of(total.items(), max(total.values(), default=0.0))
 
     def _companions(self, topic: Topic, candidates: Hits) -> Iterator[_Companion]:
-        """Who cites each of the candidates that lead, in their order; no topic votes for its own answers."""
+        """Yield the citations of each of the leading candidates, in order; no topic votes for its own answers."""
         best = candidates.scores[0] if candidates else 0.0
         if best <= 0:
             return
@@ -101,7 +100,6 @@ class _Companions(SignalScorer):
                 yield _Companion(candidate, solved, share, value)
 
     def _beside(self, asked: SignalRequest, document_id: str) -> list[_Companion]:
-        """Who has a document beside a candidate, for the only topic that is asked."""
         (topic,), (candidates,) = asked.topics, asked.candidates
         return [
             one

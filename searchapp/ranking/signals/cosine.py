@@ -1,11 +1,11 @@
-"""The signal `cosine`: how much of a topic's weight a document has, in the terms of the index, without an engine.
+"""The signal `cosine`: the part of a topic's weight in a document, by the terms of the index, without an engine.
 
     score(d) = Σ_t q(t) idf(t) / (L(d)^length * L^(1 - length))
 
-over the terms t that both have. q is the topic's vector of length 1, L(d) the length of the document's vector and L the
-mean of these lengths, see `searchapp.ranking.signals.terms`. With `length` 1 it is the cosine; less favours longer
-documents (pivoted normalisation: Singhal, Buckley and Mitra, SIGIR 1996). A term counts by the square of its idf, and a
-topic of many terms gets no greater scores than one of few, so that scores can be added to those of other signals.
+over the common terms t. q is the topic's vector of length 1, L(d) the length of the document's vector and L the mean of
+these lengths, see `searchapp.ranking.signals.terms`. With `length` 1 it is the cosine; less favours longer documents
+(pivoted normalisation: Singhal, Buckley and Mitra, SIGIR 1996). A term counts by the square of its idf, and the scores
+of a topic do not grow with its number of terms, so that they can be added to those of other signals.
 
 With a `kind`, the name of a field of documents such as the table that a fact is from, a document's score is multiplied
 by
@@ -13,8 +13,8 @@ by
     (a(kind) / a)^lean        a(kind) = (Σ_h Σ_d grade(h, d)^3 + 5a) / (n(kind) + 5)
 
 over the solved topics h, but the topic itself, and the n(kind) documents d of its kind; a is that sum over all
-documents by their number. So those are preferred whose like often are answers, above all important ones: the cube is
-near to the gain that the measure NDCG gives to ratings.
+documents by their number. So kinds that often have answers are preferred, above all important ones: the cube is near to
+the gain of ratings in the measure NDCG.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from searchapp.ranking.signals.terms import Floats, TermSpace
 from searchapp.ranking.templates import boosts, number, text, window
 
 SMOOTHED = 5
-"""How many documents of average use each kind is thought to have besides its own."""
+"""How many documents of average use are added to each kind."""
 
 
 def _has_kinds(read: Mapping[str, Any]) -> bool:
@@ -48,7 +48,7 @@ def _has_kinds(read: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cosine(Signal):
-    """Documents by the terms that they have of a topic."""
+    """Documents by their common terms with a topic."""
 
     kind: ClassVar[str] = "cosine"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
@@ -82,7 +82,7 @@ class _Matching(TopicScorer):
         self._kinds = None if signal.kind_field is None else Kinds(space, signal.kind_field, signal.lean)
 
     def scores(self, topic: Topic, asked: SignalRequest) -> Answer:
-        """The first documents, those without a common term last."""
+        """Return the first documents; those without a common term are last."""
         scores = self._scores(topic).astype(np.float32)
         if self._topics_are_documents and topic.id in self._space.places:
             scores[self._space.places[topic.id]] = -np.inf
@@ -91,7 +91,6 @@ class _Matching(TopicScorer):
         return Hits([self._space.documents[place] for place in best], scores[best].tolist())
 
     def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        """The product of each common term's weights."""
         (topic,) = asked.topics
         place = self._space.places.get(document_id)
         if place is None:
@@ -112,7 +111,7 @@ class _Matching(TopicScorer):
 
 
 class Kinds:
-    """How often documents of a kind are answers; `field` says of what kind a document is, nothing if it lacks it."""
+    """How often documents of a kind are answers; `field` has the kind of a document."""
 
     def __init__(self, space: TermSpace, field: str, lean: float) -> None:
         self._space = space
@@ -129,7 +128,7 @@ class Kinds:
         self._all = sum(self._of_solved.values(), np.zeros(len(numbers)))
 
     def factors(self, topic: Topic) -> Floats:
-        """(documents,): what the score of each is multiplied by."""
+        """Return the factor of each document's score: (documents,)."""
         answers = self._all - self._of_solved.get(topic.id, 0.0)
         mean = answers.sum() / max(len(self._kinds), 1)
         if mean <= 0:
@@ -139,7 +138,7 @@ class Kinds:
         return factors
 
     def name(self, document_id: str) -> str:
-        """The kind of a document, as it is explained."""
+        """Return the kind of a document for explanations."""
         return f"{self._field} {self._space.fields[document_id].get(self._field, '')}".strip()
 
     def _answers(self, solved: str) -> Floats:

@@ -28,7 +28,6 @@ class Direct(Signal):
     query: TopicQuery = template()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Nothing but the index is needed."""
         return _Searching(self.query, inputs.index, self.window)
 
 

@@ -1,19 +1,18 @@
-"""The signal `expansion`: the topic grown by terms of the documents that the signals before it rank highest.
+"""The signal `expansion`: the topic expanded by terms of the first documents of the signals before it.
 
-Two ways to grow, `by`:
+Two methods, `by`:
 
     greedy   document by document, in their order r = 1, 2, ... `documents`: a term that the topic does not have weighs
-             its weight in the document, a vector of length 1, over r, the greatest of all of them. What an explanation
-             lacks is what links the facts found first to others, which need not share a term with the question
-             (Cartuyvels, Spinks and Moens, "Autoregressive reasoning over chains of facts with transformers", COLING
-             2020, and their BM25 counterpart in TextGraphs 2021, which grow it in stages whose terms count less and
-             less).
+             its weight in the document, a vector of length 1, over r, the greatest of all of them. An explanation lacks
+             the links from its first facts to others, which need not share a term with the question (Cartuyvels, Spinks
+             and Moens, "Autoregressive reasoning over chains of facts with transformers", COLING 2020, and their BM25
+             counterpart in TextGraphs 2021, which grows it in stages whose terms count less and less).
     rm3      the relevance model (Lavrenko and Croft, "Relevance-based language models", SIGIR 2001) of the documents:
              P(t) = Σ_d P(t|d) s(d) / Σ_d s(d), with P(t|d) a document's share of each of its terms and s(d) its score;
              the `terms` greatest are kept, and weigh `share` beside the topic's own, 1 - `share` (Abdul-Jaleel et al.,
              "UMass at TREC 2004").
 
-A document's score is the product of its vector, of length 1, and the vector that was grown, see
+A document's score is the product of its vector, of length 1, and the expanded vector, see
 `searchapp.ranking.signals.terms`.
 """
 
@@ -35,7 +34,7 @@ from searchapp.text import counted
 GREEDY, RM3 = "greedy", "rm3"
 
 SHOWN = 8
-"""How many terms an explanation names: those that weigh most."""
+"""How many terms an explanation names: those with the greatest weight."""
 
 
 def _is_model(read: Mapping[str, Any]) -> bool:
@@ -44,7 +43,7 @@ def _is_model(read: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expansion(Signal):
-    """Documents by the terms of others that lead."""
+    """Documents by the terms of leading ones."""
 
     kind: ClassVar[str] = "expansion"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms, Need.leaders})
@@ -58,7 +57,7 @@ class Expansion(Signal):
 
     @classmethod
     def read(cls, table: RecipeTable) -> Expansion:
-        """The signal of a table; it grows by no more documents than signals are told of."""
+        """Read a table as `Signal.read`; a signal gets at most `LEADERS` documents."""
         values = table.parameters(cls)
         documents = values["documents"]
         if documents > LEADERS:
@@ -66,7 +65,6 @@ class Expansion(Signal):
         return cls(name=table.name, **values)
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Read all documents and solved topics."""
         return _Growing(self, inputs.terms())
 
 
@@ -81,7 +79,6 @@ class _Growing(SignalScorer):
             advance(1)
 
     def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        """What each term gives, and the first of the documents that it is from."""
         (topic,) = asked.topics
         (leaders,) = asked.leaders
         place = self._space.places.get(document_id)
@@ -109,12 +106,11 @@ class _Growing(SignalScorer):
         return Explanation(value, said, tuple(details[:SHOWN]))
 
     def _used(self, leaders: Hits) -> list[str]:
-        """The documents that the topic grows by."""
         first = leaders[: self._signal.documents].document_ids
         return [id_ for id_ in first if id_ in self._space.places]
 
     def _grown(self, topic: Topic, leaders: Hits) -> Floats:
-        """(terms,): the vector that the documents are scored by."""
+        """Return the vector that scores the documents: (terms,)."""
         own = self._space.asked(topic, self._signal.boosts)
         if self._signal.by == RM3:
             return self._by_model(own, leaders)
@@ -126,7 +122,6 @@ class _Growing(SignalScorer):
         return grown
 
     def _by_model(self, own: Floats, leaders: Hits) -> Floats:
-        """The relevance model, mixed with the topic, each term by its idf as in the topic's vector."""
         scores = dict(leaders)
         total = sum(max(scores[id_], 0.0) for id_ in self._used(leaders))
         model = np.zeros(len(own))

@@ -1,13 +1,14 @@
-"""The signal `labelled`: what is retrieved for a topic asks in its turn, for its like among solved topics.
+"""The signal `labelled`: each retrieved document of a topic is a query for similar documents of solved topics, which
+vote.
 
-A debate is a topic, its sentences are the documents, and whether a sentence is worth checking is seen from sentences
-of other debates. So each candidate, which is a document that the recipe's first signal retrieves, becomes a query, and
-the nearest `k` documents of solved topics vote with their grades. With `candidates` only so many ask, the best ones of
-the first signal: where that puts a sentence far down, votes would hardly bring it to the top, and each costs a query.
+A debate is a topic, its sentences are the documents, and sentences of other debates show whether a sentence is worth
+checking. So each candidate, a document of the recipe's first signal, becomes a query, and the nearest `k` documents of
+solved topics vote with their grades. With `candidates` only the first ones are queries: votes would hardly bring a
+sentence at a low rank to the top, and each costs a query.
 
-Where a sentence stands says something too: how a speech begins is seldom like how it ends. With `position`, votes weigh
-e ** -(`position` * distance) as well, where the distance of two documents is that of their positions, each from 0 to 1:
-the number in the field `place` as a share of the greatest one among the documents that have the same `within`.
+Positions matter too: the beginning of a speech is seldom like its end. With `position`, votes weigh e ** -(`position` *
+distance) as well, where the distance of two documents is that of their positions, each from 0 to 1: the number in the
+field `place` as a share of the greatest one among the documents that have the same `within`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def _by_position(read: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled(Voting):
-    """`query` finds the `k` documents nearest to a candidate, whose grades vote; of `position` see the module."""
+    """`query` finds the `k` documents nearest to a candidate, whose grades vote; for `position` see the module."""
 
     kind: ClassVar[str] = "labelled"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.labels, Need.candidates})
@@ -60,19 +61,18 @@ class Labelled(Voting):
     )
 
     def parameters(self) -> dict[str, Any]:
-        """What a run records of the signal; where positions do not count, nothing of them."""
+        """Return the record of the signal in a run; without anything about positions if they do not count."""
         # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
         described = Voting.parameters(self)
         of_position = () if self.position else ("position", "within", "place")
         return {key: value for key, value in described.items() if key not in of_position}
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Read the documents and their grades."""
         labels = inputs.labels()
         return _Asking(self, inputs.index, labels, self._positions(labels.documents.values()))
 
     def _positions(self, documents: Iterable[Document]) -> Mapping[str, float]:
-        """Where each document stands, from 0 to 1; empty where that does not count.
+        """Return the position of each document, from 0 to 1; empty where that does not count.
 
         Raises:
             DataError: a document has no number in `place`.
@@ -96,7 +96,6 @@ class _Asking(SignalScorer):
     positions: Mapping[str, float]
 
     def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        """All candidates of all topics ask in one batch."""
         asking = [
             (topic, self.labels.documents[document])
             for topic, candidates in zip(asked.topics, asked.candidates, strict=True)
@@ -112,16 +111,13 @@ class _Asking(SignalScorer):
             advance(1)
 
     def _asking(self, candidates: Hits) -> Sequence[str]:
-        """Those that ask."""
         return candidates.document_ids[: self.signal.candidates]
 
     def _asks(self, asked: SignalRequest, document_id: str) -> bool:
-        """Whether a document asks for the only topic that is asked."""
         is_candidate = all(document_id in self._asking(candidates) for candidates in asked.candidates)
         return is_candidate and document_id in self.labels.documents
 
     def _weighed(self, document: str, nearest: Hits) -> list[tuple[str, float]]:
-        """The nearest documents, and what the vote of each weighs."""
         if not nearest or nearest.scores[0] <= 0:
             return []
         best, power = nearest.scores[0], self.signal.power
@@ -177,10 +173,7 @@ class _Asking(SignalScorer):
 
 
 def share(grades: Mapping[str, float], weighed: Sequence[tuple[str, float]]) -> float:
-    """The mean grade of documents that weigh so much each; 0 when there is none.
-
-    A document without a grade has grade 0.
-    """
+    """Return the mean grade of weighted documents; 0 when there is none. A document without a grade has grade 0."""
     if not weighed:
         return 0.0
     found = sum(weight * grades.get(document, 0.0) for document, weight in weighed)

@@ -1,4 +1,4 @@
-"""The signal `latent`: the votes of solved topics that are alike in a latent space, words in common or not.
+"""The signal `latent`: the votes of solved topics that are similar in a latent space, with or without common words.
 
 The space is the truncated singular value decomposition of the vectors of documents and solved topics, rows of length 1
 (latent semantic analysis: Deerwester et al., "Indexing by latent semantic analysis", JASIS 1990), with `dimensions` of
@@ -6,7 +6,7 @@ them, by the randomised algorithm of Halko, Martinsson and Tropp (SIAM Review 20
 vector is projected into it; the `k` solved topics with the greatest cosine there vote as in `power`.
 
 The sums of a decomposition may differ in the last bits from processor to processor, and its signs by chance. A cosine
-does not know the signs, and is rounded to `DECIMALS`: more are not equal on all machines, and say nothing.
+does not depend on the signs, and is rounded to `DECIMALS`: more are not equal on all machines, and mean nothing.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ DECIMALS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latent(ExplanatoryPower):
-    """The votes of the `k` solved topics that are nearest in a space of so many `dimensions`."""
+    """The votes of the `k` solved topics that are nearest in a space of some `dimensions`."""
 
     kind: ClassVar[str] = "latent"
     dimensions: int = whole("how many dimensions the latent space has")
     seed: int = whole("where the search for the space begins", default=SEED)
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Read all documents and solved topics, and make the space."""
         require_learn()
         return _LatentTopics(self, inputs.terms().require_solved(self.name))
 
@@ -52,13 +51,13 @@ class _LatentTopics(SimilarTopics):
         self._projected = _unit(self._svd.transform(self._solved))
 
     def nearest(self, topic: Topic) -> Hits:
-        """The solved topics that are nearest in the space, with their cosines; not the topic itself."""
+        """Return the nearest solved topics in the space but the topic itself, with their cosines."""
         vector = self._space.asked(topic, self._signal.boosts).reshape(1, -1)
         cosines = (self._projected @ _unit(self._svd.transform(vector))[0]).round(DECIMALS)
         return ranked(self._space.positive(self._space.solved, cosines), self._signal.k, topic.id)
 
 
 def _unit(rows: Floats) -> Floats:
-    """Rows of length 1; of what is nothing but noise, 0."""
+    """Return rows of length 1; 0 for rows of nothing but noise."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.where(lengths > 10.0**-DECIMALS, rows / np.where(lengths > 0, lengths, 1.0), 0.0)

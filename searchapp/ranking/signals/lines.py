@@ -1,30 +1,29 @@
-"""The signal `lines`: a linear model says of each line of a transcript how much it is like those that answered others.
+"""The signal `lines`: a linear model predicts whether a line of a transcript is like the answers of other topics.
 
-A debate is a topic, its lines are the documents, and solved topics say which of their own lines were relevant. So the
-model is one of documents: it has a single label. It sees of a line
+A debate is a topic, its lines are the documents, and solved topics have relevance labels of their own lines. So the
+model is one of documents: it has a single label. Its features of a line are
 
     words       one or two in a row, with every number as 0: tf-idf as in `learning`, of length 1 together
-    measures    how something is said rather than what: see `MEASURES`; each less its mean, by its standard deviation
+    measures    the style of a line rather than its content: see `MEASURES`; each less its mean, by its standard
+                deviation
 
-and is a logistic regression with an L2 penalty (Fan et al., "LIBLINEAR", JMLR 2008). Its intercept is corrected so
-that a margin of 0 means even odds if as many lines were relevant as not: few are, and in some transcripts far more
-than in others (the prior correction of King and Zeng, "Logistic regression in rare events data", Political Analysis
-2001). Words and their idf, means and deviations are those of the lines that it was trained on, so that nothing of a
-transcript that was left out is in it.
+It is a logistic regression with an L2 penalty (Fan et al., "LIBLINEAR", JMLR 2008). Its intercept is corrected so that
+a margin of 0 means even odds if as many lines were relevant as not: few are, and in some transcripts far more than in
+others (the prior correction of King and Zeng, "Logistic regression in rare events data", Political Analysis 2001).
+Words and their idf, means and deviations are those of the training lines, so that the model contains nothing of a
+transcript that was left out.
 
-`within` names the field that says which transcript a document belongs to, which topics have as well; `place` and
-`speaker` name those with its number and with who speaks. A topic that is solved itself is ranked by a model of the
-others: there is one for each topic that is left out, and one of all solved topics for those that are not among them.
-Each solved topic's lines weigh r ** -`even`, where r is the number of its relevant ones: with 1, short speeches full
-of claims teach as much as long debates with few.
+`within` names the field with the transcript of a document, which topics have as well; `place` and `speaker` name those
+with its number and with its speaker. A solved topic is ranked by a model of the others: there is one for each topic
+that is left out, and one of all solved topics for other topics. Each solved topic's lines weigh r ** -`even`, where r
+is the number of its relevant ones: with 1, short speeches full of claims teach as much as long debates with few.
 
-What is worth checking comes in passages, so that a line's score is the logistic function of
+Claims worth checking come in passages, so that a line's score is the logistic function of
 
     m(line) + `around` * (m(line before) + m(line after))
 
-where m is the margin by the model; the first line and the last one stand in for what is not there. Lines of the speaker
-`reactions`, such as "(APPLAUSE)", say nothing: they are ranked last, no line has them as the line before or after, and
-nothing is learned from them.
+where m is the margin by the model; at both ends the line itself replaces the missing one. Lines of the speaker
+`reactions`, such as "(APPLAUSE)", mean nothing: they are ranked last, are no line's neighbour, and are not trained on.
 """
 
 from __future__ import annotations
@@ -80,14 +79,14 @@ MEASURES: Mapping[str, str] = {
     "first": "ln(1 + words such as I and our)",
     "second": "ln(1 + words such as you)",
 }
-"""What is measured of a line, by the name of the measure."""
+"""The measures of a line, by name."""
 
 WORDS, MEASURE = "words", "measure"
 """What stands before a feature in an explanation, as in `learning.features`."""
 
 MOST_WORDS = 2
 TOLERANCE = 1e-3
-"""When the solver is content; ten times less changes no figure that was measured."""
+"""The solver's tolerance; ten times less changes no measured figure."""
 
 _TOKEN = re.compile(r"\$?\d(?:[\d,.]*\d)?|\w+(?:['’]\w+)*|[%?$]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
@@ -107,21 +106,21 @@ _SECOND = re.compile("yours?|you")
 
 
 class TranscriptLine(NamedTuple):
-    """A line of a transcript: who speaks, and what."""
+    """A line of a transcript: its speaker and text."""
 
     speaker: str
     text: str
 
 
 class LineFeatures(NamedTuple):
-    """What a model sees of a line: how often it has which words, and its `MEASURES`, in their order."""
+    """The features of a line: the number of each word, and its `MEASURES`, in their order."""
 
     words: Mapping[str, int]
     measures: tuple[float, ...]
 
 
 def line_features(lines: Sequence[TranscriptLine]) -> list[LineFeatures]:
-    """What a model sees of the lines of a transcript, which are given whole and in their order.
+    """Return the features of the lines of a whole transcript, in order.
 
     >>> (line,) = line_features([TranscriptLine("ANN", "We spent $1,200.")])
     >>> sorted(line.words)
@@ -178,8 +177,9 @@ def _count(pattern: re.Pattern[str], words: Sequence[str]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LineModel:
-    """What a line's features weigh: `idf` and `weights` of words, (words,), `means` and `weights_of_measures`,
-    (measures,), all float64, the latter of measures as they come, and the `intercept`."""
+    """The weights of a line's features: `idf` and `weights` of words, (words,), `means` and `weights_of_measures`,
+    (measures,), all float64, the latter of unscaled measures, and the `intercept`.
+    """
 
     words: tuple[str, ...]
     idf: LineArray
@@ -200,10 +200,16 @@ class LineModel:
         measures: float,
         seed: int,
     ) -> LineModel:
-        """The model that tells the `wanted` lines from the others.
+        """Train the model that distinguishes the `wanted` lines from the others.
 
-        Each line counts as much as `counts` says. Words are those of at least `fewest` lines; a measure's deviation
-        from its mean weighs `measures` beside the words, whose vectors have length 1; `cost` is the solver's C.
+        Args:
+            lines: the features of the lines
+            wanted: whether a line is relevant
+            counts: the weight of each line
+            cost: the solver's C
+            fewest: the fewest lines with a word
+            measures: the weight of a measure's deviation from its mean beside the words, whose vectors have length 1
+            seed: the solver's seed
         """
         from scipy.sparse import csr_array, hstack
         from sklearn.linear_model import LogisticRegression
@@ -244,7 +250,7 @@ class LineModel:
         )
 
     def margins(self, lines: Sequence[LineFeatures]) -> LineArray:
-        """How far each line is on the side of the relevant ones, the logarithm of the corrected odds: (lines,)."""
+        """Return the logarithm of the corrected odds that each line is relevant: (lines,)."""
         weights, of_measures = self.weights.tolist(), self._of_measures
         found = []
         for line in lines:
@@ -258,7 +264,9 @@ class LineModel:
         return np.array(found)
 
     def parts(self, line: LineFeatures) -> list[FeatureContribution]:
-        """What the features of a line add to its margin, the greatest amounts first; the intercept apart."""
+        """Return the contributions of a line's features to its margin, without the intercept, the greatest amounts
+        first.
+        """
         weights = self.weights.tolist()
         parts = [
             FeatureContribution(f"{WORDS} “{self.words[place]}”", value * weights[place])
@@ -282,15 +290,14 @@ class LineModel:
 
     @cached_property
     def _of_measures(self) -> list[tuple[float, float]]:
-        """Mean and weight of each measure."""
         return list(zip(self.means.tolist(), self.weights_of_measures.tolist(), strict=True))
 
     def header(self) -> dict[str, Any]:
-        """What a file says of it beside its arrays."""
+        """Return the header of its file."""
         return {"features": list(self.words), "measures": list(MEASURES)}
 
     def arrays(self) -> dict[str, Any]:
-        """Its arrays, for a file."""
+        """Return the arrays of its file."""
         return {
             "idf": self.idf,
             "weights": self.weights,
@@ -301,10 +308,10 @@ class LineModel:
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Arrays) -> LineModel:
-        """The model that `header` and `arrays` describe.
+        """Return the model of a `header` and `arrays`.
 
         Raises:
-            DataError: they describe none.
+            DataError: they are invalid.
         """
         words = texts(header, "features")
         if list(words) != sorted(set(words)):
@@ -323,7 +330,7 @@ class LineModel:
 
 
 def _weighed(line: LineFeatures, places: Mapping[str, int], idf: Sequence[float]) -> list[tuple[int, float]]:
-    """The words of a line that a model knows, by their places, and what each weighs: of length 1 together."""
+    """Return the known words of a line by their places, and their weights: of length 1 together."""
     found = sorted((places[word], count) for word, count in line.words.items() if word in places)
     weighed = [(place, (1.0 + math.log(count)) * idf[place]) for place, count in found]
     length = math.sqrt(math.fsum(value * value for _place, value in weighed))
@@ -332,14 +339,14 @@ def _weighed(line: LineFeatures, places: Mapping[str, int], idf: Sequence[float]
 
 Floats = NDArray[np.float64]
 LABEL = "relevant"
-"""What the only label of a model is called."""
+"""The name of the only label of a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines(Trained):
-    """Lines of what `within` names, in the order of `place`; measures weigh `measures` beside the words.
+    """Lines of a transcript `within`, in the order of `place`; measures weigh `measures` beside the words.
 
-    Of `even` and `around` see the module.
+    For `even` and `around` see the module.
     """
 
     kind: ClassVar[str] = "lines"
@@ -411,12 +418,12 @@ class Lines(Trained):
         return {"labels": [LABEL], **model.header()}, model.arrays()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Read the documents; models are read, or trained, for the topics that are asked for."""
+        """Read the documents; models are read, or trained, for the topics of requests."""
         return _Reading(self, Transcripts(self, inputs.documents()), inputs.model)
 
 
 class Transcripts:
-    """The lines of transcripts, by what the field `within` has; reactions are kept apart."""
+    """The lines of transcripts by the field `within`, and their reactions."""
 
     def __init__(self, signal: Lines, documents: Iterable[Document]) -> None:
         self._within = signal.within
@@ -443,17 +450,15 @@ class Transcripts:
         }
 
     def of(self, topic: Topic) -> Sequence[tuple[str, TranscriptLine]]:
-        """The documents of a topic's transcript and what is said there, in their order; none if it has none."""
+        """Return the documents of a topic's transcript and their lines, in order; none if it has none."""
         return self._found.get(str(topic.fields.get(self._within, "")), ())
 
     def reactions(self, topic: Topic) -> Sequence[str]:
-        """The documents of a topic's transcript that are reactions."""
+        """Return the documents of a topic's transcript that are reactions."""
         return self._reactions.get(str(topic.fields.get(self._within, "")), ())
 
 
 class _Reading(SignalScorer):
-    """Ranks the lines of each topic by the model that has not seen the topic."""
-
     def __init__(
         self, signal: Lines, transcripts: Transcripts, model: Callable[[Lines, str], StoredModel]
     ) -> None:
@@ -473,7 +478,7 @@ class _Reading(SignalScorer):
             advance(1)
 
     def _model_for(self, topic: Topic) -> LineModel:
-        """The model of the solved topics but this one.
+        """Return the model of the solved topics but this one.
 
         Raises:
             SearchappError: it can't be read, trained or kept.
@@ -509,7 +514,7 @@ class _Reading(SignalScorer):
         )
 
     def _with_those_around(self, margins: Floats) -> Floats:
-        """The margin of each line, and a part of those of the lines before and after it."""
+        """Return the margin of each line, and a part of those of the lines before and after it."""
         if not len(margins):
             return margins
         padded = np.pad(margins, 1, mode="edge")

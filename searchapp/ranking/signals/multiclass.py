@@ -1,19 +1,20 @@
-"""The signal `multiclass`: a linear model says which answer a topic has, and documents follow with what they gain then.
+"""The signal `multiclass`: a linear model predicts the answer of a topic, and documents are ranked by their expected
+gain.
 
-The class of a solved topic are the documents with its best grade, such as the most specific types of an answer. The
-model has a label for each class that enough solved topics have, each against the rest, and the probabilities of the
+The class of a solved topic is the set of documents with its best grade, such as the most specific types of an answer.
+The model has a label for each class that enough solved topics have, each against the rest, and the probabilities of the
 classes are the softmax of `steepness` times their margins. A document's score is its expected gain,
 
     E[gain(d)] = sum over classes c of p(c) * mean over the solved topics of c of grade(d) ^ power / ideal
 
 where ideal is the discounted cumulative gain of a topic's own gains, best first, down to the rank `cutoff`: that is
-the order of the greatest expected NDCG. Without a `cutoff` it is 1. The `power` is 1 where it is left out; where grades
-are 1 / sqrt(place), 2 makes reciprocal ranks of them.
+the order of the greatest expected NDCG. Without a `cutoff` it is 1. The `power` is 1 by default; where grades are
+1 / sqrt(place), 2 makes reciprocal ranks of them.
 
 `by` names a field of the documents with few values, of which a topic's answers have one, such as the category of a
-type. Then that is decided first, by a model of its own (`by_cost`, `by_steepness`), classes compete with those of their
-own value, and a document's score is the probability of its value times its share of the greatest expected gain there:
-the first document has the most probable value, however scattered the gains are.
+type. Then that is predicted first, by a model of its own (`by_cost`, `by_steepness`), classes compete with those of
+their own value, and a document's score is the probability of its value times its share of the greatest expected gain
+there: the first document has the most probable value, however scattered the gains are.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ from searchapp.ranking.templates import number, text, whole
 
 Floats = NDArray[np.float64]
 LEAST = 1e-5
-"""The least score that a document gets: most gain next to nothing for most topics."""
+"""The least score of a ranked document: most documents gain next to nothing for most topics."""
 
 CLASSES_SHOWN = 5
-"""How many classes an explanation names: those that give most."""
+"""How many classes an explanation names: those with the greatest part."""
 
 SHARE_SHOWN = 0.01
-"""What share of a document's expected gain a class gives at least that an explanation names."""
+"""The least share of a document's expected gain of a class that an explanation names."""
 
 EVERYTHING = ""
 """The only value where documents are not grouped by a field."""
@@ -63,7 +64,7 @@ def _has_values(read: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiClass(Trained):
-    """One label for each class that at least `fewest` solved topics have; see the module for the others."""
+    """One label for each class that at least `fewest` solved topics have; for the parameters see the module."""
 
     kind: ClassVar[str] = "multiclass"
     features: ClassVar[tuple[str, ...]] = KINDS
@@ -84,7 +85,7 @@ class MultiClass(Trained):
     )
 
     def parameters(self) -> dict[str, Any]:
-        """What a run records of the signal; the power only if it changes a grade."""
+        """Return the record of the signal in a run; the power only if it changes a grade."""
         # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
         described = Trained.parameters(self)
         return {key: value for key, value in described.items() if key != "power" or value != 1.0}
@@ -118,7 +119,7 @@ class MultiClass(Trained):
         return header, linear.arrays() | _gain_arrays(gained, named) | _whole("class_value", of_label)
 
     def _mean_gains(self, golds: Sequence[Mapping[str, float]]) -> dict[str, float]:
-        """What each document gains on average: its grade, to the power, over the ideal of the topic's own grades."""
+        """Return the mean gain of each document: its grade, to the power, over the ideal of the topic's own grades."""
         summed: defaultdict[str, float] = defaultdict(float)
         for gold in golds:
             gains = {document: grade**self.power for document, grade in gold.items() if grade > 0}
@@ -132,13 +133,12 @@ class MultiClass(Trained):
 
 
 def _best(gold: Mapping[str, float]) -> list[str]:
-    """The documents with the best grade, by their ids."""
     best = max(gold.values())
     return sorted(document for document, grade in gold.items() if grade == best)
 
 
 def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], fewest: int) -> list[str | None]:
-    """The class of each topic by its best documents: all of them, else the commonest one, where enough topics have it.
+    """Return the class of each topic: all of its best documents, or the commonest one if too few topics have them all.
 
     None for a topic whose answer is too rare, unless no answer of the topic's value is less rare.
     """
@@ -161,7 +161,7 @@ def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], fewest: in
 
 
 def _values(by: str | None, documents: Iterable[Document]) -> Any:
-    """What gives the value of a document's field, None for a document that is not there."""
+    """Return the function that gives the value of a document's field, None for an unknown document."""
     if by is None:
         return lambda _document: EVERYTHING
     held = {document.id: document.fields.get(by) for document in documents}
@@ -272,6 +272,6 @@ class _ExpectedGains(TrainedScorer):
 
 
 def softmax(values: Floats) -> Floats:
-    """The share of e^value in the sum over each row, without overflow."""
+    """Return the share of e^value in the sum over each row, without overflow."""
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float64)

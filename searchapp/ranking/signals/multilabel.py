@@ -1,8 +1,8 @@
-"""The signal `multilabel`: a linear model says for each document whether it is among the answers of a topic.
+"""The signal `multilabel`: a linear model predicts for each document whether it is among the answers of a topic.
 
 The model has a label for each document that enough solved topics have in their gold, each against the rest, and sees
 nothing of documents but which topics they answered. A document's score is the logistic function of `steepness` times
-its margin: a probability, which is on the scale of shares as it is.
+its margin: a probability, which is on the scale of shares.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from searchapp.ranking.templates import number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiLabel(Trained):
-    """One label for each document that at least `fewest` solved topics are answered by."""
+    """One label for each document that answers at least `fewest` solved topics."""
 
     kind: ClassVar[str] = "multilabel"
     features: ClassVar[tuple[str, ...]] = KINDS
@@ -86,5 +86,5 @@ class _LabelProbabilities(TrainedScorer):
 
 
 def logistic(values: Any) -> Any:
-    """1 / (1 + e^-x) for each value, without overflow."""
+    """Return 1 / (1 + e^-x) for each value, without overflow."""
     return 0.5 * (1.0 + np.tanh(0.5 * np.asarray(values)))

@@ -1,6 +1,6 @@
-"""The signal `popular`: in how many solved topics a document is an answer, whatever the topic is.
+"""The signal `popular`: the number of solved topics that a document answers, whatever the topic is.
 
-Alone it ranks badly. Beside others it says how much to expect of a document before anything is known of the topic.
+Alone it ranks badly. Beside others it is the prior of a document.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class Popular(Signal):
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples})
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Count the answers of solved topics."""
         return _Counted(inputs.examples().gold)
 
 
@@ -51,7 +50,6 @@ class _Counted(TopicScorer):
         return _shares(counts) if asked.scale is Scale.shares else counts
 
     def _without(self, topic: Topic) -> dict[str, float]:
-        """The counts without the topic's own answers."""
         own = self._gold.get(topic.id, {})
         counts = {document: count - (own.get(document, 0.0) > 0) for document, count in self._counts.items()}
         return {document: count for document, count in counts.items() if count > 0}

@@ -1,6 +1,6 @@
-"""The signal `prior`: what a query gives to documents whatever the topic is, such as whether they have a field.
+"""The signal `prior`: the score of a query that is the same for all topics, such as whether documents have a field.
 
-It is asked once for all topics. Alone it ranks nothing; beside others it says what kind of document one is.
+It is searched once for all topics. Alone it ranks nothing; beside others it prefers a kind of documents.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TOPIC = "topic."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior(Signal):
-    """The scores of all documents that `query`, which asks for nothing of a topic, matches."""
+    """The scores of all documents that `query`, which reads nothing of a topic, matches."""
 
     kind: ClassVar[str] = "prior"
 
@@ -47,7 +47,6 @@ class Prior(Signal):
             )
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Nothing but the index is needed."""
         return _Prior(self.query, inputs.index)
 
 

@@ -1,12 +1,12 @@
-"""The signal `profiles`: each document grown by the solved topics that it is an answer to.
+"""The signal `profiles`: each document expanded by the solved topics that it answers.
 
     p(d) = v(d) + growth / √n(d) * Σ_h grade(h, d) q(h)        over the n(d) solved topics h that d is an answer to
     score(d) = cosine of p(d) and the topic
 
 v(d) and q(h) are vectors of length 1, see `searchapp.ranking.signals.terms`. A document is found by the words of topics
-that it answered, though it has none of them itself (relevance feedback for documents: Brauen, "Document vector
-modification", in Salton, The SMART Retrieval System, 1971). A topic that is solved itself is taken out of the profiles
-of its own answers before they are compared with it.
+that it answered, even if it has none of them itself (relevance feedback for documents: Brauen, "Document vector
+modification", in Salton, The SMART Retrieval System, 1971). A solved topic is taken out of the profiles of its own
+answers before they are compared with it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ class Profiles(Signal):
     boosts: Mapping[str, float] = boosts()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Read all documents and solved topics, and make the profiles."""
         return _Profiled(
             self, inputs.terms().require_solved(self.name), topics_are_documents=inputs.topics_are_documents
         )
@@ -83,7 +82,6 @@ class _Profiled(TopicScorer):
         return self._space.positive(self._space.documents, scores)
 
     def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        """What each term gives, and how many solved topics the profile is made of."""
         (topic,) = asked.topics
         place = self._space.places.get(document_id)
         if place is None:
@@ -100,7 +98,7 @@ class _Profiled(TopicScorer):
         return Explanation(value, said, self._space.common(vector, row, 1 / length))
 
     def _without(self, topic: Topic) -> dict[int, Any]:
-        """The profiles of a solved topic's own answers, made anew without it, by their rows."""
+        """Return the profiles of a solved topic's own answers without the topic, by their rows."""
         number = self._numbers.get(topic.id)
         if number is None:
             return {}
@@ -115,6 +113,5 @@ class _Profiled(TopicScorer):
 
 
 def _cosine(row: Any, vector: Floats) -> float:
-    """The cosine of a row of a matrix and a vector of length 1; 0 of an empty row."""
     squares = float(row.multiply(row).sum())
     return float((row @ vector)[0]) / squares**0.5 if squares > 0 else 0.0

@@ -1,13 +1,13 @@
 """Documents and solved topics as vectors of terms, in which several signals compute without an engine.
 
-The terms are those of the analyzer that the documents' field `text` has in the index, each counted once in a text.
-A term's weight is its inverse document frequency over documents and solved topics together,
+The terms are those of the analyzer of the documents' field `text` in the index, each counted once in a text. A term's
+weight is its inverse document frequency over documents and solved topics together,
 
     idf(t) = ln(1 + (N - n + 0.5) / (n + 0.5))        n of the N texts have the term
 
 as in BM25 (Robertson and Zaragoza, "The probabilistic relevance framework", 2009). A topic's vector has, for each term,
-the sum of the weights of those of its fields that have the term, times the idf, and length 1; a term that no text has
-counts in the length. Everything is computed in double in one order, so that it is the same in every process.
+the sum of the weights of its fields that have the term, times the idf, and length 1; an unknown term counts in the
+length. Everything is computed in double in one order, so that it is the same in every process.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from searchapp.model import Document, Example, Explanation, Topic
 Floats = NDArray[np.float64]
 """Weights of terms (terms,), or scores of texts (texts,): float64, without unit."""
 Terms = Callable[[str], Iterable[str]]
-"""The terms of a text, with their repetitions."""
+"""Returns the terms of a text, with repetitions."""
 
 
 def terms_of(mapping: Mapping[str, Any]) -> Terms:
-    """What the analyzer of the field `text` of a mapping makes of a text.
+    """Return the function of the analyzer of a mapping's field `text`.
 
     Raises:
-        DataError: it is made of what Elasticsearch alone knows.
+        DataError: only Elasticsearch knows the analyzer.
     """
     field = mapping.get("mappings", {}).get("properties", {}).get("text", {})
     try:
@@ -51,8 +51,8 @@ def terms_of(mapping: Mapping[str, Any]) -> Terms:
 class TermSpace:
     """The vectors of documents and solved topics.
 
-    `documents` are the documents' ids in their bytewise order, in which equal scores are ordered, `solved` the ids of
-    the solved topics in the same, `gold` the graded answers of each.
+    `documents` are the documents' ids in their bytewise order, in which equal scores are ordered, `solved` the ids
+    of the solved topics in the same order, `gold` the graded answers of each.
 
     Raises:
         DataError: two documents, or two solved topics, have the same id.
@@ -99,12 +99,11 @@ class TermSpace:
         return self
 
     def without(self, withheld: Collection[str]) -> TermSpace:
-        """The space, as it would be had the topics of these ids not been solved."""
+        """Return the space without some solved topics."""
         documents, solved = self._made_of
         return TermSpace(documents, [one for one in solved if one.topic.id not in withheld], self._terms)
 
     def _row(self, text: str) -> list[int]:
-        """The numbers of a text's terms, each once, ascending."""
         numbers = self._numbers
         return sorted({numbers.setdefault(term, len(numbers)) for term in self._terms(text)})
 
@@ -128,9 +127,9 @@ class TermSpace:
         return (diags(1.0 / self.lengths) @ self.matrix).tocsr()
 
     def asked(self, topic: Topic, boosts: Mapping[str, float]) -> Floats:
-        """The vector of a topic: (terms,). Its text weighs 1; `boosts` are the weights of further fields of it.
+        """Return the vector of a topic: (terms,). Its text weighs 1; `boosts` are the weights of further fields of it.
 
-        All 0 where it has no term of any text.
+        All 0 where it has only unknown terms.
         """
         weights = np.zeros(len(self.names))
         unseen: dict[str, float] = {}
@@ -147,18 +146,18 @@ class TermSpace:
         return weights / length if length else weights
 
     def asked_by_solved(self, boosts: Mapping[str, float]) -> Any:
-        """(solved, terms): the vectors of the solved topics, as a sparse matrix in rows."""
+        """Return the vectors of the solved topics as a sparse matrix in rows: (solved, terms)."""
         from scipy.sparse import csr_matrix, vstack
 
         return vstack([csr_matrix(self.asked(self.topics[id_], boosts)) for id_ in self.solved]).tocsr()
 
     def positive(self, ids: Sequence[str], scores: Floats) -> dict[str, float]:
-        """The scores above 0 by the ids that they are of, in the order of these."""
+        """Return the scores above 0 by their ids, in the order of the ids."""
         (places,) = np.nonzero(scores > 0)
         return {ids[place]: float(scores[place]) for place in places.tolist()}
 
     def common(self, vector: Floats, row: Any, scale: float = 1.0) -> tuple[Explanation, ...]:
-        """What each term gives to the product of a vector and a row of a matrix, the greatest first."""
+        """Explain the product of a vector and a row of a matrix by terms, the greatest first."""
         given = [
             (float(scale * vector[place] * weight), self.names[place])
             for place, weight in zip(row.indices, row.data, strict=True)

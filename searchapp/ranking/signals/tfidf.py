@@ -1,9 +1,9 @@
 """The signal `tfidf`, the baseline of the premise selection task's organisers: cosine of tf-idf vectors.
 
-It needs no index and no analyzer of the task's: words are runs of two and more word characters in lower case.
-A word's weight in a text is its count times ln((1 + N) / (1 + n)) + 1, where n of the N documents have it, and
-every vector has length 1 (the defaults of scikit-learn's `TfidfVectorizer`, which the organisers' script uses
-with the documents as corpus).
+It needs no index and no analyzer of the task: words are runs of two and more word characters in lower case. A word's
+weight in a text is its count times ln((1 + N) / (1 + n)) + 1, where n of the N documents have it, and every vector has
+length 1 (the defaults of scikit-learn's `TfidfVectorizer`, which the organisers' script uses with the documents as
+corpus).
 """
 
 from __future__ import annotations
@@ -44,14 +44,13 @@ class TfIdf(Signal):
     window: int = window()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Read all texts."""
         return Vectors(
             inputs.documents(), topics_are_documents=inputs.topics_are_documents, window=self.window
         )
 
 
 class Vectors(TopicScorer):
-    """The vectors of documents, as postings: for each word the documents that have it and its weight in them.
+    """The vectors of documents as postings: for each word its documents and its weight in them.
 
     With `topics_are_documents` a topic is not retrieved for itself. It ranks at least `window` documents.
     """
@@ -88,7 +87,7 @@ class Vectors(TopicScorer):
         """(documents,): the Euclidean length of each document's vector."""
 
     def scores(self, topic: Topic, asked: SignalRequest) -> Answer:
-        """The nearest documents, those without a common word last."""
+        """Return the nearest documents; those without a common word are last."""
         depth = max(self._window, asked.depth)
         cosines = self._cosines(topic.text).astype(np.float32)
         best = self._order[np.argsort(-cosines[self._order], kind="stable")][: depth + 1]
@@ -100,7 +99,6 @@ class Vectors(TopicScorer):
         return Hits([document for document, _ in hits], [score for _, score in hits])
 
     def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        """The product of each common word's weights in both vectors, of length 1."""
         (topic,) = asked.topics
         if document_id not in self._ids:
             return None
@@ -120,7 +118,6 @@ class Vectors(TopicScorer):
         )
 
     def _weights(self, text: str) -> dict[str, float]:
-        """The weights of a text's words; words that no document has have no place in the vectors."""
         return {word: count * self._idf[word] for word, count in _words(text).items() if word in self._idf}
 
     def _cosines(self, text: str) -> Weights:
