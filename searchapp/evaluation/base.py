@@ -13,11 +13,11 @@ from searchapp.model import Run
 from searchapp.options import flag, option
 
 P = TypeVar("P")
-"""The predictions of a submission, as a scorer takes them."""
+"""The predictions of a submission in the form of its scorer."""
 P_contra = TypeVar("P_contra", contravariant=True)
 
 Qrels = Mapping[str, Mapping[str, int]]
-"""Grades by topic and document, by the names that the scorer has for them."""
+"""Grades by topic and document, in the scorer's names."""
 
 Figures = Mapping[str, float | None]
 """Figures of one topic or file by their official names; None where the topic is left out of a figure."""
@@ -25,18 +25,18 @@ Figures = Mapping[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class OfficialScore:
-    """The figures that the organisers' scorer yields for the same files.
-
-    `values` has all of them by their official names ("MAP@500"), as fractions (nan where theirs is); `measure`
-    names the one that ranks submissions. `per_topic` has the single results in the order of the gold.
-    `warnings` are sentences that say where a figure misleads, `honest` has what it would be if it did not.
-    """
+    """The figures of the organisers' scorer for the same files."""
 
     measure: str
+    """The figure that ranks submissions."""
     values: Mapping[str, float]
+    """All figures by their official names ("MAP@500"), as fractions; nan where the official figure is."""
     per_topic: Mapping[str, float | Figures] = field(default_factory=dict)
+    """The results of single topics, in the order of the gold."""
     warnings: tuple[str, ...] = ()
+    """Sentences that say where a figure misleads."""
     honest: Mapping[str, float] = field(default_factory=dict)
+    """Correct values of misleading figures."""
 
     @property
     def value(self) -> float:
@@ -44,21 +44,20 @@ class OfficialScore:
         return self.values[self.measure]
 
     def of_topics(self, name: str | None = None) -> dict[str, float | None]:
-        """What one of the figures, by default that which ranks submissions, is the mean of: a value a topic.
+        """Return the values by topic whose mean is a figure, by default the one that ranks submissions.
 
-        None where a topic is left out of it; nothing for a figure that is no mean of values that the scorer has.
+        None for a topic that is left out of it; an empty dictionary for a figure that is not such a mean.
         """
         name = self.measure if name is None else name
-        found = {topic: _of_topic(given, name, self.measure) for topic, given in self.per_topic.items()}
-        return found if any(value is not None for value in found.values()) else {}
+        values = {topic: _of_topic(given, name, self.measure) for topic, given in self.per_topic.items()}
+        return values if any(value is not None for value in values.values()) else {}
 
 
 _OF_ONE = {"MAP": "AP", "MRR": "RR"}
-"""What the means of the organisers are means of."""
 
 
 def of_one(measure_name: str) -> str:
-    """What a measure of many topics is called for one of them.
+    """Return the name of a measure of many topics for one of them.
 
     >>> of_one("MAP@500"), of_one("MRR (whole labels)"), of_one("mean NDCG"), of_one("F1")
     ('AP@500', 'RR', 'NDCG', 'F1')
@@ -68,72 +67,60 @@ def of_one(measure_name: str) -> str:
     return f"{_OF_ONE.get(kind, kind)}{at}{cutoff}"
 
 
-def _of_topic(given: float | Figures | None, wanted: str, ranks: str) -> float | None:
-    """The figure of a topic that the wanted one is the mean of, where `ranks` names the one that ranks submissions."""
+def _of_topic(given: float | Figures | None, name: str, ranking_name: str) -> float | None:
+    """Return the figure of a topic for a mean; a single number belongs to the figure that ranks submissions."""
     if not isinstance(given, Mapping):
-        return given if wanted == ranks else None
-    for name in (wanted, of_one(wanted), of_one(wanted).lower()):
-        if name in given:
-            return given[name]
-    return None
+        return given if name == ranking_name else None
+    names = (name, of_one(name), of_one(name).lower())
+    return next((given[key] for key in names if key in given), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One group of a breakdown: over how many topics (or whatever `Breakdown.counted` says) its figures are means.
-
-    `topics` are the names of its topics in `Scored.qrels`; none where it is no group of topics.
-    """
+class BreakdownRow:
+    """The figures of one group of a breakdown."""
 
     group: str
     count: int
+    """The number of topics (or of what `Breakdown.counted` says) in the means."""
     values: Mapping[str, float]
     topics: tuple[str, ...] = ()
+    """The names of its topics in `Scored.qrels`; empty for a group of something else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """Figures by group. `name` is what `evaluate --by` takes, `title` says what is broken down and how.
-
-    `histogram` names the figure, a fraction, that people are shown as bars too.
-    """
+    """Figures by group."""
 
     name: str
+    """The name for `evaluate --by`."""
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[BreakdownRow, ...]
     counted: str = "topics"
     histogram: str | None = None
+    """The figure, a fraction, that is displayed as bars too."""
 
     def to_json(self) -> dict[str, Any]:
-        """The breakdown as `evaluate --json` has it."""
+        """Return the breakdown for `evaluate --json`."""
         rows = [{"group": row.group, self.counted: row.count, **row.values} for row in self.rows]
         return {"title": self.title, "rows": rows}
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a scorer makes of a submission.
-
-    `topics` counts the topics with gold. `rankings` and `qrels` are what the field's measures are computed
-    from: each document once, grades above 0 relevant.
-    """
+    """The result of a scorer for a submission."""
 
     official: OfficialScore
     topics: int
+    """The number of topics with gold."""
     rankings: Mapping[str, Sequence[str]]
+    """The rankings for the field's measures, each document once."""
     qrels: Qrels
+    """The grades for the field's measures, above 0 for relevant documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScorerOptions:
-    """What the organisers' scripts take besides the files.
-
-    `nearest`: the cut-off of nlps. `hierarchy`: the type hierarchy of smart-types-dbpedia, when it is not in the
-    data. `knowledge_base`: the option `--kb` of the relation scorers. `split`: which questions of the gold files
-    count where a file holds several splits, such as the folds of a train file; None means all of them.
-    `lenient`: go on where their script stops, by leaving something out or comparing otherwise, and say so in a
-    warning.
-    """
+    """Arguments of the organisers' scripts besides the files."""
 
     nearest: int | None = option("nlps: the scorer's cut-off; 500 by default.", min=1)
     hierarchy: Path | None = option(
@@ -144,6 +131,7 @@ class ScorerOptions:
         "--kb",
     )
     split: str | None = None
+    """The split to score in a gold file with several splits, such as the folds of a train file; None: all."""
     lenient: bool = flag(
         "Continue, with a warning, where the official scorer stops. checkthat: leave debates that are "
         "too short for P@50 out of that figure; smart-types-wikidata: compare whole labels; explanation-2019: read "
@@ -153,26 +141,24 @@ class ScorerOptions:
 
 @dataclass(frozen=True, slots=True)
 class GoldFiles:
-    """What a submission is scored against: gold files, and what the organisers' scripts take besides them.
-
-    `folder` holds the other files of the task, some of which breakdowns need; None where nobody knows it.
-    """
+    """The gold files of a submission, and the other arguments of the organisers' scripts."""
 
     files: Sequence[Path]
     options: ScorerOptions = field(default_factory=ScorerOptions)
     folder: Path | None = None
+    """The folder of the task's other files, which some breakdowns need, if it is known."""
 
     @property
     def file(self) -> Path:
-        """The gold file, of a task that has one."""
+        """The gold file of a task with one."""
         (path,) = self.files
         return path
 
     def require_folder(self) -> Path:
-        """The folder.
+        """Return the folder.
 
         Raises:
-            UsageError: nobody knows it.
+            UsageError: it is not known.
         """
         if self.folder is None:
             raise UsageError("a breakdown needs the task's other files: name them with --data and --split")
@@ -180,53 +166,49 @@ class GoldFiles:
 
 
 class Scorer(Protocol[P]):
-    """The official scorer of a task; P is what it takes as the predictions of a submission.
-
-    With `files_make_one` several prediction files are one submission, paired with as many gold files; without,
-    each is a submission of its own.
-    """
+    """The official scorer of a task."""
 
     @property
     def files_make_one(self) -> bool:
-        """Whether several files are one submission."""
+        """Whether several prediction files are one submission, paired with as many gold files."""
 
     def read(self, files: Sequence[Path]) -> P:
-        """The predictions in the organisers' files, as `score` takes them.
+        """Read the organisers' files of a submission.
 
         Raises:
-            NotScorable: their script stops on the files or refuses them.
+            NotScorable: their script stops on the files or rejects them.
             DataError: a file is missing or can't be read.
         """
 
     def predictions(self, run: Run) -> P:
-        """What `read` would give for the official files of a run."""
+        """Return the result of `read` for the official files of a run."""
 
     def qrels(self, gold: GoldFiles) -> Qrels:
-        """The grades of gold files by topic and document, as `Scored.qrels` has them.
+        """Read the grades of gold files, as `Scored.qrels` has them.
 
         Raises:
-            NotScorable: the organisers' script stops on a file or refuses it.
+            NotScorable: the organisers' script stops on a file or rejects it.
             DataError: a gold file is missing or can't be read.
         """
 
     def score(self, predictions: P, gold: GoldFiles) -> Scored:
-        """The official figures of predictions against gold files.
+        """Score predictions against gold files.
 
         Raises:
-            NotScorable: the organisers' script stops or refuses.
+            NotScorable: the organisers' script stops or rejects them.
             DataError: a gold file is missing or can't be read.
         """
 
 
 class BreakdownScorer(Protocol[P_contra]):
-    """A scorer whose figures can be broken down; `breakdowns` are the names of what `breakdown` can compute."""
+    """A scorer whose figures can be broken down."""
 
     @property
     def breakdowns(self) -> tuple[str, ...]:
-        """The names."""
+        """The names of the breakdowns."""
 
     def breakdown(self, predictions: P_contra, gold: GoldFiles, wanted: Sequence[str]) -> Iterable[Breakdown]:
-        """The breakdowns of these names, for which the task's other files in the gold's folder may be needed."""
+        """Compute the breakdowns of these names, which may need the gold's folder."""
 
 
 Ranked = Sequence[str | None]
@@ -236,30 +218,32 @@ Predictions = Mapping[str, Ranked]
 """The ranking of each question."""
 
 Terms = Callable[[str], frozenset[str]]
-"""The content words of a text, without inflection."""
+"""Returns the stemmed content words of a text."""
 
 
 def ranks_of(ranked: Ranked, facts: Collection[str]) -> dict[str, int]:
-    """The rank, from 1 on, of those of the facts that are ranked."""
+    """Return the ranks, from 1, of the facts that are ranked."""
     wanted = facts if isinstance(facts, Mapping | set | frozenset) else set(facts)
     return {fact: rank for rank, fact in enumerate(ranked, 1) if fact in wanted and fact is not None}
 
 
-def average_precision(ranks: Iterable[int], wanted: int) -> float:
-    """The precisions at the ranks of relevant facts, summed and divided by the number of all of them."""
-    return math.fsum(found / rank for found, rank in enumerate(sorted(ranks), 1)) / wanted if wanted else 0.0
+def average_precision(ranks: Iterable[int], relevant: int) -> float:
+    """Return the sum of the precisions at the ranks of relevant facts, divided by the number of all of them."""
+    return (
+        math.fsum(count / rank for count, rank in enumerate(sorted(ranks), 1)) / relevant if relevant else 0.0
+    )
 
 
-def without(ranked: Ranked, left_out: Collection[str]) -> list[str | None]:
-    """A ranking from which some facts are taken out: those behind them move up."""
-    return [fact for fact in ranked if fact not in left_out]
+def without(ranked: Ranked, excluded: Collection[str]) -> list[str | None]:
+    """Remove facts from a ranking: those behind them move up."""
+    return [fact for fact in ranked if fact not in excluded]
 
 
 def distinct(ranked: Ranked) -> Sequence[str]:
-    """A ranking without missing values."""
+    """Remove missing values from a ranking."""
     return ranked if None not in ranked else [fact for fact in ranked if fact is not None]  # type: ignore[return-value]
 
 
 def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean; 0 of nothing."""
+    """Return the arithmetic mean; 0 without values."""
     return math.fsum(values) / len(values) if values else 0.0

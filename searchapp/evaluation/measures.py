@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from searchapp.errors import UsageError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _PROVIDERS = ("pytrec_eval", "msmarco", "judged", "accuracy", "compat", "cwl_eval")
-"""What computes inside this process, the last one where its package is installed."""
+"""Providers that compute inside this process, the last one if its package is installed."""
 
 _DIVERSITY = "pyndeval"
 """The provider of measures of diversity, which need grades for each subtopic of a topic."""
@@ -38,22 +39,19 @@ ADVICE = "use ir-measures' notation, such as AP, RR, P@5, R@100 or nDCG@10"
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """Figures by measure, under the names that were asked for.
-
-    `values` has the mean over the topics (for counts such as NumRel: the sum), nan when there are no topics;
-    `per_topic` has each topic of the qrels, in their order.
-    """
+    """Figures by measure, under the requested names."""
 
     values: Mapping[str, float]
+    """The mean over the topics (for counts such as NumRel: the sum), nan without topics."""
     per_topic: Mapping[str, Mapping[str, float]]
+    """The value of each topic of the qrels, in their order."""
 
     @classmethod
     def none(cls) -> Measures:
-        """No figures."""
         return cls({}, {})
 
     def of(self, topics: Collection[str]) -> dict[str, float]:
-        """The values over some of the topics; nothing when none of them was measured."""
+        """Return the values over some of the topics; empty if none of them was measured."""
         known = {
             name: {topic: of_topic[topic] for topic in topics if topic in of_topic}
             for name, of_topic in self.per_topic.items()
@@ -64,15 +62,18 @@ class Measures:
 def measure(
     rankings: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, int]], names: Sequence[str]
 ) -> Measures:
-    """Measure rankings, given best first, in the order in which they are given.
+    """Measure rankings, given best first; the first place of a repeated document counts.
 
-    `names` are in ir-measures' notation: AP, RR, P@5, R@100, nDCG@10, AP(rel=2). Exactly the topics of the
-    qrels count: a topic without a ranking counts 0, and so does one without relevant documents (as in the
-    official scorer of nlps; ir-measures itself counts some of these and leaves out others, for its providers
-    differ). Other topics are ignored. Of a repeated document the first place counts.
+    The topics of the qrels count: a topic without a ranking counts 0, and so does one without relevant documents (as in
+    the official scorer of nlps; the providers of ir-measures differ). Other topics are ignored.
+
+    Args:
+        rankings: the documents of each topic
+        qrels: the grades by topic and document
+        names: measures in ir-measures' notation: AP, RR, P@5, R@100, nDCG@10, AP(rel=2)
 
     Raises:
-        UsageError: a name is not one of a measure that can be computed here.
+        UsageError: a name is not that of a measure that can be computed here.
     """
     parsed = {name: _parse(name) for name in names}
     if not parsed:
@@ -85,7 +86,7 @@ def measure(
     }
     of_measure: dict[int, tuple[Measure, dict[str, float]]] = {}
     for result in _provider().evaluator(list(results), known).iter_calc(_scored(rankings)):
-        # By what the measure is in memory: ir-measures makes its name anew each time that it is looked up.
+        # By identity: ir-measures makes the hash of a measure from its name, which it builds at each lookup.
         kind = result.measure
         if id(kind) not in of_measure:
             of_measure[id(kind)] = kind, results[kind]
@@ -98,8 +99,8 @@ def measure(
 
 
 def _safe(id_: str) -> str:
-    """Another id in place of one that trec_eval, which is written in C, cannot hold: it ends ids at a NUL
-    character, and takes the process down at half a surrogate pair. Different ids stay different."""
+    """Replace an id that trec_eval, which is written in C, cannot hold: it ends ids at a NUL character, and crashes
+    at half a surrogate pair. Distinct ids stay distinct."""
     if "\0" not in id_ and not id_.startswith("\1"):
         try:
             id_.encode()
@@ -110,34 +111,25 @@ def _safe(id_: str) -> str:
     return "\1" + id_.encode("utf-8", "surrogatepass").hex()
 
 
-class _Safe(dict[str, str]):
-    """Ids and what stands in their place, each found out once."""
-
-    def __missing__(self, id_: str) -> str:
-        found = self[id_] = _safe(id_)
-        return found
-
-
 def _scored(rankings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
-    """The rankings with scores made from the ranks: n, n - 1, ..., 1.
+    """Return the rankings with scores made from the ranks: n, n - 1, ..., 1.
 
-    trec_eval, which does the counting, sorts by score and breaks ties by descending document id, whatever the
-    order of the run. The scores of a run may well be tied, also because trec_eval keeps them as 32-bit
-    floats. Made from ranks they never are: whole numbers up to 2^24 are exact there.
+    trec_eval sorts by score and breaks ties by descending document id. The scores of a run may be tied, also because
+    trec_eval keeps them as 32-bit floats, in which integers up to 2^24 are exact.
     """
     scored = {}
-    safe = _Safe()  # most documents stand in many rankings
+    safe = cache(_safe)  # most documents are in many rankings
     for topic, documents in rankings.items():
-        distinct = list(dict.fromkeys(map(safe.__getitem__, documents)))
+        distinct = list(dict.fromkeys(map(safe, documents)))
         scored[_safe(topic)] = dict(zip(distinct, map(float, range(len(distinct), 0, -1)), strict=True))
     return scored
 
 
 def require_measures(names: Sequence[str]) -> None:
-    """Make sure, before any work is done for it, that measures can be computed.
+    """Reject measures that can't be computed here.
 
     Raises:
-        UsageError: one can't, or there is none of the name; with one that may have been meant.
+        UsageError: a measure can't be computed or does not exist; with a suggestion.
     """
     for name in names:
         _parse(name)
@@ -165,7 +157,7 @@ def _parse(name: str) -> Measure:
 
 
 _NO_MEASURE = (AttributeError, ValueError, KeyError, TypeError, AssertionError, SyntaxError)
-"""What ir-measures raises at a name or at parameters that it does not know."""
+"""Errors of ir-measures for unknown names and parameters."""
 
 _OF_TREC_EVAL = {
     r"map": "AP",
@@ -182,32 +174,30 @@ _OF_TREC_EVAL = {
     r"set_([PF])": r"Set\1",
     r"set_recall": "SetR",
 }
-"""The names that trec_eval has for measures, as patterns, and ir-measures' names for the same."""
+"""Patterns of trec_eval's names of measures, and ir-measures' names for the same."""
 
 
 def _advice(candidates: Iterable[str]) -> str:
-    """What to write instead: the first of some names that is a measure's, else what such names look like."""
-    meant = next((one for one in candidates if _is_measure(one)), None)
+    """Suggest the first candidate that is a measure, or else describe the notation."""
+    meant = next(filter(_is_measure, candidates), None)
     return ADVICE if meant is None else f"did you mean {meant}? Otherwise {ADVICE}"
 
 
 def _alike(name: str) -> Iterator[str]:
-    """Names that are like one: trec_eval's for the same measure, another spelling, or nearly the same letters."""
+    """Yield similar names: ir-measures' for trec_eval's, another spelling, or nearly the same letters."""
     from ir_measures.measures import registry
 
     for pattern, other in _OF_TREC_EVAL.items():
-        if found := re.fullmatch(pattern, name):
-            yield found.expand(other)
+        if match := re.fullmatch(pattern, name):
+            yield match.expand(other)
     letters = "".join(itertools.takewhile(lambda letter: letter.isalpha() or letter == "_", name))
     by_letters = {str(known).casefold(): str(known) for known in sorted(registry)}
-    for close in _close(letters.casefold(), list(by_letters)):
+    word = letters.casefold()
+    for close in (
+        [word] if word in by_letters else difflib.get_close_matches(word, by_letters, n=3, cutoff=0.6)
+    ):
         known = by_letters[close]
         yield from (known + name[len(letters) :], known, f"{known}@10")
-
-
-def _close(word: str, words: Sequence[str]) -> Sequence[str]:
-    """The word itself if it is among the words, else those that are nearly the same."""
-    return [word] if word in words else difflib.get_close_matches(word, words, n=3, cutoff=0.6)
 
 
 def _is_measure(name: str) -> bool:
@@ -219,7 +209,7 @@ def _is_measure(name: str) -> bool:
 
 
 def _needed(name: str) -> str:
-    """Return what the measure lacks that ir-measures knows and searchapp can't compute; nothing if it is unknown."""
+    """Return what a known measure lacks for searchapp to compute it; empty for an unknown measure."""
     from ir_measures import providers
 
     cwl_eval: Any = providers.registry["cwl_eval"]
@@ -236,9 +226,9 @@ def _needed(name: str) -> str:
     with suppress(*_NO_MEASURE):
         parsed = _read(name)
         others: dict[str, Any] = {
-            one: held for one, held in providers.registry.items() if one not in _PROVIDERS
+            key: provider for key, provider in providers.registry.items() if key not in _PROVIDERS
         }
-        computing = [one for one, provider in others.items() if provider.supports(parsed)]
+        computing = [key for key, provider in others.items() if provider.supports(parsed)]
         if _DIVERSITY in computing:
             return "it needs grades for each subtopic of a topic, which searchapp does not read"
         if computing:
@@ -260,9 +250,9 @@ def _with(name: str, further: Mapping[str, int]) -> str:
 
 
 def _read(name: str, further: Mapping[str, int] | None = None) -> Measure:
-    """A measure by its name, such as P(rel=2)@5, with `further` parameters that the name does not have.
+    """Parse a measure such as P(rel=2)@5, with `further` parameters that the name does not have.
 
-    ir-measures' own `parse_measure` uses names of the module `ast` that Python 3.14 has no longer.
+    ir-measures' own `parse_measure` uses names that Python 3.14 has removed from the module `ast`.
     """
     from ir_measures.measures import registry
 
@@ -273,7 +263,7 @@ def _read(name: str, further: Mapping[str, int] | None = None) -> Measure:
         cutoff = expression.right
         expression = expression.left
     if isinstance(expression, ast.Call) and not expression.args:
-        parameters |= {str(one.arg): ast.literal_eval(one.value) for one in expression.keywords}
+        parameters |= {str(key.arg): ast.literal_eval(key.value) for key in expression.keywords}
         expression = expression.func
     if not isinstance(expression, ast.Name):
         raise ValueError(f"{name} is no name of a measure")
@@ -293,7 +283,7 @@ def _provider() -> Any:
 
 
 def _aggregate(kind: Measure, values: Mapping[str, float]) -> float:
-    """The figure that the values of topics amount to: mostly their mean, which is exact, whatever their order."""
+    """Return the figure of all topics: mostly their mean, which is exact, whatever their order."""
     from ir_measures.measures.base import MeanAgg
 
     aggregator: Any = kind.aggregator()
@@ -305,22 +295,24 @@ def _aggregate(kind: Measure, values: Mapping[str, float]) -> float:
 
 
 LEVELS = tuple(tenth / 10 for tenth in range(11))
-"""The levels of recall at which TREC gives interpolated precision: the best precision from there on."""
+"""TREC's levels of recall for interpolated precision: the best precision from there on."""
 
 DEPTHS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10_000)
-"""Ranks up to which recall is taken: about evenly spread on a logarithmic scale."""
+"""Depths of recall, about evenly spread on a logarithmic scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Means over topics: `precision` by level of recall, interpolated, and `recall` by rank, both ascending."""
+    """Curves of means over topics."""
 
     precision: Mapping[float, float]
+    """Interpolated precision by level of recall, ascending."""
     recall: Mapping[int, float]
+    """Recall by rank, ascending."""
 
 
 def measures_of_curves(depth: int) -> tuple[str, ...]:
-    """The measures that the curves of rankings with so many documents are made of.
+    """Return the measures for the curves of rankings of this depth.
 
     >>> measures_of_curves(4)[10:]
     ('IPrec@1.0', 'R@1', 'R@2', 'R@3', 'R@4')
@@ -329,7 +321,7 @@ def measures_of_curves(depth: int) -> tuple[str, ...]:
 
 
 def curves(values: Mapping[str, float], depth: int) -> Curves:
-    """The curves that measures make; `values` has those of `measures_of_curves`."""
+    """Return the curves of the values of `measures_of_curves`."""
     return Curves(
         {level: values[_precision(level)] for level in LEVELS},
         {rank: values[_recall(rank)] for rank in _depths(depth)},
@@ -337,7 +329,6 @@ def curves(values: Mapping[str, float], depth: int) -> Curves:
 
 
 def _depths(depth: int) -> tuple[int, ...]:
-    """Ranks up to the last one, which is always among them."""
     return (*(rank for rank in DEPTHS if rank < depth), max(depth, 1))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import NotScorable
-from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Row, Scored, mean
+from searchapp.evaluation.base import Breakdown, BreakdownRow, GoldFiles, OfficialScore, Qrels, Scored, mean
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Run
 from searchapp.tasks.checkthat.debate_files import failures, read_debate, read_text
@@ -295,7 +295,7 @@ class _Debate:
 
 def _by_debate(debates: Sequence[_Debate]) -> Breakdown:
     rows = [
-        Row(debate.name, len(debate.ranked), figures(debate.ranked, debate.labels), (debate.topic,))
+        BreakdownRow(debate.name, len(debate.ranked), figures(debate.ranked, debate.labels), (debate.topic,))
         for debate in debates
     ]
     return Breakdown("debate", "by debate", tuple(rows), counted="lines")
@@ -306,7 +306,7 @@ def _by_event(debates: Sequence[_Debate]) -> Breakdown:
     for debate in debates:
         groups.setdefault(debate.event(), {})[debate.topic] = figures(debate.ranked, debate.labels)
     rows = [
-        Row(group, len(of_debate), means(list(of_debate.values())), tuple(of_debate))
+        BreakdownRow(group, len(of_debate), means(list(of_debate.values())), tuple(of_debate))
         for group, of_debate in sorted(groups.items())
     ]
     title = f"by event: one voice has at least {ONE_VOICE:.0%} of the spoken lines"
@@ -329,7 +329,7 @@ def _by_speaker(debates: Sequence[_Debate]) -> Breakdown:
             if result["R"]:
                 precisions.setdefault(speaker, []).append(result["AP"])
     rows = [
-        Row(
+        BreakdownRow(
             speaker or "(none)",
             lines[speaker],
             {"R": relevant[speaker], "MAP": mean(values)},

@@ -27,12 +27,12 @@ from pathlib import Path
 from searchapp.errors import NotScorable
 from searchapp.evaluation.base import (
     Breakdown,
+    BreakdownRow,
     GoldFiles,
     OfficialScore,
     Predictions,
     Qrels,
     Ranked,
-    Row,
     Scored,
     Terms,
     average_precision,
@@ -112,7 +112,9 @@ def _by_precision(inputs: RankedExplanations) -> Breakdown:
         ranks = ranks_of(ranked[: PRECISION_AT[-1]], facts).values()
         for k in PRECISION_AT:
             precisions[k].append(sum(rank <= k for rank in ranks) / min(k, len(facts)))
-    rows = tuple(Row(f"P@{k}", len(values), {"precision": mean(values)}) for k, values in precisions.items())
+    rows = tuple(
+        BreakdownRow(f"P@{k}", len(values), {"precision": mean(values)}) for k, values in precisions.items()
+    )
     title = "precision at k, divided by the length of the explanation where that is less than k"
     return Breakdown("precision", title, rows)
 
@@ -123,15 +125,15 @@ def _by_length(inputs: RankedExplanations) -> Breakdown:
         ranks = ranks_of(ranked, facts)
         precisions.setdefault(len(facts), {})[question] = average_precision(ranks.values(), len(facts))
     rows = tuple(
-        Row(str(length), len(of_topic), {"MAP": mean(list(of_topic.values()))}, tuple(of_topic))
+        BreakdownRow(str(length), len(of_topic), {"MAP": mean(list(of_topic.values()))}, tuple(of_topic))
         for length, of_topic in sorted(precisions.items())
     )
     return Breakdown("length", "MAP by the number of facts of the explanation", rows, histogram="MAP")
 
 
-def _rows(precisions: Mapping[str, list[float]], questions: int) -> tuple[Row, ...]:
+def _rows(precisions: Mapping[str, list[float]], questions: int) -> tuple[BreakdownRow, ...]:
     return tuple(
-        Row(
+        BreakdownRow(
             group,
             len(values),
             {"MAP": mean(values), ALL_QUESTIONS: sum(values) / questions if questions else 0.0},

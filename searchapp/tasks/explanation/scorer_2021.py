@@ -26,12 +26,12 @@ from typing import Any
 from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation.base import (
     Breakdown,
+    BreakdownRow,
     GoldFiles,
     OfficialScore,
     Predictions,
     Qrels,
     Ranked,
-    Row,
     Scored,
     Terms,
     distinct,
@@ -111,20 +111,20 @@ class RankedRatings:
     questions: Mapping[str, str]
     terms: Terms
 
-    def row(self, group: str, counts: Callable[[str, str, float], bool]) -> Row:
+    def row(self, group: str, counts: Callable[[str, str, float], bool]) -> BreakdownRow:
         """Return the mean NDCG over the facts for whose question, id and rating `counts` is true."""
         values = []
         for question, grades in self.gold.items():
             restricted = {fact: grade for fact, grade in grades.items() if counts(question, fact, grade)}
             if restricted:
                 values.append(ndcg(self.rankings.get(question, ()), restricted))
-        return Row(group, len(values), {"NDCG": mean(values)})
+        return BreakdownRow(group, len(values), {"NDCG": mean(values)})
 
 
 def _by_type(inputs: RankedRatings) -> Breakdown:
     """Table 3."""
 
-    def row(type_: str, name: str) -> Row:
+    def row(type_: str, name: str) -> BreakdownRow:
         return inputs.row(name, lambda _question, fact, _grade: inputs.types.get(fact) == type_)
 
     rows = tuple(row(*item) for item in TYPES.items())
@@ -134,7 +134,7 @@ def _by_type(inputs: RankedRatings) -> Breakdown:
 def _by_rating(inputs: RankedRatings) -> Breakdown:
     """Table 4."""
 
-    def row(threshold: int) -> Row:
+    def row(threshold: int) -> BreakdownRow:
         return inputs.row(f"> {threshold}", lambda _question, _fact, grade: grade > threshold)
 
     return Breakdown("rating", "NDCG of the facts rated above a threshold", tuple(map(row, THRESHOLDS)))
@@ -148,7 +148,9 @@ def _by_precision(inputs: RankedRatings) -> Breakdown:
             ranks = ranks_of(inputs.rankings.get(question, ())[: PRECISION_AT[-1]], grades).values()
             for k in PRECISION_AT:
                 precisions[k].append(sum(rank <= k for rank in ranks) / k)
-    rows = tuple(Row(f"P@{k}", len(values), {"precision": mean(values)}) for k, values in precisions.items())
+    rows = tuple(
+        BreakdownRow(f"P@{k}", len(values), {"precision": mean(values)}) for k, values in precisions.items()
+    )
     return Breakdown("precision", "precision at k, facts rated above 0 being relevant", rows)
 
 
@@ -160,7 +162,7 @@ def _by_overlap(inputs: RankedRatings) -> Breakdown:
         for fact in grades:
             overlaps[question, fact] = overlap(question_terms, inputs.terms(inputs.texts.get(fact, "")))
 
-    def row(percent: int) -> Row:
+    def row(percent: int) -> BreakdownRow:
         return inputs.row(
             f"<= {percent}%", lambda question, fact, _grade: overlaps[question, fact] * 100 <= percent
         )

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Row, Scored
+from searchapp.evaluation.base import Breakdown, BreakdownRow, GoldFiles, OfficialScore, Qrels, Scored
 from searchapp.formats.json_files import load_list
 from searchapp.formats.problems import shown
 from searchapp.model import Hits, Run
@@ -378,7 +378,7 @@ def _breakdown(
     else:
         order = sorted(groups, key=lambda group: (group == OTHER, -len(groups[group]), group))
     rows = tuple(
-        Row(
+        BreakdownRow(
             group,
             len(groups[group]),
             _means(question.official.figures() for question in groups[group]),

@@ -44,7 +44,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from searchapp.errors import NotScorable
-from searchapp.evaluation.base import Breakdown, Figures, Row
+from searchapp.evaluation.base import Breakdown, BreakdownRow, Figures
 from searchapp.formats.json_files import (
     EntryReader,
     OfficialId,
@@ -465,7 +465,9 @@ def _breakdown(
     for result, group in zip(results, groups, strict=True):
         members[group].append(result)
     rows = [
-        Row(group, len(of_group), _means(of_group), tuple(dict.fromkeys(result.name for result in of_group)))
+        BreakdownRow(
+            group, len(of_group), _means(of_group), tuple(dict.fromkeys(result.name for result in of_group))
+        )
         for group, of_group in members.items()
         if of_group
     ]
