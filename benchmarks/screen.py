@@ -38,7 +38,7 @@ from growth import Generator
 from terminal import Terminal
 from usage import parser_of
 
-from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.config.resolution import USER_FILE
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
@@ -76,7 +76,7 @@ class Finder:
 
     def __init__(self, task: str, home: Path) -> None:
         self._engine = open_engine(Settings(home=home))
-        self._searcher = Searcher.open(load(task), self._engine, SilentProgress(), home)
+        self._searcher = TaskSearcher.open(load(task), self._engine, SilentProgress(), home)
 
     def seen(self, text: str) -> Seen:
         request = SearchRequest(text, size=20)

@@ -33,7 +33,7 @@ from searchapp.app.inspection.pages import LocalFirst, RunPages
 from searchapp.app.inspection.topic_comparison import open_comparing
 from searchapp.app.inspection.topics import TopicsRequest, open_topics
 from searchapp.app.rank import RunRequest, make_run
-from searchapp.app.search import Searcher
+from searchapp.app.search import TaskSearcher
 from searchapp.app.sessions import judged_by_now
 from searchapp.config.resolution import resolution
 from searchapp.config.settings import INDEXES, THEMES, Settings
@@ -107,10 +107,10 @@ class Bench:
         """The search screen, on one of the samples."""
         task = load(name)
         engine = self._opened.enter_context(closing(open_engine(Settings(home=self._home))))
-        searcher = Searcher.open(task, engine, SilentProgress(), self._home, SAMPLES / name)
+        searcher = TaskSearcher.open(task, engine, SilentProgress(), self._home, SAMPLES / name)
         opened = Opened(
             searcher,
-            lambda progress: Searcher.open(task, engine, progress, self._home, SAMPLES / name),
+            lambda progress: TaskSearcher.open(task, engine, progress, self._home, SAMPLES / name),
             self._own,
             ("searchapp", "search"),
             Sought(),

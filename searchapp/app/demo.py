@@ -10,7 +10,7 @@ from searchapp import tasks
 from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
 from searchapp.app.index import index_task, open_index, read_examples
 from searchapp.app.rank import RunRequest, make_run
-from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.engines.base import Engine
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
@@ -52,7 +52,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class JudgingEffect:
     """The official figure on topics that were not judged, before and after judging others."""
 
     judged: tuple[Topic, ...]
@@ -82,12 +82,12 @@ def indexed(sample: Sample, engine: Engine) -> int:
 
 def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchResult]:
     """Search a sample for words."""
-    searcher = Searcher(sample.task, engine, open_index(sample.task, engine), SilentProgress())
+    searcher = TaskSearcher(sample.task, engine, open_index(sample.task, engine), SilentProgress())
     return searcher.search(SearchRequest(words, size=size))
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RecipeFigures:
     """The figures of the plain recipe, and of the one that learns from `solved` topics."""
 
     plain: Evaluation
@@ -96,7 +96,7 @@ class Compared:
     solved: int
 
 
-def compared(sample: Sample, engine: Engine, folder: Path) -> Compared:
+def compared(sample: Sample, engine: Engine, folder: Path) -> RecipeFigures:
     """Rank a sample with both recipes, and score them."""
 
     def scored(recipe: str, overrides: Mapping[str, object]) -> Evaluation:
@@ -105,7 +105,7 @@ def compared(sample: Sample, engine: Engine, folder: Path) -> Compared:
 
     plain, learning = scored(PLAIN, {}), scored(LEARNING, {})
     is_behind = learning.official.value < plain.official.value
-    return Compared(
+    return RecipeFigures(
         plain,
         learning,
         scored(LEARNING, {"direct": DIRECT}) if is_behind else None,
@@ -113,7 +113,7 @@ def compared(sample: Sample, engine: Engine, folder: Path) -> Compared:
     )
 
 
-def learned(sample: Sample, engine: Engine, folder: Path) -> Learned:
+def learned(sample: Sample, engine: Engine, folder: Path) -> JudgingEffect:
     """Judge every second topic of the nlps sample as its gold does, and rank the others again; runs are in `folder`."""
     (gold_file,) = sample.collection.gold_files(sample.split)
     gold = scorer.honest_qrels(scorer.read_gold(gold_file))
@@ -123,7 +123,9 @@ def learned(sample: Sample, engine: Engine, folder: Path) -> Learned:
     before = _evaluation(sample, engine, folder / "before", LEARNING)
     after = _evaluation(sample, engine, folder / "after", LEARNING, examples)
     others = [topic.id for topic in topics if topic not in judged]
-    return Learned(judged, len(others), before.official.measure, _mean(before, others), _mean(after, others))
+    return JudgingEffect(
+        judged, len(others), before.official.measure, _mean(before, others), _mean(after, others)
+    )
 
 
 def _mean(evaluation: Evaluation, topics: list[str]) -> float:

@@ -112,7 +112,7 @@ class Figure:
     value: float
 
 
-class Figures:
+class FigureCache:
     """A cache of the figures of runs; several threads may use it in turn."""
 
     def __init__(self, home: Path) -> None:
@@ -196,7 +196,7 @@ def list_runs(home: Path, folder: Path, task: str | None = None, tags: Sequence[
 
     Unreadable tags are left out.
     """
-    figures = Figures(home)
+    figures = FigureCache(home)
     found = []
     for run in recent_runs(home, folder):
         if task is not None and run.manifest.task != task:
@@ -216,7 +216,7 @@ def _shown(path: Path, folder: Path) -> str:
     return str(path.relative_to(inside)) if path.is_relative_to(inside) else str(path)
 
 
-def _figure(figures: Figures, run: KnownRun) -> Figure | None:
+def _figure(figures: FigureCache, run: KnownRun) -> Figure | None:
     try:
         return figures.known(run)
     except (SearchappError, OSError):

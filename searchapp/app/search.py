@@ -143,7 +143,7 @@ class _ParsedRequest:
         return self.recipe.is_one_query or not self.compiled.words
 
 
-class Searcher:
+class TaskSearcher:
     """A task's open index, which one thread at a time searches.
 
     `collection` opens the task's files, from whose solved topics recipes learn; models are stored in `home`.
@@ -176,7 +176,7 @@ class Searcher:
     @classmethod
     def open(
         cls, task: Task, engine: Engine, progress: Progress, home: Path, data: Path | None = None
-    ) -> Searcher:
+    ) -> TaskSearcher:
         """Open the searcher of an indexed task.
 
         Its files, which only recipes that learn need, are in `data` or where `home` has them.
@@ -196,13 +196,13 @@ class Searcher:
 
         return cls(task, engine, open_index(task, engine), progress, collection, home)
 
-    def twin(self) -> Searcher:
+    def twin(self) -> TaskSearcher:
         """Return another searcher of the same version of the index, for another thread.
 
         Raises:
             Replaced: the version is gone.
         """
-        return Searcher(
+        return TaskSearcher(
             self.task, self._engine, self.index.twin(), self._progress, self._collection, self._home
         )
 
@@ -440,14 +440,14 @@ class Facet:
     chosen: frozenset[str] = frozenset()
 
 
-def facets(searcher: Searcher, request: SearchRequest) -> list[Facet]:
+def facets(searcher: TaskSearcher, request: SearchRequest) -> list[Facet]:
     """Return the fields that a request can be filtered by.
 
     Values of one field are alternatives, so they are counted without the filters on their field: the number of a value
     is what it would add. A chosen value is listed even with 0 hits.
 
     Raises:
-        as `Searcher.search` does.
+        as `TaskSearcher.search` does.
     """
     chosen: dict[str, set[str]] = {}
     for one in request.filters:

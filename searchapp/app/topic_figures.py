@@ -34,7 +34,7 @@ class TopicFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class FiguresByTopic:
     """The figures of topics by their ids."""
 
     name: str

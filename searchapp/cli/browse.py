@@ -140,7 +140,7 @@ def _require_ready(
     Raises:
         SearchappError: there is no such task, run or recipe, or no index.
     """
-    from searchapp.app.search import Searcher
+    from searchapp.app.search import TaskSearcher
     from searchapp.engines import open_engine
     from searchapp.progress import SilentProgress
     from searchapp.ranking import recipes
@@ -154,7 +154,7 @@ def _require_ready(
     book = loaded.recipe_book()
     recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
     with closing(open_engine(settings)) as engine:
-        Searcher.open(loaded, engine, SilentProgress(), settings.home, data)
+        TaskSearcher.open(loaded, engine, SilentProgress(), settings.home, data)
     return loaded.name
 
 

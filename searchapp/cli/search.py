@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from searchapp.app.inspection.explanation import Reason
-    from searchapp.app.search import Searcher, SearchRequest
+    from searchapp.app.search import SearchRequest, TaskSearcher
     from searchapp.engines.base import Engine
     from searchapp.model import Explanation
     from searchapp.ranking.highlighting import Span
@@ -157,7 +157,7 @@ def search(
     With --recipe the words are ranked exactly as the text of a topic is with that recipe, those that learn from
     solved topics included. --recipe and --filter take the place of those that a saved search has.
     """
-    from searchapp.app.search import Searcher, SearchRequest
+    from searchapp.app.search import SearchRequest, TaskSearcher
     from searchapp.ranking import recipes
 
     if open_ is not None and why is not None:
@@ -180,7 +180,7 @@ def search(
     book = loaded.recipe_book()
     recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
     with closing(open_engine(settings)) as engine:
-        searcher = Searcher.open(loaded, engine, for_person(settings), settings.home, data)
+        searcher = TaskSearcher.open(loaded, engine, for_person(settings), settings.home, data)
         if open_ is not None:
             _open(searcher, request, open_, as_json=as_json)
             return
@@ -202,7 +202,7 @@ def search(
 
 
 def _screen(
-    searcher: Searcher,
+    searcher: TaskSearcher,
     request: SearchRequest,
     engine: Engine,
     settings: Settings,
@@ -241,7 +241,7 @@ def _filter(given: str) -> FieldFilter:
     return FieldFilter(field, value)
 
 
-def _nothing(searcher: Searcher, request: SearchRequest) -> str:
+def _nothing(searcher: TaskSearcher, request: SearchRequest) -> str:
     """Reason a search prints no hits: there are none, or none from the rank on that was asked for."""
     found = searcher.counts(request).total if request.first else 0
     if found:
@@ -253,7 +253,7 @@ def _nothing(searcher: Searcher, request: SearchRequest) -> str:
     return f"no document of {searcher.task.name} matches {asked_for}"
 
 
-def _each_line(searcher: Searcher, request: SearchRequest, *, full: bool, as_json: bool) -> None:
+def _each_line(searcher: TaskSearcher, request: SearchRequest, *, full: bool, as_json: bool) -> None:
     """Search for each line of the input that has words.
 
     Raises:
@@ -288,7 +288,7 @@ def _lines() -> Iterator[str]:
         raise DataError("the input is not UTF-8 text") from error
 
 
-def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
+def _open(searcher: TaskSearcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
     """Print a document with its matches and all its fields."""
     opened = searcher.document(document_id, request)
     if opened is None:
@@ -311,7 +311,7 @@ def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_js
     console.print(_highlighted(opened.text, list(opened.matches)), soft_wrap=True)
 
 
-def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
+def _why(searcher: TaskSearcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
     """Print why a document is where it is, or is not."""
     from searchapp.app.inspection.explanation import find_reason, standing_sentence
 

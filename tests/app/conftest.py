@@ -9,13 +9,13 @@ import pytest
 import searchapp
 from searchapp import tasks
 from searchapp.app.index import index_task
-from searchapp.app.search import Searcher
+from searchapp.app.search import TaskSearcher
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.progress import SilentProgress
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 
-MakeSearcher = Callable[..., Searcher]
+MakeSearcher = Callable[..., TaskSearcher]
 
 
 @pytest.fixture(scope="session")
@@ -24,9 +24,9 @@ def make_searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeSear
     home = tmp_path_factory.mktemp("searchers")
     with closing(EmbeddedEngine(home, "test")) as engine:
 
-        def made(name: str, data: Path | None = None) -> Searcher:
+        def made(name: str, data: Path | None = None) -> TaskSearcher:
             task = tasks.load(name)
             index_task(task, engine, task.collection(SAMPLES / name), SilentProgress())
-            return Searcher.open(task, engine, SilentProgress(), home, data or SAMPLES / name)
+            return TaskSearcher.open(task, engine, SilentProgress(), home, data or SAMPLES / name)
 
         yield made

@@ -12,7 +12,7 @@ import pytest
 
 import searchapp
 from searchapp.app.experiments.bench_result import read_bench
-from searchapp.app.runs import Figures, KnownRun
+from searchapp.app.runs import FigureCache, KnownRun
 from searchapp.runs.directory import read_manifest
 from tests.cli.conftest import SAMPLES, Cli
 from tests.cli.conftest import offline as offline
@@ -159,7 +159,7 @@ def screen_has_the_same(
         for value, given in zip(values, per_topic.values(), strict=True):
             assert value == given or (isinstance(given, dict) and value in (None, *given.values()))
     known = KnownRun(run.resolve(), read_manifest(run))
-    figures = Figures(folder / "home")
+    figures = FigureCache(folder / "home")
     figures.evaluated(known)
-    kept = Figures(folder / "home").known(known)
+    kept = FigureCache(folder / "home").known(known)
     assert kept is not None and kept.value == official["value"]

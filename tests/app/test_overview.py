@@ -11,7 +11,7 @@ import pytest
 from searchapp.app import runs
 from searchapp.app.json_lines import JsonLines
 from searchapp.app.overview import look, look_into
-from searchapp.app.runs import Figures, KnownRun, recent_runs
+from searchapp.app.runs import FigureCache, KnownRun, recent_runs
 from searchapp.config.settings import Settings
 from searchapp.judging.agreement import judged_in
 from searchapp.judging.events import Author
@@ -133,15 +133,15 @@ def test_a_figure_is_kept_as_long_as_run_and_gold_stay_the_same(ranked: Path, tm
     (known,) = recent_runs(ranked, tmp_path)
     shutil.copytree(known.path, run)
     mine = KnownRun(run, known.manifest)
-    figures = Figures(home)
+    figures = FigureCache(home)
     assert figures.known(mine) is None
     found = figures.evaluated(mine)
-    for again in (figures, Figures(home)):
+    for again in (figures, FigureCache(home)):
         figure = again.known(mine)
         assert figure is not None and figure.value == found.official.value
     lines = (run / "run.trec").read_text().splitlines(keepends=True)
     (run / "run.trec").write_text("".join(lines[:-1]))
-    assert Figures(home).known(mine) is None
+    assert FigureCache(home).known(mine) is None
 
 
 def test_graded_documents_are_counted_without_what_was_undone(tmp_path: Path) -> None:

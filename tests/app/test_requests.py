@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.app.index import index_task
-from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.config.settings import ON_DISK, SERVER, Settings
 from searchapp.engines import open_engine
 from searchapp.progress import SilentProgress
@@ -38,9 +38,9 @@ class Far:
         self.opening = len(proxy.requests)
         self.expected = self._searcher(here)
 
-    def _searcher(self, settings: Settings) -> Searcher:
+    def _searcher(self, settings: Settings) -> TaskSearcher:
         engine = self._opened.enter_context(closing(open_engine(settings)))
-        return Searcher.open(self.task, engine, SilentProgress(), settings.home, self.data)
+        return TaskSearcher.open(self.task, engine, SilentProgress(), settings.home, self.data)
 
     def requests(self, request: SearchRequest) -> int:
         """How many requests a search takes, whose hits and marks are those of the embedded engine."""

@@ -11,7 +11,7 @@ import pytest
 
 from searchapp.app.analyze import fields_of, side_by_side
 from searchapp.app.inspection.explanation import Reason, compare_hits, find_reason
-from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.ranking.highlighting import TextAnalyzer
 from tests.profile import FULL, SEED
 from tests.search import typed
@@ -81,7 +81,7 @@ def said(found: Reason) -> tuple[Any, ...]:
     return found.standing, found.rank, found.score, explanation, found.shares
 
 
-def document_ids(searcher: Searcher) -> list[str]:
+def document_ids(searcher: TaskSearcher) -> list[str]:
     return [hit.document_id for hit in searcher.ranking(SearchRequest(""))]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from searchapp.app import search
 from searchapp.app import search as fused
-from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.errors import DataError, EngineRefused, UsageError
 from searchapp.model import float32
 from searchapp.ranking import paging, recipes
@@ -32,24 +32,24 @@ LEARNED = SearchRequest("every ring is a group", recipe="neighbours", size=100)
 
 
 @pytest.fixture(scope="module")
-def nlps(make_searcher: MakeSearcher) -> Searcher:
+def nlps(make_searcher: MakeSearcher) -> TaskSearcher:
     return make_searcher("nlps")
 
 
 @pytest.fixture(scope="module")
-def checkthat(make_searcher: MakeSearcher) -> Searcher:
+def checkthat(make_searcher: MakeSearcher) -> TaskSearcher:
     return make_searcher("checkthat")
 
 
-def ids(searcher: Searcher, request: SearchRequest) -> list[str]:
+def ids(searcher: TaskSearcher, request: SearchRequest) -> list[str]:
     return [result.hit.document_id for result in searcher.search(request)]
 
 
-def all_ids(searcher: Searcher) -> list[str]:
+def all_ids(searcher: TaskSearcher) -> list[str]:
     return ids(searcher, SearchRequest("", size=10_000))
 
 
-def test_words_rank_as_a_topic_does(nlps: Searcher) -> None:
+def test_words_rank_as_a_topic_does(nlps: TaskSearcher) -> None:
     recipe = nlps.recipe()
     (expected,) = nlps.index.search([recipe.body(recipe.typed("normal subgroup"), 10)])
     found = nlps.search(SearchRequest("normal  subgroup"))
@@ -57,14 +57,14 @@ def test_words_rank_as_a_topic_does(nlps: Searcher) -> None:
     assert [result.rank for result in found] == list(range(1, 11))
 
 
-def test_hits_have_their_text_and_what_matches_in_it(nlps: Searcher) -> None:
+def test_hits_have_their_text_and_what_matches_in_it(nlps: TaskSearcher) -> None:
     (result,) = nlps.search(SearchRequest('+"normal subgroup" kernel', size=1))
     assert result.hit.document_id == "603"
     assert [result.text[start:end] for start, end in result.matches] == ["kernel", "normal", "subgroup"]
     assert result.source == {"id": "603", "text": result.text}
 
 
-def test_a_query_without_words_finds_every_document_that_its_signs_leave(nlps: Searcher) -> None:
+def test_a_query_without_words_finds_every_document_that_its_signs_leave(nlps: TaskSearcher) -> None:
     every = nlps.search(SearchRequest("", size=100))
     assert [result.hit.document_id for result in every] == sorted(result.hit.document_id for result in every)
     assert {result.hit.score for result in every} == {1.0}
@@ -72,13 +72,13 @@ def test_a_query_without_words_finds_every_document_that_its_signs_leave(nlps: S
     assert without == set(ids(nlps, SearchRequest("+ring", size=100))) != set()
 
 
-def test_a_word_that_says_nothing_is_as_if_it_were_not_there(nlps: Searcher) -> None:
+def test_a_word_that_says_nothing_is_as_if_it_were_not_there(nlps: TaskSearcher) -> None:
     assert ids(nlps, replace(RING, text="+the ring")) == ids(nlps, replace(RING, text="the ring"))
     assert ids(nlps, replace(RING, text='+"of the" ring')) == ids(nlps, RING)
     assert ids(nlps, replace(RING, text="the")) == ids(nlps, replace(RING, text="()")) == []
 
 
-def test_a_literal_text_is_words_alone(checkthat: Searcher) -> None:
+def test_a_literal_text_is_words_alone(checkthat: TaskSearcher) -> None:
     typed = SearchRequest('-people speaker:x "', literal=True)
     assert ids(checkthat, typed) == ids(checkthat, SearchRequest("people speaker x")) != []
     with pytest.raises(BrokenQuery):
@@ -86,12 +86,12 @@ def test_a_literal_text_is_words_alone(checkthat: Searcher) -> None:
 
 
 @pytest.mark.parametrize("request_", [SearchRequest("a \udcff"), SearchRequest("\ud800", literal=True)])
-def test_half_a_character_is_told(nlps: Searcher, request_: SearchRequest) -> None:
+def test_half_a_character_is_told(nlps: TaskSearcher, request_: SearchRequest) -> None:
     with pytest.raises(BrokenQuery, match="not UTF-8"):
         nlps.search(request_)
 
 
-def test_the_recipe_of_searches_comes_first(nlps: Searcher, checkthat: Searcher) -> None:
+def test_the_recipe_of_searches_comes_first(nlps: TaskSearcher, checkthat: TaskSearcher) -> None:
     others = [name for name in recipes.names("nlps") if name != "words"]
     assert nlps.recipes == ("words", *others)
     assert {"best", "bm25"} < {*others}
@@ -103,7 +103,7 @@ def test_the_recipe_of_searches_comes_first(nlps: Searcher, checkthat: Searcher)
         checkthat.search(replace(RING, recipe="bm25"))
 
 
-def test_a_recipe_that_fills_its_ranking_up_finds_what_matches(nlps: Searcher) -> None:
+def test_a_recipe_that_fills_its_ranking_up_finds_what_matches(nlps: TaskSearcher) -> None:
     found = nlps.search(SearchRequest("homomorphism", recipe="bm25", size=100))
     assert 0 < len(found) < len(all_ids(nlps))
     assert min(result.hit.score for result in found) > 0
@@ -114,7 +114,7 @@ def test_a_recipe_that_fills_its_ranking_up_finds_what_matches(nlps: Searcher) -
 
 
 @pytest.mark.parametrize("request_", [RING, LEARNED, SearchRequest(""), SearchRequest("group -abelian")])
-def test_pages_are_parts_of_one_list(nlps: Searcher, request_: SearchRequest) -> None:
+def test_pages_are_parts_of_one_list(nlps: TaskSearcher, request_: SearchRequest) -> None:
     whole = nlps.search(replace(request_, size=1_000))
     for first in (0, 1, len(whole) - 1, len(whole), len(whole) + 5, 9_999):
         page = nlps.search(replace(request_, first=first, size=3))
@@ -127,7 +127,7 @@ def test_pages_are_parts_of_one_list(nlps: Searcher, request_: SearchRequest) ->
 @pytest.mark.parametrize("text", ["", "the a ring group", "-ring", '"a ring" group'])
 @pytest.mark.parametrize("window", [1, 7, 10, 1_000])
 def test_pages_behind_what_an_engine_gives_at_once_are_parts_of_one_list(
-    nlps: Searcher, monkeypatch: pytest.MonkeyPatch, text: str, window: int
+    nlps: TaskSearcher, monkeypatch: pytest.MonkeyPatch, text: str, window: int
 ) -> None:
     request = SearchRequest(text, size=100)
     whole = [(one.rank, one.hit) for one in nlps.search(request)]
@@ -138,7 +138,7 @@ def test_pages_behind_what_an_engine_gives_at_once_are_parts_of_one_list(
     assert list(nlps.ranking(request)) == [hit for _, hit in whole]
 
 
-def test_more_hits_at_once_than_an_engine_gives_are_refused(nlps: Searcher) -> None:
+def test_more_hits_at_once_than_an_engine_gives_are_refused(nlps: TaskSearcher) -> None:
     with pytest.raises(EngineRefused, match="10,000"):
         nlps.search(SearchRequest("ring", size=10_001))
 
@@ -146,11 +146,11 @@ def test_more_hits_at_once_than_an_engine_gives_are_refused(nlps: Searcher) -> N
 # Filters and counts
 
 
-def values(searcher: Searcher, request: SearchRequest, field: str) -> list[Any]:
+def values(searcher: TaskSearcher, request: SearchRequest, field: str) -> list[Any]:
     return [result.source[field] for result in searcher.search(replace(request, size=10_000))]
 
 
-def test_filters_leave_the_order_and_the_scores_as_they_are(checkthat: Searcher) -> None:
+def test_filters_leave_the_order_and_the_scores_as_they_are(checkthat: TaskSearcher) -> None:
     request = SearchRequest("the people", size=1_000)
     every = checkthat.search(request)
     speaker = every[0].source["speaker"]
@@ -160,7 +160,7 @@ def test_filters_leave_the_order_and_the_scores_as_they_are(checkthat: Searcher)
 
 
 @pytest.mark.parametrize("text", ["", "the people", "+we -the", "zygomorphic"])
-def test_counts_are_those_of_all_hits(checkthat: Searcher, text: str) -> None:
+def test_counts_are_those_of_all_hits(checkthat: TaskSearcher, text: str) -> None:
     request = SearchRequest(text, size=1)
     counts = checkthat.counts(request)
     assert counts.total == len(checkthat.search(replace(request, size=10_000)))
@@ -171,7 +171,7 @@ def test_counts_are_those_of_all_hits(checkthat: Searcher, text: str) -> None:
         assert [(-count, value) for value, count in counted] == expected[: search.VALUES]
 
 
-def test_a_number_is_searched_and_filtered_by(checkthat: Searcher) -> None:
+def test_a_number_is_searched_and_filtered_by(checkthat: TaskSearcher) -> None:
     assert set(values(checkthat, SearchRequest("line:5"), "line")) == {5}
     by_filter = SearchRequest("", filters=(FieldFilter("line", "5"),))
     assert values(checkthat, by_filter, "line") == values(checkthat, SearchRequest("+line:5"), "line")
@@ -180,7 +180,7 @@ def test_a_number_is_searched_and_filtered_by(checkthat: Searcher) -> None:
 # Recipes of several signals
 
 
-def test_a_learned_recipe_ranks_words_as_a_topic(nlps: Searcher) -> None:
+def test_a_learned_recipe_ranks_words_as_a_topic(nlps: TaskSearcher) -> None:
     found = nlps.search(LEARNED)
     assert found and min(one.hit.score for one in found) > 0
     assert [one.hit.score for one in found] == sorted((one.hit.score for one in found), reverse=True)
@@ -188,7 +188,7 @@ def test_a_learned_recipe_ranks_words_as_a_topic(nlps: Searcher) -> None:
     assert nlps.counts(LEARNED).total == len(found)
 
 
-def test_signs_leave_the_learned_order_as_it_is(nlps: Searcher) -> None:
+def test_signs_leave_the_learned_order_as_it_is(nlps: TaskSearcher) -> None:
     every = ids(nlps, LEARNED)
     matching = set(ids(nlps, SearchRequest("+ring", size=100)))
     assert ids(nlps, replace(LEARNED, text=LEARNED.text.replace("ring", "+ring"))) == [
@@ -210,16 +210,16 @@ def test_a_learned_recipe_takes_filters(make_searcher: MakeSearcher) -> None:
 
 
 @pytest.mark.parametrize("text", ['"normal subgroup"', "-ring", "", "+(abelian)"])
-def test_without_words_a_learned_recipe_finds_what_any_does(nlps: Searcher, text: str) -> None:
+def test_without_words_a_learned_recipe_finds_what_any_does(nlps: TaskSearcher, text: str) -> None:
     request = SearchRequest(text, size=100)
     assert ids(nlps, replace(request, recipe="neighbours")) == ids(nlps, request) != []
     assert nlps.counts(replace(request, recipe="neighbours")) == nlps.counts(request)
 
 
-def test_a_learned_recipe_ranks_to_a_depth(nlps: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_learned_recipe_ranks_to_a_depth(nlps: TaskSearcher, monkeypatch: pytest.MonkeyPatch) -> None:
     every = ids(nlps, LEARNED)
     monkeypatch.setattr(fused, "FUSED_DEPTH", 3)
-    fresh = Searcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
+    fresh = TaskSearcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
     assert len(ids(fresh, LEARNED)) == 3
     assert ids(fresh, replace(LEARNED, first=3)) == []
     assert fresh.is_cut(LEARNED) and not fresh.is_cut(RING)
@@ -231,7 +231,7 @@ def test_files_are_asked_for_by_the_recipes_that_learn(make_searcher: MakeSearch
     assert ids(nowhere, RING)
     with pytest.raises(DataError, match=r"there is no folder .*nowhere: say where they are with --data"):
         nowhere.search(LEARNED)
-    without = Searcher(nowhere.task, nowhere._engine, nowhere.index, nowhere._progress)
+    without = TaskSearcher(nowhere.task, nowhere._engine, nowhere.index, nowhere._progress)
     with pytest.raises(DataError, match="not at hand"):
         without.search(LEARNED)
     with pytest.raises(DataError, match="no solved topics"):
@@ -251,7 +251,7 @@ def _empty(folder: Path) -> Path:
 @pytest.mark.parametrize(
     "text", ["normal subgroup", "+ring group -field", 'ring "abelian group" id:603', "group*"]
 )
-def test_an_explanation_comes_to_the_score(nlps: Searcher, recipe: str, text: str) -> None:
+def test_an_explanation_comes_to_the_score(nlps: TaskSearcher, recipe: str, text: str) -> None:
     request = SearchRequest(text, recipe=recipe, explain=True)
     found = nlps.search(request)
     assert found
@@ -261,7 +261,7 @@ def test_an_explanation_comes_to_the_score(nlps: Searcher, recipe: str, text: st
         assert float32(result.explanation.value) == float32(explained.value) == result.hit.score
 
 
-def test_what_does_not_match_has_no_explanation(nlps: Searcher) -> None:
+def test_what_does_not_match_has_no_explanation(nlps: TaskSearcher) -> None:
     for request in (RING, LEARNED, SearchRequest("-ring")):
         missing = [one for one in all_ids(nlps) if one not in ids(nlps, replace(request, size=100))]
         assert missing
@@ -273,7 +273,7 @@ def test_what_does_not_match_has_no_explanation(nlps: Searcher) -> None:
 # One document
 
 
-def test_a_document_is_shown_with_what_matches_in_it(nlps: Searcher) -> None:
+def test_a_document_is_shown_with_what_matches_in_it(nlps: TaskSearcher) -> None:
     shown = nlps.document("603", SearchRequest("normal -kernel"))
     assert shown is not None
     assert [shown.text[start:end] for start, end in shown.matches] == ["normal"]
@@ -285,11 +285,11 @@ def test_a_document_is_shown_with_what_matches_in_it(nlps: Searcher) -> None:
 # Limits
 
 
-def test_a_thousand_words_are_searched_for(nlps: Searcher) -> None:
+def test_a_thousand_words_are_searched_for(nlps: TaskSearcher) -> None:
     assert ids(nlps, SearchRequest(" ".join(f"ring{number}" for number in range(1_000)) + " ring"))
 
 
-def test_more_words_than_an_engine_takes_are_told(nlps: Searcher) -> None:
+def test_more_words_than_an_engine_takes_are_told(nlps: TaskSearcher) -> None:
     with pytest.raises(EngineRefused, match="at most 8,192 are allowed"):
         nlps.search(SearchRequest(" ".join(f"ring{number}" for number in range(9_000))))
 
@@ -300,7 +300,7 @@ EXAMPLES = re.findall(r"^\| `(.+)` \| .+ \| (\d+) \|$", DOCUMENT.read_text(encod
 
 
 @pytest.mark.parametrize(("typed", "hits"), EXAMPLES)
-def test_the_examples_of_the_document_find_what_it_says(nlps: Searcher, typed: str, hits: str) -> None:
+def test_the_examples_of_the_document_find_what_it_says(nlps: TaskSearcher, typed: str, hits: str) -> None:
     assert (
         len(nlps.search(SearchRequest(typed, size=100)))
         == int(hits)

@@ -18,7 +18,7 @@ from searchapp.app.inspection.explanation import ExplainRequest, Reason, Standin
 from searchapp.app.inspection.live_ranking import BATCH_SIZE, usual_split
 from searchapp.app.inspection.topics import RunTopics, TopicsRequest, open_topics, short_standing
 from searchapp.app.rank import RunRequest, make_run
-from searchapp.app.topic_figures import Figures, Order, TopicFigures
+from searchapp.app.topic_figures import FiguresByTopic, Order, TopicFigures
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, SearchappError, UsageError
@@ -67,7 +67,7 @@ def topics(home: Path) -> Iterator[MakeTopics]:
         yield made
 
 
-def figures_of(found: RunTopics) -> Figures:
+def figures_of(found: RunTopics) -> FiguresByTopic:
     return found.figures(Run("test", tuple(found.rankings())))
 
 
@@ -345,7 +345,7 @@ def test_what_a_recipe_ranks_now_is_what_its_run_has(topics: MakeTopics, home: P
 def test_topics_are_ordered_as_asked(topics: MakeTopics) -> None:
     found = topics("nlps", "nlps")
     a, b, c, d, *rest = found.topics
-    figures = Figures(
+    figures = FiguresByTopic(
         "AP",
         {
             a: TopicFigures(0.5, 4, 1),

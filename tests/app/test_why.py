@@ -6,7 +6,7 @@ import pytest
 
 from searchapp.app import search
 from searchapp.app.inspection.explanation import Reason, Standing, compare_hits, find_reason
-from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.ranking.query_language import FieldFilter
 from tests.app.conftest import MakeSearcher
 
@@ -14,12 +14,12 @@ LEARNED = SearchRequest("every ring is a group", recipe="neighbours")
 
 
 @pytest.fixture(scope="module")
-def nlps(make_searcher: MakeSearcher) -> Searcher:
+def nlps(make_searcher: MakeSearcher) -> TaskSearcher:
     return make_searcher("nlps")
 
 
 @pytest.mark.parametrize("request_", [SearchRequest("group ring"), LEARNED, SearchRequest("-ring")])
-def test_each_hit_has_its_rank_score_and_explanation(nlps: Searcher, request_: SearchRequest) -> None:
+def test_each_hit_has_its_rank_score_and_explanation(nlps: TaskSearcher, request_: SearchRequest) -> None:
     every = nlps.search(replace(request_, size=100))
     for result in (every[0], every[3], every[-1]):
         found = find_reason(nlps, replace(request_, size=1), result.hit.document_id)
@@ -51,7 +51,7 @@ def test_each_hit_has_its_rank_score_and_explanation(nlps: Searcher, request_: S
 )
 @pytest.mark.parametrize("recipe", ["words", "tfidf"])
 def test_a_document_that_is_no_hit_has_a_reason(
-    nlps: Searcher, recipe: str, text: str, document: str, standing: Standing
+    nlps: TaskSearcher, recipe: str, text: str, document: str, standing: Standing
 ) -> None:
     assert find_reason(nlps, SearchRequest(text, recipe), document) == Reason(document, standing)
 
@@ -72,16 +72,16 @@ def test_a_filter_is_a_reason(make_searcher: MakeSearcher) -> None:
 
 
 def test_what_is_behind_the_depth_of_a_recipe_is_told_from_what_does_not_match(
-    nlps: Searcher, monkeypatch: pytest.MonkeyPatch
+    nlps: TaskSearcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last = nlps.search(replace(LEARNED, size=100))[-1]
     monkeypatch.setattr(search, "FUSED_DEPTH", 3)
-    fresh = Searcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
+    fresh = TaskSearcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
     assert find_reason(fresh, LEARNED, last.hit.document_id) == Reason(last.hit.document_id, Standing.behind)
 
 
 @pytest.mark.parametrize("text", ["every ring is a group", "normal subgroup", "a field"])
-def test_shares_of_signals_add_up_to_the_score(nlps: Searcher, text: str) -> None:
+def test_shares_of_signals_add_up_to_the_score(nlps: TaskSearcher, text: str) -> None:
     request = SearchRequest(text, recipe="neighbours", size=100)
     for result in nlps.search(request)[::7]:
         shares = nlps.shares(request, result.hit.document_id)
@@ -96,7 +96,7 @@ def test_shares_of_signals_add_up_to_the_score(nlps: Searcher, text: str) -> Non
 
 
 @pytest.mark.parametrize("recipe", ["words", "neighbours"])
-def test_the_parts_of_two_scores_stand_side_by_side(nlps: Searcher, recipe: str) -> None:
+def test_the_parts_of_two_scores_stand_side_by_side(nlps: TaskSearcher, recipe: str) -> None:
     request = SearchRequest("normal subgroup of a group", recipe, size=20)
     hits = nlps.search(request)
     first, second = ((one.rank, one.hit) for one in (hits[5], hits[1]))

@@ -11,7 +11,7 @@ from typing import Any
 
 from searchapp import tasks
 from searchapp.app.index import index_task, open_index
-from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.engines.base import Engine
 from searchapp.errors import SearchappError
 from searchapp.formats.problems import Problems
@@ -176,9 +176,9 @@ class Both(EnginePair):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._searchers: dict[str, tuple[Searcher, ...]] = {}
+        self._searchers: dict[str, tuple[TaskSearcher, ...]] = {}
 
-    def searchers(self, name: str) -> tuple[Searcher, ...]:
+    def searchers(self, name: str) -> tuple[TaskSearcher, ...]:
         """The searchers of a task whose sample is indexed, that of the embedded engine first."""
         if name not in self._searchers:
             self._searchers[name] = tuple(
@@ -186,10 +186,10 @@ class Both(EnginePair):
             )
         return self._searchers[name]
 
-    def _searcher(self, name: str, engine: Engine) -> Searcher:
+    def _searcher(self, name: str, engine: Engine) -> TaskSearcher:
         task, _ = _sample(name)
         index_task(task, engine, task.collection(SAMPLES / name), SilentProgress())
-        return Searcher(
+        return TaskSearcher(
             task, engine, open_index(task, engine), SilentProgress(), lambda: task.collection(SAMPLES / name)
         )
 
@@ -218,7 +218,7 @@ class Both(EnginePair):
         return None if here == there else f"here:  {ascii(here)[:1200]}\nthere: {ascii(there)[:1200]}"
 
 
-def outcome(searcher: Searcher, request: SearchRequest, is_older: bool = False) -> Outcome:
+def outcome(searcher: TaskSearcher, request: SearchRequest, is_older: bool = False) -> Outcome:
     """The hits of a request with all that comes with them, and the counts; or why it is refused.
 
     Of explanations only the figure, where they are compared with a server that `is_older`.

@@ -15,7 +15,7 @@ from typing import Any
 
 from searchapp.app.index import require_documents
 from searchapp.app.inspection.live_ranking import TopicRanker
-from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.engines.base import Engine
 from searchapp.errors import UsageError
 from searchapp.formats.problems import Problems
@@ -123,11 +123,11 @@ class HitComparison:
         return most if most is not None and most.gain > 0 else None
 
 
-def find_reason(searcher: Searcher, request: SearchRequest, document_id: str) -> Reason:
+def find_reason(searcher: TaskSearcher, request: SearchRequest, document_id: str) -> Reason:
     """Explain the standing of a document in the whole ranking of a request.
 
     Raises:
-        as `Searcher.search` does.
+        as `TaskSearcher.search` does.
     """
     if not search_results.sources(searcher.index, [document_id]):
         return Reason(document_id, Standing.unknown)
@@ -142,11 +142,11 @@ def find_reason(searcher: Searcher, request: SearchRequest, document_id: str) ->
     return Reason(document_id, Standing.behind if searcher.is_cut(request) else Standing.no_match)
 
 
-def hit_reason(searcher: Searcher, request: SearchRequest, rank: int, hit: Hit) -> Reason:
+def hit_reason(searcher: TaskSearcher, request: SearchRequest, rank: int, hit: Hit) -> Reason:
     """Explain the rank of a hit.
 
     Raises:
-        as `Searcher.search` does.
+        as `TaskSearcher.search` does.
     """
     document, score = hit
     explanation = searcher.explain(request, document)
@@ -156,12 +156,12 @@ def hit_reason(searcher: Searcher, request: SearchRequest, rank: int, hit: Hit) 
 
 
 def compare_hits(
-    searcher: Searcher, request: SearchRequest, first: tuple[int, Hit], second: tuple[int, Hit]
+    searcher: TaskSearcher, request: SearchRequest, first: tuple[int, Hit], second: tuple[int, Hit]
 ) -> HitComparison:
     """Explain why one of two hits, each with its rank, is above the other.
 
     Raises:
-        as `Searcher.search` does.
+        as `TaskSearcher.search` does.
     """
     upper, lower = (hit_reason(searcher, request, *ranked) for ranked in sorted((first, second)))
     of_lower = {share.signal: share.value for share in lower.shares}

@@ -18,7 +18,7 @@ from searchapp.app.inspection.explanation import (
 )
 from searchapp.app.inspection.live_ranking import TopicRanker, now_pages, usual_split
 from searchapp.app.inspection.pages import LocalFirst, RunPages, readable_topics, recipe_of, require_topic
-from searchapp.app.topic_figures import Figures, Order, TopicFigures, topic_ids
+from searchapp.app.topic_figures import FiguresByTopic, Order, TopicFigures, topic_ids
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import SearchappError, UsageError
@@ -178,7 +178,7 @@ class RunTopics:
         """Yield the ranking of every topic."""
         return map(self.pages.rankings.ranking, self.topics)
 
-    def figures(self, run: Run) -> Figures:
+    def figures(self, run: Run) -> FiguresByTopic:
         """Return the figures of each topic of the run.
 
         Raises:
@@ -191,7 +191,7 @@ class RunTopics:
             missed = relevant.keys() - set(ranking.document_ids()[: self.depth])
             value = values.get(ranking.topic_id)
             figures[ranking.topic_id] = TopicFigures(value, len(relevant), len(missed))
-        return Figures(name, figures, instead_of)
+        return FiguresByTopic(name, figures, instead_of)
 
     def _values(self, run: Run) -> tuple[str, Mapping[str, float | None], str | None]:
         """Return the name of a figure, its value for each topic, and why it is not the organisers' figure."""
@@ -213,7 +213,7 @@ class RunTopics:
         values = {ids.get(name, name): of_topics.get(name) for name in scored.official.per_topic}
         return of_one(scored.official.measure), values, None
 
-    def in_order(self, order: Order, figures: Figures | None) -> list[str]:
+    def in_order(self, order: Order, figures: FiguresByTopic | None) -> list[str]:
         """Return the topics in an order; without figures in that of the run."""
         if figures is None or order is Order.file:
             return list(self.topics)

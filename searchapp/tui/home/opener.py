@@ -20,7 +20,7 @@ from searchapp.app.inspection.topic_comparison import open_comparing
 from searchapp.app.inspection.topics import TopicsRequest, open_topics
 from searchapp.app.overview import Overview, TaskState, look
 from searchapp.app.runs import KnownRun
-from searchapp.app.search import Searcher
+from searchapp.app.search import TaskSearcher
 from searchapp.app.sessions import (
     PATIENCE_SECONDS,
     annotator_name,
@@ -99,7 +99,7 @@ def prepare_search(settings: Settings, task: Task, sought: Sought, data: Path | 
     own = actions.load(settings.of_user, task.info.grades)
     with ExitStack() as stack:
         engine = stack.enter_context(closing(open_engine(settings, attempts=ATTEMPTS)))
-        searcher = Searcher.open(task, engine, SilentProgress(), settings.home, data)
+        searcher = TaskSearcher.open(task, engine, SilentProgress(), settings.home, data)
         searcher.recipe(sought.recipe)
 
         def screen(held: ExitStack) -> SearchScreen:

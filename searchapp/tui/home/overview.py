@@ -9,7 +9,7 @@ from textual.timer import Timer
 
 from searchapp.app.evaluate import Evaluation
 from searchapp.app.overview import Files, Overview, TaskState, look, look_into
-from searchapp.app.runs import Figure, Figures, KnownRun
+from searchapp.app.runs import Figure, FigureCache, KnownRun
 from searchapp.config.settings import Settings
 from searchapp.errors import SearchappError
 from searchapp.tui.kit.background import Post, in_background
@@ -47,7 +47,7 @@ class Watching:
         self._settings = settings
         self._folder = folder
         self._post = post
-        self._figures = Figures(settings.home)
+        self._figures = FigureCache(settings.home)
         self._known: dict[tuple[Path, str], Figure | str] = {}
         """The figure of each run by its path and digest, or why there is none."""
         self._files: dict[tuple[str, Path, str], Files | None] = {}

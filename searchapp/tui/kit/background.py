@@ -8,7 +8,7 @@ from enum import IntEnum
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from searchapp.app.search import Searcher
+from searchapp.app.search import TaskSearcher
 from searchapp.engines.base import Patience, RequestCancelled
 from searchapp.errors import Replaced
 from searchapp.model import IndexInfo
@@ -176,7 +176,7 @@ class SearchRequestKind(IntEnum):
     version = 6
 
 
-class SearchQueue(BackgroundQueue[Searcher]):
+class SearchQueue(BackgroundQueue[TaskSearcher]):
     """Asks a searcher, as a rule one question at a time.
 
     A newer question of a kind cancels the running one too. A further thread overtakes a request that hangs. When a
@@ -196,7 +196,7 @@ class SearchQueue(BackgroundQueue[Searcher]):
     def __init__(
         self,
         name: str,
-        open_searcher: Callable[[], Searcher],
+        open_searcher: Callable[[], TaskSearcher],
         post: Post,
         later: Later,
         *,
@@ -210,7 +210,7 @@ class SearchQueue(BackgroundQueue[Searcher]):
         self._replaced = replaced
         self._opened = opened
         self._opening = threading.Lock()
-        self._first: Searcher | None = None
+        self._first: TaskSearcher | None = None
         """The searcher of this generation, of which other lanes have twins."""
         self._info: IndexInfo | None = None
         self._generation = 0
@@ -219,7 +219,7 @@ class SearchQueue(BackgroundQueue[Searcher]):
     def ask(
         self,
         kind: int,
-        work: Callable[[Searcher], T],
+        work: Callable[[TaskSearcher], T],
         then: Callable[[T], object],
         failed: Callable[[Exception], object],
     ) -> None:
@@ -266,11 +266,11 @@ class SearchQueue(BackgroundQueue[Searcher]):
 
     # In the threads of the lanes
 
-    def _run(self, lane: _Lane[Searcher]) -> None:
+    def _run(self, lane: _Lane[TaskSearcher]) -> None:
         super()._run(lane)
         self._close_searcher(lane)
 
-    def _next_job(self, lane: _Lane[Searcher]) -> _Job | None:
+    def _next_job(self, lane: _Lane[TaskSearcher]) -> _Job | None:
         with self._changed:
             lane.job = None
             if any(other.job is None for other in self._lanes if other is not lane):
@@ -279,7 +279,7 @@ class SearchQueue(BackgroundQueue[Searcher]):
             lane.patience = Patience(REQUEST_SECONDS, PATIENCE_SECONDS)
             return super()._next_job(lane)
 
-    def _work(self, lane: _Lane[Searcher], job: _Job) -> Any:
+    def _work(self, lane: _Lane[TaskSearcher], job: _Job) -> Any:
         try:
             searcher = self._searcher(lane)
             with lane.patience:
@@ -293,7 +293,7 @@ class SearchQueue(BackgroundQueue[Searcher]):
                 self._post(self._replaced)
             raise RequestCancelled from None
 
-    def _searcher(self, lane: _Lane[Searcher]) -> Searcher:
+    def _searcher(self, lane: _Lane[TaskSearcher]) -> TaskSearcher:
         """Return the lane's searcher; cancelling a question does not stop its opening."""
         with self._changed:
             generation = self._generation
@@ -308,7 +308,7 @@ class SearchQueue(BackgroundQueue[Searcher]):
             self._keep_first(lane.generation, lane.resource)
         return lane.resource
 
-    def _close_searcher(self, lane: _Lane[Searcher]) -> None:
+    def _close_searcher(self, lane: _Lane[TaskSearcher]) -> None:
         """Close a lane's searcher, unless it is the first one, which the engine closes."""
         with self._changed:
             is_first = lane.resource is self._first
@@ -316,7 +316,7 @@ class SearchQueue(BackgroundQueue[Searcher]):
             lane.resource.close()
         lane.resource = None
 
-    def _keep_first(self, generation: int, searcher: Searcher) -> None:
+    def _keep_first(self, generation: int, searcher: TaskSearcher) -> None:
         """Keep the first searcher of its generation, and report another version of the index."""
         info = searcher.index.info
         with self._changed:
@@ -327,7 +327,7 @@ class SearchQueue(BackgroundQueue[Searcher]):
         if before not in (None, info) and not self.is_closed:
             self._post(lambda: self._opened(info))
 
-    def _deliver(self, lane: _Lane[Searcher], callback: Callable[[], object]) -> None:
+    def _deliver(self, lane: _Lane[TaskSearcher], callback: Callable[[], object]) -> None:
         with self._changed:
             is_wanted = not lane.patience.is_cancelled and lane.generation == self._generation
         if is_wanted:

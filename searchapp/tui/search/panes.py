@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.style import Style
 
 from searchapp.app.inspection.pages import Page, page_of, stands_in_text, with_neighbours
-from searchapp.app.search import Searcher, SearchRequest, SolvedTopic, SolvedTopicIndex, solved_topics
+from searchapp.app.search import SearchRequest, SolvedTopic, SolvedTopicIndex, TaskSearcher, solved_topics
 from searchapp.judging.events import grade_label
 from searchapp.judging.view import Opinion
 from searchapp.model import Hit, Markup, Topic
@@ -249,7 +249,7 @@ class Solved:
         post: has the answer taken in, in the thread of the screen
     """
 
-    def __init__(self, searcher: Searcher, post: Post) -> None:
+    def __init__(self, searcher: TaskSearcher, post: Post) -> None:
         self.topics: SolvedTopicIndex | None = None
         """None while they are not there."""
 
@@ -299,7 +299,7 @@ class Solved:
         self._once.clear()
 
 
-def _read(searcher: Searcher) -> SolvedTopicIndex | None:
+def _read(searcher: TaskSearcher) -> SolvedTopicIndex | None:
     collection = searcher.collection
     return None if collection is None else solved_topics(searcher.task, collection)
 
@@ -690,7 +690,7 @@ class Note(Plain):
 class SearchView(KeyScreen):
     """The screen that documents are searched on, as far as its parts ask it."""
 
-    searcher: Searcher
+    searcher: TaskSearcher
     searched: Task
     searching: Searching
     quick: SearchQueue

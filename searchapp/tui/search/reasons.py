@@ -18,7 +18,7 @@ from searchapp.app.inspection.explanation import (
     hit_reason,
     standing_sentence,
 )
-from searchapp.app.search import Searcher, SolvedTopic
+from searchapp.app.search import SolvedTopic, TaskSearcher
 from searchapp.model import AnalysisStep
 from searchapp.ranking import search_results
 from searchapp.ranking.search_results import IDF
@@ -419,7 +419,7 @@ class Reasons:
         self._screen.app.push_screen(page)
         answers = page.answers
 
-        def texts(searcher: Searcher) -> dict[str, str]:
+        def texts(searcher: TaskSearcher) -> dict[str, str]:
             found = search_results.sources(searcher.index, answers) if answers else {}
             return {name: str(source.get("text", "")) for name, source in found.items()}
 

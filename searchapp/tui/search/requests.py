@@ -9,7 +9,7 @@ from typing import Protocol
 
 from textual.timer import Timer
 
-from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.errors import EngineError
 from searchapp.ranking.query_language import FieldFilter
 from searchapp.ranking.search_results import SearchResult
@@ -203,7 +203,7 @@ class Searching:
         number, request, cursor = self._number, self.sought.request, self._cursor
         first = cursor // PAGE
 
-        def work(searcher: Searcher) -> Listing:
+        def work(searcher: TaskSearcher) -> Listing:
             found = searcher.first_page(request)
             pages = {0: found.results}
             if first:
@@ -248,7 +248,7 @@ class Searching:
                 self._shows.failed(error)
                 self._try_again(error)
 
-        def work(searcher: Searcher) -> list[SearchResult]:
+        def work(searcher: TaskSearcher) -> list[SearchResult]:
             results = searcher.search(request)
             self._shows.prepare(results)
             return results

@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 
 from searchapp.app.saved_searches import RecentSearches
-from searchapp.app.search import FUSED_DEPTH, Searcher
+from searchapp.app.search import FUSED_DEPTH, TaskSearcher
 from searchapp.app.sessions import grading_session
 from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine
@@ -91,7 +91,7 @@ class Freshness:
         self._looks = 0
         self._was_old = False
 
-    def asker(self, name: str, searcher: Callable[[], Searcher], post: Post, later: Callable[..., object],
+    def asker(self, name: str, searcher: Callable[[], TaskSearcher], post: Post, later: Callable[..., object],
               other: Callable[[], SearchQueue], lanes: int) -> SearchQueue:  # fmt: skip
         """An asker that notices when the index is built again; the `other` one is told."""
         return SearchQueue(
@@ -290,8 +290,8 @@ class Opened:
     `elsewhere` gives the palette what there is besides the task.
     """
 
-    searcher: Searcher
-    another: Callable[[Progress], Searcher]
+    searcher: TaskSearcher
+    another: Callable[[Progress], TaskSearcher]
     home: Path
     command: Sequence[str]
     sought: Sought
@@ -302,7 +302,7 @@ class Opened:
 
 
 def opened_search(
-    searcher: Searcher,
+    searcher: TaskSearcher,
     engine: Engine,
     sought: Sought,
     settings: Settings,
@@ -318,7 +318,7 @@ def opened_search(
     task = searcher.task
     return Opened(
         searcher,
-        lambda progress: Searcher.open(task, engine, progress, settings.home, data),
+        lambda progress: TaskSearcher.open(task, engine, progress, settings.home, data),
         settings.home,
         ("searchapp", "search", *(("--data", str(data)) if data else ())),
         sought,
@@ -426,16 +426,16 @@ class SearchScreen(SearchView):
         yield from self._opened.elsewhere(self)
 
     def _asker(
-        self, name: str, searcher: Callable[[], Searcher], other: Callable[[], SearchQueue], lanes: int
+        self, name: str, searcher: Callable[[], TaskSearcher], other: Callable[[], SearchQueue], lanes: int
     ) -> SearchQueue:
         return self._freshness.asker(name, searcher, self._later, self.set_timer, other, lanes)
 
-    def _first_searcher(self) -> Callable[[], Searcher]:
+    def _first_searcher(self) -> Callable[[], TaskSearcher]:
         """Gives the searcher that the screen was opened with, and further ones for newer versions of the index."""
         given = [self._opened.searcher]
         return lambda: given.pop() if given else self._another()
 
-    def _another(self) -> Searcher:
+    def _another(self) -> TaskSearcher:
         return self._opened.another(self.learning)
 
     def _later(self, what: Callable[[], object]) -> None:

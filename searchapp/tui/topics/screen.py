@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from searchapp.app.inspection.topics import RunTopics, TopicsRequest
-from searchapp.app.topic_figures import Figures, Order
+from searchapp.app.topic_figures import FiguresByTopic, Order
 from searchapp.config.settings import SPACINGS, Settings
 from searchapp.judging.session import Session
 from searchapp.model import Run
@@ -71,7 +71,7 @@ NAMED_RANKS = 5
 class FigureRows(TopicRows):
     """The topics of a run: the figure of each, and how much of its gold is missed."""
 
-    figures: Figures | None = None
+    figures: FiguresByTopic | None = None
 
     def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:  # noqa: ARG002
         figures = None if self.figures is None else self.figures.topics.get(topic)
@@ -130,7 +130,7 @@ class TopicsScreen(GoldScreen):
 
     # Figures
 
-    def compute_figures(self, topics: RunTopics) -> Figures | None:
+    def compute_figures(self, topics: RunTopics) -> FiguresByTopic | None:
         """Compute the figures in a thread and report the progress; return None if the screen is left meanwhile."""
         if not topics.gold:  # without which no ranking is needed
             return None
@@ -146,7 +146,7 @@ class TopicsScreen(GoldScreen):
             time.sleep(0)  # keys come first
         return topics.figures(Run(topics.pages.name, tuple(rankings)))
 
-    def _show_figures(self, figures: Figures | None) -> None:
+    def _show_figures(self, figures: FiguresByTopic | None) -> None:
         if figures is None:
             return
         self.topic_rows.figures = figures

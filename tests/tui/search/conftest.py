@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.app.search import Searcher
+from searchapp.app.search import TaskSearcher
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.engines.base import NO_TERMS, SearchHit, Terms
@@ -90,8 +90,8 @@ class SearchingOn:
         loaded = load(task)
         engine = self._opened.enter_context(closing(open_engine(Settings(home=self._prepared.home))))
 
-        def searcher(progress: Progress) -> Searcher:
-            return Searcher.open(loaded, engine, progress, self._prepared.home, SAMPLES / task)
+        def searcher(progress: Progress) -> TaskSearcher:
+            return TaskSearcher.open(loaded, engine, progress, self._prepared.home, SAMPLES / task)
 
         first = searcher(SilentProgress())
         self.index = FickleIndex(first.index)  # type: ignore[arg-type]

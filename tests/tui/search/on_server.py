@@ -10,7 +10,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from searchapp.app.index import index_task
-from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.config.settings import SERVER, Settings
 from searchapp.engines import open_engine
 from searchapp.judging.session import Session
@@ -45,8 +45,8 @@ class OnServer:
     def app(self, **given: Any) -> SearchApp:
         engine = self._opened.enter_context(closing(open_engine(self.settings)))
 
-        def searcher(progress: Any) -> Searcher:
-            return Searcher.open(self.task, engine, progress, self.home, SAMPLES / "nlps")
+        def searcher(progress: Any) -> TaskSearcher:
+            return TaskSearcher.open(self.task, engine, progress, self.home, SAMPLES / "nlps")
 
         def session() -> Session:
             raise AssertionError("nobody judges here")
@@ -59,7 +59,7 @@ class OnServer:
 
     def expected(self, text: str) -> list[str]:
         with closing(open_engine(self.direct)) as engine:
-            searcher = Searcher.open(self.task, engine, SilentProgress(), self.home)
+            searcher = TaskSearcher.open(self.task, engine, SilentProgress(), self.home)
             return [one.hit.document_id for one in searcher.search(SearchRequest(text, size=PAGE))]
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.index import index_task
-from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.config.settings import INDEXES, Settings
 from searchapp.engines import open_engine
 from searchapp.progress import SilentProgress
@@ -154,7 +154,7 @@ def test_a_search_that_hangs_is_overtaken_and_its_answer_dropped(searching: Sear
         await answered(pilot, screen)
         assert ids(screen) == good
         with closing(open_engine(Settings(home=searching._prepared.home))) as engine:
-            fresh = Searcher.open(load("nlps"), engine, SilentProgress(), searching.home)
+            fresh = TaskSearcher.open(load("nlps"), engine, SilentProgress(), searching.home)
             assert good == [
                 one.hit.document_id for one in fresh.search(SearchRequest("prime number", size=PAGE))
             ]

@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.inspection.topics import MissedGold, RunTopics
-from searchapp.app.topic_figures import Figures, Order
+from searchapp.app.topic_figures import FiguresByTopic, Order
 from searchapp.errors import EngineUnreachable
 from searchapp.judging.event_log import NotSaved
 from searchapp.judging.log import JudgmentLog
@@ -389,7 +389,7 @@ def test_figures_that_come_late_leave_whoever_reads_where_they_are(
 ) -> None:
     gate, work = threading.Event(), TopicsScreen.compute_figures
 
-    def wait(screen: TopicsScreen, topics: RunTopics) -> Figures | None:
+    def wait(screen: TopicsScreen, topics: RunTopics) -> FiguresByTopic | None:
         assert gate.wait(PATIENCE_SECONDS)
         return work(screen, topics)
 
