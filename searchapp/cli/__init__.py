@@ -20,8 +20,7 @@ from pathlib import Path
 
 import typer
 
-from searchapp.cli import complete
-from searchapp.cli.commands import RootGroup, declared, take_options
+from searchapp.cli.commands import COMPLETION_VARIABLE, RootGroup, declared, take_options
 from searchapp.cli.output import complain, show, take_over
 from searchapp.options import flag
 from searchapp.text import suggestion
@@ -61,11 +60,17 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         with _interruptible():
-            code = complete.offer(run) if complete.VARIABLE in os.environ else run()
+            code = _complete() if COMPLETION_VARIABLE in os.environ else run()
     except KeyboardInterrupt:  # outside of Typer, or a second one
         complain("interrupted")
         code = 130
     sys.exit(code)
+
+
+def _complete() -> int:
+    from searchapp.cli.complete import offer
+
+    return offer(run)
 
 
 @contextmanager

@@ -27,7 +27,6 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from searchapp import tasks
-from searchapp.cli import complete
 from searchapp.cli.output import complain, report_requests, report_traceback, say, warn_all
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, SearchappError, UsageError, is_lack_of_memory
@@ -72,6 +71,9 @@ MODULES = {
     "analyze": "search",
 }
 """The module of each command or group, in the order of the help; its `app` contains it."""
+
+COMPLETION_VARIABLE = "_SEARCHAPP_COMPLETE"
+"""The variable by which a shell asks for completions, as in `complete_bash`."""
 
 TABLES_FROM = 80
 """Width in columns from which on help has tables: in narrower terminals Typer's tables cut names and words."""
@@ -383,7 +385,7 @@ def declared(name: str, hint: Any, default: Any) -> inspect.Parameter:
         default = inspect.Parameter.empty if declaration.default is MISSING else declaration.default
     details = {"show_default": default not in (None, inspect.Parameter.empty), **declaration.metadata}
     flags, completes = details.pop("flags"), details.pop("completes")
-    details["autocompletion"] = getattr(complete, completes) if completes else None
+    details["autocompletion"] = _completion(completes) if completes else None
     if details.pop("positional", False):
         typed = typer.Argument(**details)
     else:
@@ -392,6 +394,15 @@ def declared(name: str, hint: Any, default: Any) -> inspect.Parameter:
         typed = typer.Option(*names, **details)
     annotation: Any = Annotated[kind, typed]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _completion(kind: str) -> Callable[[typer.Context, str], list[str]]:
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        from searchapp.cli import complete
+
+        return complete.complete(kind, ctx, incomplete)
+
+    return complete
 
 
 INVOCATION = secrets.token_hex(4)

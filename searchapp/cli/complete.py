@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from searchapp.cli.commands import COMPLETION_VARIABLE
 from searchapp.cli.output import show
 from searchapp.config.settings import ENGINES, INDEXES, Settings
 from searchapp.files import parse_toml, read_text
@@ -20,9 +21,6 @@ from searchapp.files import parse_toml, read_text
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
 
-
-VARIABLE = "_SEARCHAPP_COMPLETE"
-"""The variable by which a shell asks for completions, as in `complete_bash`."""
 
 MOST_FILES = 2000
 """Maximum number of files that are searched for runs and task files."""
@@ -122,30 +120,23 @@ def offer(run: Callable[[], int]) -> int:
 
 def _quoted(name: str) -> str:
     """Quote a name for Bash; other shells quote it themselves."""
-    if not os.environ[VARIABLE].endswith("complete_bash"):
+    if not os.environ[COMPLETION_VARIABLE].endswith("complete_bash"):
         return name
     words, place = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
     begun = words[int(place)] if place.isdecimal() and int(place) < len(words) else ""
     return name if begun[:1] in ("'", '"') else _SPECIAL_IN_BASH.sub(r"\\\1", name)
 
 
-Completer = Callable[[typer.Context, str], list[str]]
+def complete(kind: str, context: typer.Context, word: str) -> list[str]:
+    """Find the names of a kind, a function of this module, that begin with the typed word."""
+    find: Callable[[Typed], Iterable[str]] = globals()[kind]
+    try:
+        names = [name for name in find(Typed(context, word)) if name.startswith(word)]
+    except Exception:  # an incomplete command line need not be valid
+        return []
+    return [name for name in names if _OFFERED.fullmatch(name)]
 
 
-def _completer(find: Callable[[Typed], Iterable[str]]) -> Completer:
-    """Make a completion function for Typer of one that finds names."""
-
-    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        try:
-            found = [name for name in find(Typed(ctx, incomplete)) if name.startswith(incomplete)]
-        except Exception:  # an incomplete command line need not be valid
-            return []
-        return [name for name in found if _OFFERED.fullmatch(name)]
-
-    return complete
-
-
-@_completer
 def tasks(typed: Typed) -> Iterator[str]:
     """Shipped tasks by name, own ones by file."""
     from searchapp.tasks import names
@@ -157,7 +148,6 @@ def tasks(typed: Typed) -> Iterator[str]:
             yield shown
 
 
-@_completer
 def official_tasks(_typed: Typed) -> Iterable[str]:
     """Tasks whose official files can be fetched."""
     from searchapp.fetching.sources import names
@@ -165,19 +155,16 @@ def official_tasks(_typed: Typed) -> Iterable[str]:
     return names()
 
 
-@_completer
 def engines(_typed: Typed) -> Iterable[str]:
     """The search engines."""
     return ENGINES
 
 
-@_completer
 def splits(typed: Typed) -> Iterable[str]:
     """The splits of the task."""
     return typed.task().info.splits
 
 
-@_completer
 def recipes(typed: Typed) -> Iterable[str]:
     """The recipes of the task; for typed words those that can rank them."""
     from searchapp.ranking.recipes import load
@@ -188,7 +175,6 @@ def recipes(typed: Typed) -> Iterable[str]:
     ]
 
 
-@_completer
 def saved(typed: Typed) -> Iterable[str]:
     """The names of the saved searches of the task."""
     from searchapp.app.saved_searches import SavedSearchFile
@@ -196,7 +182,6 @@ def saved(typed: Typed) -> Iterable[str]:
     return SavedSearchFile(typed.settings().home, typed.task().name).searches()
 
 
-@_completer
 def fields(typed: Typed) -> Iterable[str]:
     """The text fields of the task's mapping."""
     from searchapp.ranking.search_results import text_fields
@@ -204,14 +189,12 @@ def fields(typed: Typed) -> Iterable[str]:
     return text_fields(typed.task().index_mapping()["mappings"]["properties"])
 
 
-@_completer
 def analyzers(typed: Typed) -> Iterable[str]:
     """The analyzers of the task's mapping."""
     analysis: Mapping[str, Mapping[str, Any]] = typed.task().index_mapping()["settings"]["analysis"]
     return sorted(analysis["analyzer"])
 
 
-@_completer
 def breakdowns(typed: Typed) -> Iterable[str]:
     """The breakdowns of the task's figures."""
     from searchapp.app.evaluate import ALL
@@ -220,13 +203,11 @@ def breakdowns(typed: Typed) -> Iterable[str]:
     return [*known, ALL] if known else []
 
 
-@_completer
 def measures(typed: Typed) -> Iterable[str]:
     """The measures of the task besides its official figures."""
     return typed.task().info.measures
 
 
-@_completer
 def annotators(typed: Typed) -> Iterable[str]:
     """The annotators of the task."""
     from searchapp.judging.log import annotators_in
@@ -236,7 +217,6 @@ def annotators(typed: Typed) -> Iterable[str]:
     )
 
 
-@_completer
 def indexes(typed: Typed) -> Iterable[str]:
     """The indexes of the embedded engine; a server is not asked."""
     settings = typed.settings()
@@ -247,7 +227,6 @@ def indexes(typed: Typed) -> Iterable[str]:
     return sorted(folder.name.removeprefix(start) for folder in folders if folder.name.startswith(start))
 
 
-@_completer
 def runs(typed: Typed) -> Iterator[str]:
     """The run directories in and below the folder that is typed, those of the task if one is typed."""
     task = typed.task_named()

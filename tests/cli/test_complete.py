@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.cli import complete, run
+from searchapp.cli.commands import COMPLETION_VARIABLE
 from searchapp.ranking import recipes
 from tests.cli.conftest import SAMPLE, Cli
 from tests.programs import COMMAND, Program
@@ -37,13 +38,13 @@ def bash(offline: Cli, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFix
     """What Bash gets for the words of a line, of which the last is being typed; nothing else may be printed."""
 
     def ask(*words: object) -> list[str]:
-        monkeypatch.setenv(complete.VARIABLE, "complete_bash")
+        monkeypatch.setenv(COMPLETION_VARIABLE, "complete_bash")
         monkeypatch.setenv("COMP_WORDS", "\n".join(["searchapp", *map(str, words)]))
         monkeypatch.setenv("COMP_CWORD", str(len(words)))
         capfd.readouterr()
         with pytest.raises(SystemExit) as done:
             sys.exit(complete.offer(run))
-        monkeypatch.delenv(complete.VARIABLE)
+        monkeypatch.delenv(COMPLETION_VARIABLE)
         printed = capfd.readouterr()
         assert printed.err == ""
         assert done.value.code in (0, None)
@@ -184,9 +185,9 @@ def asked(variables: dict[str, str]) -> tuple[int, str, str]:
 
 def test_zsh_and_fish_get_what_they_ask_for() -> None:
     line = {"_TYPER_COMPLETE_ARGS": "searchapp rank nlps --split d"}
-    zsh = asked({complete.VARIABLE: "complete_zsh", **line})
+    zsh = asked({COMPLETION_VARIABLE: "complete_zsh", **line})
     assert zsh == (0, "_arguments '*: :((\"dev\"))'\n", "")
-    fish = {complete.VARIABLE: "complete_fish", **line}
+    fish = {COMPLETION_VARIABLE: "complete_fish", **line}
     given = asked({**fish, "_TYPER_COMPLETE_FISH_ACTION": "get-args"})
     assert given == (0, "dev\n", "")
     assert asked({**fish, "_TYPER_COMPLETE_FISH_ACTION": "is-args"})[0] == 0
@@ -196,7 +197,7 @@ def test_zsh_and_fish_get_what_they_ask_for() -> None:
 
 @pytest.mark.parametrize("variables", [{}, {"COMP_WORDS": "searchapp", "COMP_CWORD": "x"}])
 def test_a_shell_that_asks_wrongly_gets_nothing(variables: dict[str, str]) -> None:
-    assert asked({complete.VARIABLE: "complete_bash", **variables}) == (1, "", "")
+    assert asked({COMPLETION_VARIABLE: "complete_bash", **variables}) == (1, "", "")
 
 
 def test_completion_is_shown_and_installed_for_the_shell_that_asks(tmp_path: Path) -> None:
@@ -231,6 +232,7 @@ def test_completion_is_shown_and_installed_for_the_shell_that_asks(tmp_path: Pat
 IMPORTS = """
 import json, os, sys
 from searchapp.cli import complete, run
+from searchapp.cli.commands import COMPLETION_VARIABLE
 heavy = {"elasticsearch", "numpy", "scipy", "ir_measures", "rich", "textual", "httpx"}
 for line in json.load(sys.stdin):
     if os.fork():
@@ -262,7 +264,7 @@ def test_completing_imports_nothing_heavy() -> None:
     ]
     done = subprocess.run(  # a new Python, which has imported nothing; each line is completed in a fork of it
         [sys.executable, "-c", IMPORTS],
-        env={**os.environ, complete.VARIABLE: "complete_bash"},
+        env={**os.environ, COMPLETION_VARIABLE: "complete_bash"},
         input=json.dumps(lines),
         capture_output=True,
         text=True,

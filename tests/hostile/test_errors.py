@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.cli import complete
+from searchapp.cli.commands import COMPLETION_VARIABLE
 from searchapp.text import visible
 from tests.hostile import world as worlds
 from tests.hostile.payload import HALF, NUL, Hostile, marks, turns
@@ -155,7 +155,7 @@ def test_tab_offers_no_name_that_acts(world: World, tmp_path: Path, shell: str) 
     for name in (world.task.name, "plain\nname.toml", "plain.toml"):
         (tmp_path / name).write_text(described, encoding="utf-8")
     environment = {
-        complete.VARIABLE: f"complete_{shell}",
+        COMPLETION_VARIABLE: f"complete_{shell}",
         "COMP_WORDS": "searchapp\nindex\n",
         "COMP_CWORD": "2",
         "_TYPER_COMPLETE_ARGS": "searchapp index ",
