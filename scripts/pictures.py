@@ -47,7 +47,7 @@ from searchapp.progress import SilentProgress
 from searchapp.ranking import recipes
 from searchapp.tasks import load
 from searchapp.tui.adjudicate.screen import AdjudicateApp, AdjudicateScreen
-from searchapp.tui.compare.screen import CompareApp, CompareScreen, compare_screen
+from searchapp.tui.compare.screen import CompareScreen, compare_screen
 from searchapp.tui.config.screen import ConfigApp, ConfigScreen
 from searchapp.tui.home import overview as watching
 from searchapp.tui.home.screen import HomeApp, HomeScreen
@@ -58,7 +58,7 @@ from searchapp.tui.kit.themes import next_theme
 from searchapp.tui.search import actions
 from searchapp.tui.search.requests import Sought
 from searchapp.tui.search.screen import Opened, SearchApp, SearchScreen
-from searchapp.tui.topics.screen import TopicsApp, TopicsScreen, topics_screen
+from searchapp.tui.topics.screen import TopicsScreen, topics_screen
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -118,15 +118,15 @@ class Bench:
         )
         return SearchApp(opened, actions.load(self._own, task.info.grades))
 
-    def topics(self) -> TopicsApp:
+    def topics(self) -> KeyApp:
         """The screen of topics, on what a recipe ranks."""
         request = TopicsRequest(recipe="bm25", split=SPLIT, data=SAMPLES / TASK)
         settings = Settings(home=self._home)
         topics = open_topics(self._opened, load(TASK), request, settings, SilentProgress(), print)
         screen = topics_screen(topics, request, settings, lambda: self._session("ann"))
-        return TopicsApp(screen, THEMES[0])
+        return KeyApp(screen, THEMES[0])
 
-    def compare(self) -> CompareApp:
+    def compare(self) -> KeyApp:
         """The compare screen, on the run of the sample and one of another recipe."""
         runs = self._own / "bm25", self._own / "neighbours"
         shutil.copytree(self._runs[TASK], runs[0])
@@ -144,7 +144,7 @@ class Bench:
             print,
             lambda: judged_by_now(self._own / "judgments.sqlite", TASK),
         )
-        return CompareApp(compare_screen(comparing, settings, lambda: self._session("ann")), THEMES[0])
+        return KeyApp(compare_screen(comparing, settings, lambda: self._session("ann")), THEMES[0])
 
     def judge(self) -> JudgeApp:
         """The judging screen."""

@@ -366,8 +366,9 @@ def _show_comparison(
     from searchapp.app.inspection.topic_comparison import open_comparing
     from searchapp.app.sessions import grading_session, judged_by_now
     from searchapp.runs.directory import read_manifest
-    from searchapp.tui.compare.screen import KEY_ACTIONS, SECTION, CompareApp, compare_screen
+    from searchapp.tui.compare.screen import KEY_ACTIONS, SECTION, compare_screen
     from searchapp.tui.kit import keys
+    from searchapp.tui.kit.screen import KeyApp
 
     name, log = read_manifest(request.runs[0]).task, judged.log or settings.judgments
     with ExitStack() as opened:
@@ -384,7 +385,7 @@ def _show_comparison(
         labels = comparing.topics[0].task.info.grades
         own = keys.load(settings.of_user, labels, SECTION, KEY_ACTIONS)
         session = lambda: grading_session(opened, log, name, settings.annotator)  # noqa: E731
-        app = CompareApp(compare_screen(comparing, settings, session, topic), own.theme, own.spacing)
+        app = KeyApp(compare_screen(comparing, settings, session, topic), own.theme, own.spacing)
         run_screen(app)
 
 

@@ -242,7 +242,8 @@ def topics(
         from searchapp.app.sessions import grading_session
         from searchapp.tui.gold.screen import KEY_ACTIONS
         from searchapp.tui.kit import keys
-        from searchapp.tui.topics.screen import SECTION, TopicsApp, topics_screen
+        from searchapp.tui.kit.screen import KeyApp
+        from searchapp.tui.topics.screen import SECTION, topics_screen
 
         def session() -> Session:
             log = log_file or settings.judgments
@@ -250,7 +251,7 @@ def topics(
 
         own = keys.load(settings.of_user, loaded.info.grades, SECTION, KEY_ACTIONS)
         screen = topics_screen(opened, request, settings, session, topic, order, failing=failures)
-        run_screen(TopicsApp(screen, own.theme, own.spacing))
+        run_screen(KeyApp(screen, own.theme, own.spacing))
 
 
 def _print_topics(

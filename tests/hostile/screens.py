@@ -30,7 +30,7 @@ SCREENS = {
     "JudgmentList": r"tab graded, skipped",
     "SearchScreen": r"documents? · ",
     "Filtering": r"again: drop",
-    "Explained": r"scroll    esc back",
+    "ExplanationDialog": r"scroll    esc back",
     "Compared": r"Why .* is above",
     "Analyzed": r"another field",
     "SolvedPage": r"of its gold",
@@ -89,7 +89,7 @@ class Driven:
     def back(self) -> None:
         """Leave a question."""
         self.terminal.press("escape")
-        questions = ("Choose", "WordsDialog", "Help", "JudgmentList", "Filtering", "Explained", "ReportDialog",
+        questions = ("Choose", "WordsDialog", "Help", "JudgmentList", "Filtering", "ExplanationDialog", "ReportDialog",
                      "Compared", "Analyzed", "SolvedPage", "Folding", "SavedSearches", "Jumping",
                      "ExplainedTwice")  # fmt: skip
         for shown in (*(SCREENS[screen] for screen in questions), PICKING, SEARCH_HELP):
@@ -229,7 +229,7 @@ def search(world: World) -> Result:
             one.do(key, "Document .* rank")
         one.do("z tab end z", "5 documents")
         one.do("home m m m", "LaTeX as Unicode")
-        one.visit("w", "Explained")
+        one.visit("w", "ExplanationDialog")
         one.do("/ enter home v", "is marked")
         one.visit("down v", "Compared")
         one.do("a", r"(?s)tokenizer.*another field")
@@ -242,7 +242,7 @@ def search(world: World) -> Result:
         one.visit("enter", "SolvedPage")
         one.do("i", "Go to the document with the id")
         one.paste(hostile.id("which document"))
-        one.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['Explained']}")
+        one.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['ExplanationDialog']}")
         one.back()
         one.open("f", "Filtering")
         one.do("enter", "●")
@@ -282,10 +282,10 @@ def topics(world: World) -> Result:
         one.do("o o", "topics as in the run")
         one.do("F", "Failures · |no topic fails")
         one.do("F o o", "topics as in the run")
-        one.visit("w", "Explained")
+        one.visit("w", "ExplanationDialog")
         one.do("i", "Go to the document with the id")
         one.paste(hostile.id("which document of a topic"))
-        one.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['Explained']}")
+        one.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['ExplanationDialog']}")
         one.back()
         one.do("j", "judging: a grade key")
         one.do("1", "saved")

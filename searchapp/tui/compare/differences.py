@@ -31,12 +31,10 @@ class FigureLines(Plain):
         self._by_judgments: tuple[Measured, Pair, str] | Content | None = None
 
     def tell(self, words: str, look: str = "$faint") -> None:
-        """Show why there are no figures yet."""
         self._by_gold = Content.styled(words, look)
         self.draw()
 
     def show(self, measured: Measured, pair: Pair) -> None:
-        """Show the figures of a pair."""
         self._by_gold = measured, pair
         self.draw()
 
@@ -51,7 +49,6 @@ class FigureLines(Plain):
         self.draw()
 
     def draw(self) -> None:
-        """Show both lines in the width of the screen."""
         room = self.size.width or self.app.size.width - 2
         gold, judged = self._by_gold, self._by_judgments
         lines = [figure_line(*gold, room) if isinstance(gold, tuple) else gold]
@@ -82,7 +79,6 @@ def figure_line(measured: Measured, pair: Pair, room: int, before: str = "", beh
 def _figures(
     measured: Measured, pair: Pair, before: str, behind: str, *, is_wide: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the figures and their styles, the most important first."""
     tests, plain = pair.tests, "$foreground"
     yield f"{before}{measured.name}", "bold"
     yield f"{number(tests.first)} → {number(tests.second)}", plain

@@ -15,7 +15,7 @@ from searchapp.app.comparison import Comparison, TopicDifference
 from searchapp.app.inspection.explanation import RankExplanation
 from searchapp.app.inspection.topic_comparison import Comparing, Sorting
 from searchapp.app.inspection.topics import TopicRanking
-from searchapp.config.settings import SPACINGS, Settings
+from searchapp.config.settings import Settings
 from searchapp.files import distinct_names
 from searchapp.judging.session import Session
 from searchapp.progress import TextProgress, WorkStopped
@@ -34,16 +34,7 @@ from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
 from searchapp.tui.kit.explanation import DIALOG_ID_CELLS, explained, sentence, shares
-from searchapp.tui.kit.keys import (
-    DOCUMENT_PANE,
-    TOPIC_PANE,
-    TOPICS_FILTER,
-    KeyAction,
-    KeyMap,
-    PaneHelp,
-    load,
-)
-from searchapp.tui.kit.screen import KeyApp
+from searchapp.tui.kit.keys import DOCUMENT_PANE, TOPIC_PANE, TOPICS_FILTER, KeyAction, KeyMap, PaneHelp, load
 from searchapp.tui.kit.widgets import shortened
 
 _RANKING = (
@@ -257,7 +248,6 @@ class CompareScreen(GoldScreen):
         return self.names[self.sides.index(side)]
 
     def _choose_runs(self) -> None:
-        """Ask which two of the runs are compared."""
         if len(self._pairs) == 1:
             self.head.tell(f"two runs are compared: {self.names[0]} and {self.names[1]}")
             return
@@ -271,7 +261,6 @@ class CompareScreen(GoldScreen):
         self.app.push_screen(self._picking, chosen)
 
     def _choices(self) -> list[Choice]:
-        """Return the pairs of runs, each with its figures once they are known."""
         choices, comparison = [], self.comparison
         for place, (first, second) in enumerate(self._pairs):
             words = ""
@@ -282,7 +271,6 @@ class CompareScreen(GoldScreen):
         return choices
 
     def _compare(self, pair: tuple[int, int]) -> None:
-        """Compare two other runs."""
         if pair == self._pair:
             return
         self._pair = pair
@@ -308,7 +296,6 @@ class CompareScreen(GoldScreen):
             self.show_document()
 
     def _go_across(self) -> None:
-        """Go to the same document in the other run: in its ranking or its missed gold."""
         document, name = self.document_id, self.names[1 - self._side_number]
         beside = self.sides[1 - self._side_number]
         if document is None:
@@ -364,7 +351,6 @@ class CompareScreen(GoldScreen):
             self.head.tell(f"topics: {SORTED[self.order]}")
 
     def _has_differences(self) -> bool:
-        """Return whether the differences are known, or report that they are not."""
         if not self.topic_rows.differences:
             self.head.tell("there are no differences to order the topics by yet", "$warning")
             return False
@@ -378,7 +364,6 @@ class CompareScreen(GoldScreen):
         return "" if self.comparison is None else self.comparison.measures[self._measure_number].name
 
     def _compute_figures(self) -> None:
-        """Compare the runs, also again after judgments."""
 
         def work(comparing: Comparing) -> Comparison:
             return comparing.compare(TextProgress(report))
@@ -414,7 +399,6 @@ class CompareScreen(GoldScreen):
                     side.ranking.refresh()
 
     def _show_figures(self, *, is_first: bool = False) -> None:
-        """Show the figures of the pair, and then its differences by topic."""
         comparison, pair, number = self.comparison, self._pair, self._measure_number
         if comparison is None:
             return
@@ -528,14 +512,6 @@ class CompareScreen(GoldScreen):
             "previous_moved": lambda: self._next_moved(-1),
             "first_topic": lambda: self.go_to_first() if self._has_differences() else None,
         }
-
-
-class CompareApp(KeyApp):
-    """Shows the compare screen until the user leaves it."""
-
-    def __init__(self, compared: CompareScreen, theme: str, spacing: str = SPACINGS[0]) -> None:
-        super().__init__(compared, theme, spacing)
-        self.compared = compared
 
 
 def compare_screen(

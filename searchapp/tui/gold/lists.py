@@ -63,7 +63,6 @@ class TopicRows(RowList):
         return [*parts, (fitted(self._words[topic], left), "rows--text")]
 
     def mark(self, topic: str) -> None:
-        """Mark the topic that is open, and put the cursor there if it is in the list."""
         before, self.current = self.current, topic
         for one in (before, topic):
             if one in self.topics:
@@ -72,7 +71,6 @@ class TopicRows(RowList):
             self.put(self.topics.index(topic))
 
     def show_in(self, notation: Notation) -> None:
-        """Show the texts in another form."""
         self._notation = notation
         self._words.clear()
         self.refresh()
@@ -113,11 +111,9 @@ class DocumentRows(RowList):
 
     @property
     def document(self) -> str | None:
-        """The document under the cursor."""
         return self.documents[self.cursor] if self.documents else None
 
     def offer(self, documents: Sequence[str], cursor: int) -> None:
-        """Show documents."""
         self.documents = documents
         ids = (cell_len(visible_line(one)) for one in documents[:500])
         self._id_cells = min(ID_CELLS, max(ids, default=0))
@@ -162,13 +158,11 @@ class RankingRows(DocumentRows):
     _longest = 1
 
     def offer_ranking(self, documents: Sequence[str], ranks: Sequence[int]) -> None:
-        """Show the documents at some ranks of a ranking."""
         self._ranks = ranks
         self._longest = len(str(len(documents)))
         self.offer([documents[rank - 1] for rank in ranks], 0)
 
     def rank(self, place: int) -> int:
-        """Return the rank of the document on a line."""
         return self._ranks[place]
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
@@ -193,7 +187,6 @@ class MissedRows(DocumentRows):
     missed: Sequence[Missed] = ()
 
     def offer_missed(self, missed: Sequence[Missed], cursor: int) -> None:
-        """Show missed documents in a list of their number of lines."""
         if len(missed) != len(self.missed):
             self.refresh(layout=True)
         self.missed = missed
@@ -208,7 +201,6 @@ class MissedRows(DocumentRows):
         return len(self.missed) or 1
 
     def entitle(self, ranked: TopicRanking | None) -> None:
-        """Write into the border how much of a topic's gold is missed."""
         if ranked is None or ranked.no_gold is not None:
             words = ""
         elif not ranked.relevant:
@@ -255,11 +247,9 @@ class Reading(Vertical):
         self._topic.scroll_home(animate=False)
 
     def entitle_topic(self, topic: str, figures: str) -> None:
-        """Write a topic's figures into the border."""
         entitle(self._topic, f"Topic {shortened(topic, LONGEST_ID)}{figures}")
 
     def show_none(self, why: str, look: str = "$faint", title: str = "") -> None:
-        """Show why there is no document."""
         self._shown = None
         entitle(self._pane, title or "Document")
         self._pane.show(Content.styled(why, look))

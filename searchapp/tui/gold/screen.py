@@ -28,7 +28,7 @@ from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import Notation, entitle
 from searchapp.tui.kit.descriptions import change_label, document_label, error_text
 from searchapp.tui.kit.dialogs import WordsDialog
-from searchapp.tui.kit.explanation import Explained
+from searchapp.tui.kit.explanation import ExplanationDialog
 from searchapp.tui.kit.judging import TopicJudging
 from searchapp.tui.kit.keys import KeyAction, KeyMap, shared
 from searchapp.tui.kit.screen import Banner, KeyScreen, saves, show_in_pager
@@ -113,7 +113,6 @@ class RunSide:
 
     @property
     def rows(self) -> DocumentRows:
-        """The list with the cursor."""
         return self.missed if self.in_missed else self.ranking
 
     @property
@@ -150,7 +149,6 @@ class DocumentView:
         self._missing: set[str] = set()
 
     def show(self) -> None:
-        """Show the document under the cursor, as soon as it is read."""
         screen, pages = self._screen, self._screen.topics.pages
         topic, document = screen.topic_id, screen.document_id
         if document is None:
@@ -185,7 +183,6 @@ class DocumentView:
             screen.side.quick.ask(QuestionKind.document, work, show_page, fail)
 
     def _title(self, document: str) -> str:
-        """Return a document's id, its grade in the gold, its rank and score."""
         side, ranked = self._screen.side, self._screen.side.ranked
         title = f"Document {shortened(document, LONGEST_ID)}"
         if ranked is None:
@@ -228,7 +225,6 @@ class DocumentView:
         return self._beginnings[document]
 
     def forget_beginnings(self) -> None:
-        """Make the beginnings again, in the notation of now."""
         self._beginnings.clear()
 
     def _read_missing(self) -> None:
@@ -281,7 +277,6 @@ class GoldJudging(TopicJudging):
         )
 
     def give(self, grade: int) -> None:
-        """Grade the document, and move to the next line."""
         pages = self._gold_screen.topics.pages
 
         def write(session: Session, seen: SeenDocument) -> Outcome:
@@ -422,13 +417,11 @@ class GoldScreen(KeyScreen):
         )
 
     def compose_topics(self) -> ComposeResult:
-        """Compose the column of the topics."""
         with Vertical(id="left"):
             yield self.filter_line
             yield self.topic_rows
 
     def compose_keys(self, *names: str) -> ComposeResult:
-        """Compose the lines of keys, of the grades and of other actions."""
         grading = self._grade_entries(self.labels, "undo", "skip", "cant_tell", "note")
         yield KeyLine(grading, 2, id="grades")
         yield KeyLine(self._entries(*names), 1, id="keys")
@@ -464,7 +457,6 @@ class GoldScreen(KeyScreen):
 
     @property
     def command(self) -> Sequence[str]:
-        """The words of the command that opens the screen, up to the topic."""
         return self._command
 
     # The run with the cursor
@@ -498,7 +490,6 @@ class GoldScreen(KeyScreen):
 
     @property
     def document_id(self) -> str | None:
-        """The document under the cursor."""
         return self.side.rows.document
 
     def ranking_title(self, side: RunSide) -> str:  # noqa: ARG002  # for subclasses
@@ -507,7 +498,6 @@ class GoldScreen(KeyScreen):
     # The list of topics
 
     def ordered_topics(self) -> Sequence[str]:
-        """Return the topics in the order that the user chose."""
         raise NotImplementedError
 
     def list_title(self) -> str:
@@ -536,7 +526,6 @@ class GoldScreen(KeyScreen):
         self.entitle_topics(f" · {len(left):,} of {len(every):,}" if wanted else "")
 
     def entitle_topics(self, words: str = "") -> None:
-        """Write the title of the list into its border."""
         entitle(self.topic_rows, f"{self.list_title()}{words}")
 
     def tell_progress(self, words: str) -> None:
@@ -546,12 +535,10 @@ class GoldScreen(KeyScreen):
             self.reading.entitle_topic(self.topic_id, words)
 
     def entitle_topic(self) -> None:
-        """Write the figures of the shown topic into its border."""
         if self.side.ranked is not None:
             self.reading.entitle_topic(self.topic_id, self.figures_of(self.topic_id))
 
     def go_to_first(self) -> None:
-        """Open the first topic in the order that the user chose."""
         self.filter_line.value = ""
         every = self.ordered_topics()
         if every:
@@ -597,7 +584,6 @@ class GoldScreen(KeyScreen):
         )
 
     def show_ranking(self, side: RunSide, ranked: TopicRanking) -> None:
-        """Show the ranking of the open topic in a run."""
         if ranked.topic_id != self.target_topic or side not in self.sides:
             return
         if side.ranked is None:
@@ -626,7 +612,6 @@ class GoldScreen(KeyScreen):
             )
 
     def show_side(self, side: RunSide) -> None:
-        """Fill the list with the ranking of a run."""
         ranked = side.ranked
         if ranked is not None:
             side.ranking.offer_ranking(ranked.documents, range(1, len(ranked.documents) + 1))
@@ -635,7 +620,6 @@ class GoldScreen(KeyScreen):
             entitle(side.ranking, f"{title} · {counted(len(ranked.documents), 'document')}{gold}")
 
     def show_missed(self, side: RunSide, topic: str, gold: MissedGold) -> None:
-        """Show the missed gold of a topic with ranks and reasons."""
         if side.ranked is None or topic != side.ranked.topic_id or side not in self.sides:
             return
         here = side.missed.document if side.in_missed or side.missed.cursor else None
@@ -670,7 +654,6 @@ class GoldScreen(KeyScreen):
                 self.show_document()
 
     def go_into(self, side: RunSide, in_missed: bool) -> None:
-        """Move the cursor into one of a run's lists."""
         side.in_missed = in_missed
 
     def cursor_moved(self, rows: RowList) -> None:
@@ -714,7 +697,6 @@ class GoldScreen(KeyScreen):
         self.draw_documents(None)
 
     def redraw(self, documents: Sequence[str] | None) -> None:
-        """Draw changed opinions on some documents, or on all."""
         self.draw_documents(documents)
 
     def draw_documents(self, documents: Sequence[str] | None) -> None:
@@ -733,7 +715,6 @@ class GoldScreen(KeyScreen):
     # Documents of the topic, and why they are where they are
 
     def next_gold(self, step: int) -> None:
-        """Go to the next relevant document of the ranking, or with step -1 to the one before."""
         place = self.ranking.next_gold(step)
         self.focus_rows(self.ranking)
         if place is not None:
@@ -746,7 +727,6 @@ class GoldScreen(KeyScreen):
             self.head.tell("no further gold in the ranking")
 
     def _next_missed(self) -> None:
-        """Go to the missed gold, or from there to the next missed document."""
         if not self.missed.count:
             self.head.tell("no gold of this topic is missed")
         elif self.side.in_missed:
@@ -780,12 +760,11 @@ class GoldScreen(KeyScreen):
             self.explain(document)
 
     def explain(self, document: str) -> None:
-        """Show why a document is at its rank, or is missed."""
         topic = self.topic_id
 
         def show(explained: explanation.RankExplanation) -> None:
             self.head.came()
-            dialog = Explained(explained.reason, explained.sentence(self.topics.task.name))
+            dialog = ExplanationDialog(explained.reason, explained.sentence(self.topics.task.name))
             self.when_in_front(lambda: self.app.push_screen(dialog))
 
         self.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
@@ -825,7 +804,6 @@ class GoldScreen(KeyScreen):
             self.panes.focus(self.topic_rows)
 
     def leave_topics(self) -> None:
-        """Return to the ranking, also where the list of topics hides it."""
         self.remove_class("-topics")
         self.focus_rows(self.ranking)
 

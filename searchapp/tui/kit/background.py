@@ -96,7 +96,6 @@ class BackgroundQueue(Generic[S]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no question runs or waits."""
         with self._changed:
             return not self._waiting and all(lane.job is None for lane in self._lanes)
 

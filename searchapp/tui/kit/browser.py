@@ -21,7 +21,6 @@ class BrowserDriver(WebDriver):
         self._write = self._send  # type: ignore[assignment]
 
     def start_application_mode(self) -> None:
-        """Begin to draw, and to listen."""
         # After `nohup` it is ignored, until the screen listens to it: who begins for nobody would live on.
         if signal.getsignal(_GONE) == signal.SIG_IGN:
             signal.signal(_GONE, signal.SIG_DFL)

@@ -246,7 +246,6 @@ def _converter() -> Callable[[str], str]:
 
 
 def _composed(name: str, given: Sequence[str]) -> str:
-    """Return a command with its arguments as Unicode."""
     if name in _PATTERNS and len(given) == 2:
         if name.endswith("frac"):
             given = list(map(_factor, given))
@@ -307,7 +306,6 @@ class Notation:
 
     @property
     def about(self) -> str:
-        """The form in words."""
         if self.form is Form.stored:
             return "the text as it stands"
         if self.form is Form.written:
@@ -320,7 +318,6 @@ class Notation:
         }[self.markup]
 
     def rewritten(self, text: str) -> Rewritten:
-        """Return a text in this form."""
         maths = self.form is Form.rendered
         if self.form is not Form.stored and len(text) <= LONGEST:
             if self.markup is Markup.wiki:

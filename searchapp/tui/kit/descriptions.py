@@ -205,7 +205,6 @@ def topic_lines(topic: Topic, notation: Notation) -> list[str]:
 
 
 def _topic_fields(topic: Topic, notation: Notation) -> Iterator[tuple[str, str]]:
-    """Yield names and values of a topic's fields that add something to its text."""
     right = {option.text for option in topic.options if option.is_right}
     for name, value in topic.fields.items():
         shown = field_text(value)

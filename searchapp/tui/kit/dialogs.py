@@ -199,7 +199,6 @@ class TextDialog(ScrollDialog):
 
     @property
     def hint(self) -> str:
-        """The keys and their effects."""
         return "↑↓ scroll    esc back"
 
     def text(self) -> Content:
@@ -252,7 +251,6 @@ class ReportDialog(ScrollDialog):
         self.is_left = True
 
     def add(self, line: Content) -> None:
-        """Append a line."""
         self._lines.append(line)
         self._draw()
 
@@ -336,7 +334,6 @@ class Picking(Dialog[int | None]):
 
     @property
     def hint(self) -> str:
-        """The keys and their effects."""
         return "↑↓ move    ↵ choose    esc back"
 
     def on_mount(self) -> None:
@@ -362,7 +359,6 @@ class Picking(Dialog[int | None]):
         return True
 
     def further(self) -> dict[str, Callable[[], object]]:
-        """Return the effects of further keys."""
         return {}
 
     def chosen(self, place: int) -> None:
@@ -388,7 +384,6 @@ class Picking(Dialog[int | None]):
 
     @property
     def choices(self) -> Sequence[Choice]:
-        """All choices."""
         return self._all_choices
 
     @property
@@ -397,7 +392,6 @@ class Picking(Dialog[int | None]):
         return self._places[self.rows.cursor] if self.rows.count else None
 
     def ask(self, question: str) -> None:
-        """Change the question."""
         self._question = question
         self.query_one(".question", Plain).update(Content(question))
 

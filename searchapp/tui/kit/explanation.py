@@ -1,4 +1,4 @@
-"""Why a document is where it is: its score as a tree with bars, or the sentence that says why it is not there."""
+"""Why a document is where it is: its score as a tree with bars, or a sentence without one."""
 
 from __future__ import annotations
 
@@ -10,73 +10,72 @@ from searchapp.app.inspection.explanation import Reason
 from searchapp.model import Explanation
 from searchapp.ranking import search_results
 from searchapp.ranking.search_results import ExplanationLine
-from searchapp.text import visible_line
+from searchapp.text import counted, visible_line
 from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import TextDialog
 from searchapp.tui.kit.widgets import fitted, shortened
 
-BAR_CELLS = 16
-SHORT_BAR_CELLS = 6
-"""Of a bar, and of one where there is little room."""
-
 WIDE_CELLS = 90
-"""From here on there is room."""
+"""The cells of a line from which on bars are long."""
 
 WHAT_CELLS = 44
-"""A longer term is cut, so that its figures stay in sight."""
+"""The cells after which a term is cut, so that its figures stay visible."""
+
+DIALOG_ID_CELLS = 60
+"""The cells after which an id in a heading is cut."""
+
+COLUMNS = ("tf", "df", "idf", "length", "boost")
+"""The figures of terms that differ from line to line."""
+
+_COMMON = ("N", "average length")
+"""The figures that all terms of a field have in common."""
+
+_VALUE_CELLS = 9 + 2
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def bar(share: float, cells: int) -> str:
-    """A bar as long as a share of so many cells, to an eighth of a cell.
+    """Return a bar of a share of so many cells, to an eighth of a cell.
 
     >>> bar(0.5, 3), bar(1.0, 3), bar(0.0, 3)
     ('█▌ ', '███', '   ')
     """
-    eighths = round(max(0.0, min(1.0, share)) * cells * 8)
-    full, rest = divmod(eighths, 8)
+    full, rest = divmod(round(max(0.0, min(1.0, share)) * cells * 8), 8)
     return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(cells)
 
 
-COLUMNS = ("tf", "df", "idf", "length", "boost")
-"""The figures of terms that differ from line to line."""
-
-DIALOG_ID_CELLS = 60
-"""In cells: a longer one is cut."""
-
-_VALUE_CELLS = 9 + 2
-
-_OF_ALL = ("N", "average length")
+def _bar_cells(room: int) -> int:
+    return 16 if room >= WIDE_CELLS else 6
 
 
 def explained(explanation: Explanation, room: int) -> Content:
-    """A score line by line: each part with its value, a bar of its share of the greatest part, and what it is.
+    """Return a score in lines of so many cells: value, bar and description of each part.
 
-    What a term's score was computed from stands beside it, as far as there is room in so many cells; what all terms of
-    a field have in common, below.
+    The figures of a term stand beside it, as far as they fit; those that all terms have in common stand below.
     """
     lines = search_results.shortened(explanation)
+    figures = [dict(line.figures) for line in lines]
     greatest = max((abs(line.value) for line in lines if line.depth), default=0.0) or 1.0
     longest = max(
         (2 * line.depth + cell_len(visible_line(line.what)) for line in lines if line.figures), default=0
     )
     width = min(longest, WHAT_CELLS)
-    columns = [name for name in COLUMNS if any(name in dict(line.figures) for line in lines)]
     cells = {
-        name: max(len(name), *(len(_shown(dict(line.figures).get(name, ""))) for line in lines))
-        for name in columns
+        name: max(len(name), *(len(_shown(own.get(name, ""))) for own in figures))
+        for name in COLUMNS
+        if any(name in own for own in figures)
     }
-    bars = BAR_CELLS if room >= WIDE_CELLS else SHORT_BAR_CELLS
+    bars = _bar_cells(room)
     before = _VALUE_CELLS + bars + 2
     while cells and before + width + sum(most + 2 for most in cells.values()) > room:
-        cells.pop([*cells][-1])
+        cells.popitem()
     shown = [_line(line, greatest, width, cells, bars) for line in lines]
     if cells:
         head = "  ".join(f"{name:>{most}}" for name, most in cells.items())
         shown.insert(0, Content.styled(f"{'':{before + width}}  {head}", "$faint"))
     common = dict.fromkeys(
-        f"{name} {value}" for line in lines for name, value in line.figures if name in _OF_ALL
+        f"{name} {value}" for line in lines for name, value in line.figures if name in _COMMON
     )
     if common:
         shown += [Content(""), Content.styled("   ".join(common), "$faint")]
@@ -98,44 +97,49 @@ def _line(line: ExplanationLine, greatest: float, width: int, cells: Mapping[str
 
 
 def _shown(figure: str) -> str:
-    """A figure with few digits; those of a phrase, one for each of its words, as they are."""
+    """Return a figure with few digits; those of a phrase, one per word, unchanged."""
     try:
         return f"{float(figure):.4g}" if "." in figure else figure
     except ValueError:
         return figure
 
 
-def sentence(document_id: str, of_it: str) -> str:
-    """What became of a document: `of_it` is the rest of the sentence, behind its id."""
-    return f"{shortened(document_id, DIALOG_ID_CELLS)} {of_it}"
+def sentence(document_id: str, rest: str) -> str:
+    """Return a sentence about a document, from the words behind its id."""
+    return f"{shortened(document_id, DIALOG_ID_CELLS)} {rest}"
 
 
 def shares(why: Reason, room: int) -> list[Content]:
-    """What each signal of a recipe gave to a score, as bars, and how many voted."""
+    """Return the share of each signal of a recipe in a score as bars, and the number of votes."""
     if not why.shares:
         return []
-    greatest = max((abs(one.value or 0.0) for one in why.shares), default=0.0) or 1.0
-    bars = BAR_CELLS if room >= WIDE_CELLS else SHORT_BAR_CELLS
+    greatest = max((abs(share.value or 0.0) for share in why.shares), default=0.0) or 1.0
     lines = [Content.styled("What each signal gave", "bold $accent")]
-    for one in why.shares:
-        votes = f" · {len(one.votes):,} vote{'s' * (len(one.votes) != 1)}" if one.votes else ""
-        value = "  nothing" if one.value is None else f"{one.value:>9.4f}"
+    for share in why.shares:
+        votes = f" · {counted(len(share.votes), 'vote')}" if share.votes else ""
+        value = "  nothing" if share.value is None else f"{share.value:>9.4f}"
         lines.append(
             Content.assemble(
                 f"{value}  ",
-                (bar(abs(one.value or 0.0) / greatest, bars), "$primary"),
-                f"  {one.signal}",
-                (f"  weight {one.weight:g}{votes}", "$faint"),
+                (bar(abs(share.value or 0.0) / greatest, _bar_cells(room)), "$primary"),
+                f"  {share.signal}",
+                (f"  weight {share.weight:g}{votes}", "$faint"),
             )
         )
     return [*lines, Content(""), Content.styled("How each came about, before it is weighed", "bold $accent")]
 
 
-class Explained(TextDialog):
-    """Says why a document is where it is, which is `said`; `open_votes`, if given, shows who voted for it."""
+class ExplanationDialog(TextDialog):
+    """Shows why a document is where it is.
 
-    def __init__(self, why: Reason, said: str, open_votes: Callable[[], object] | None = None) -> None:
-        super().__init__(sentence(why.document_id, said))
+    Args:
+        why: the explanation
+        rest: the heading behind the document's id
+        open_votes: shows the votes for the document, if given
+    """
+
+    def __init__(self, why: Reason, rest: str, open_votes: Callable[[], object] | None = None) -> None:
+        super().__init__(sentence(why.document_id, rest))
         self._why = why
         self._open_votes = open_votes if why.votes else None
 

@@ -54,7 +54,6 @@ class SessionControl:
             head.tell(str(error), "$error")
 
     def tell(self, outcome: Outcome, what: str) -> None:
-        """Report that an action is saved, or why it is not."""
         head, waiting = self._screen.head, 0 if self.session is None else self.session.waiting
         if outcome.is_saved:
             head.tell(f"✓ saved  {what}", "$success")
@@ -62,7 +61,6 @@ class SessionControl:
             head.tell(unsaved_label(waiting, str(outcome.not_saved)), "bold $error")
 
     def leave(self) -> None:
-        """Leave the screen, after a question if judgments are not saved."""
         session = self.session
         if session is None or _is_saved(session):
             self._screen.go_back()
@@ -153,12 +151,10 @@ class TopicJudging(SessionControl):
         return self.session
 
     def opinion(self, document: str) -> Opinion | None:
-        """Return the annotator's opinion on a document."""
         session, topic = self.session, self.topic_id
         return None if session is None or topic is None else session.opinion(topic, document)
 
     def mark(self, document: str) -> RowPart:
-        """Return the sign of the annotator's opinion on a document."""
         return opinion_sign(self.opinion(document), len(self.labels) - 1)
 
     def others(self, document: str) -> Sequence[Opinion]:
@@ -167,14 +163,12 @@ class TopicJudging(SessionControl):
         return () if others is None or topic is None else others.others(topic, document)
 
     def words(self, document: str) -> str:
-        """Return the annotator's words on a document."""
         session, topic = self.session, self.topic_id
         if session is None or topic is None:
             return ""
         return session.view.words(session.author.annotator, topic, document)
 
     def seen(self, document: str, run: str, rank: int | None) -> SeenDocument:
-        """Return a document of the topic for the log."""
         assert self._others_opinions is not None and self.topic_id is not None
         saw_others = self._others_opinions.saw_others(self.topic_id, document)
         return SeenDocument(self.topic_id, document, run, rank, saw_others)

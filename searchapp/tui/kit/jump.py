@@ -141,6 +141,5 @@ class Jumping(Dialog[None]):
         self.dismiss(None)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Close: the targets have moved."""
         if event.size != self._size:
             self.dismiss(None)

@@ -224,7 +224,6 @@ class KeyMap:
         return KeyMap(actions, self.section)
 
     def action(self, key: str) -> str | None:
-        """Return the name of a key's action."""
         return self._by_key.get(key)
 
     def first(self, name: str) -> str:

@@ -61,11 +61,9 @@ class Offer:
 
     @property
     def text(self) -> str:
-        """The text that is shown and searched."""
         return shortened(f"{self.kind}: {self.words}" if self.kind else self.words, LONGEST_CELLS)
 
     def shown(self, text: Content) -> Content:
-        """Return the text with the key before it."""
         return Content.assemble((f"{self.key:<{KEY_CELLS}} ", "bold $primary"), text)
 
 
@@ -213,7 +211,6 @@ class Palette(CommandPalette):
         return True
 
     def _move(self) -> None:
-        """Make the waiting moves, once the list is that of the words."""
         if not self._is_current:
             return
         self._has_moved = self._has_moved or bool(self._moves)
@@ -226,7 +223,6 @@ class Palette(CommandPalette):
 
     @property
     def _is_current(self) -> bool:
-        """Whether the list is that of the present words."""
         return self.is_mounted and self._listed == self._line.value.strip()
 
     def _do_best(self) -> None:

@@ -1,7 +1,4 @@
-"""Conversations by prompts, and the way out for judgments that the log can't take.
-
-The only module of the interface that prints.
-"""
+"""Conversations by prompts, and a file for judgments that the log can't take; no other module of the screens prints."""
 
 from __future__ import annotations
 
@@ -23,13 +20,19 @@ from searchapp.text import counted, visible
 from searchapp.tui.kit.content import Form, Notation
 
 Ask = Callable[[str], str]
-"""Prints a prompt and returns the line that is typed; raises EOFError at the end of the input."""
+"""Prints a prompt and returns the typed line; raises EOFError at the end of the input."""
 
 
 class Conversation(ABC):
-    """A conversation with an annotator or adjudicator; `labels` are the names of the grades.
+    """A conversation with an annotator or adjudicator.
 
-    `markup` is that of the texts.
+    Args:
+        session: receives the judgments
+        labels: the names of the grades
+        markup: the markup of the texts
+        title: the words of the first line
+        ask: prompts for a line
+        out: receives the output, by default standard output
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class Conversation(ABC):
         self._ask: Ask = lambda prompt: ask(visible(prompt))
         self._out = out or sys.stdout
         self._notation = Notation(markup, Form.written)
-        self._is_troubled = False
+        self._has_trouble = False
 
     def converse(self) -> None:
         """Ask and answer until the annotator leaves or the input ends.
@@ -73,39 +76,37 @@ class Conversation(ABC):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Say what there is to begin with."""
+        """Print the beginning."""
 
     @abstractmethod
     def _obey(self, line: str) -> bool:
-        """Do what a line says; False when one leaves."""
+        """Act on a line; return False to leave."""
 
     def _report(self, outcome: Outcome, what: str) -> None:
-        """Say what an action came to, and where it is."""
         if outcome.is_saved:
             self._say(f"saved. {what}")
-            self._say_of_team()
+            self._report_team()
         else:
             count = self._session.waiting
             things = "judgment is" if count == 1 else "judgments are"
             self._say(f"NOT SAVED. {count} {things} waiting: {outcome.not_saved}")
 
-    def _say_of_team(self) -> None:
-        """Say that the cluster does not take judgments, once for as long as it does not, and that it does again."""
+    def _report_team(self) -> None:
+        """Report once that the cluster refuses judgments, and once that it accepts them again."""
         synchronizer = self._session.synchronizer
         trouble = synchronizer is not None and synchronizer.trouble
-        if trouble and not self._is_troubled:
+        if trouble and not self._has_trouble:
             self._say(f"{waiting_label(self._session.unsent)}, and safe here until then: {trouble}")
-        elif self._is_troubled and not trouble:
+        elif self._has_trouble and not trouble:
             self._say("the cluster answers again")
-        self._is_troubled = bool(trouble)
+        self._has_trouble = bool(trouble)
 
     def _say_news(self, news: list[str]) -> None:
-        """Say what has changed behind the conversation's back, and take it out of the list."""
         while news:
             self._say(news.pop(0))
 
     def _agrees(self, question: str) -> bool:
-        """Whether the answer to a question is yes; at the end of the input it is not."""
+        """Return whether the answer to a question is yes; the end of the input is a no."""
         try:
             return self._ask(f"{question} (y/n) ").strip().lower() in ("y", "yes")
         except EOFError:
@@ -123,10 +124,10 @@ class Conversation(ABC):
 
 
 def rescue(session: Session) -> str:
-    """Write the events that wait to a new file in the folder for temporary files; a sentence that says which.
+    """Write the waiting events to a new file in the folder for temporary files; return a sentence that names it.
 
     Raises:
-        SearchappError: not even that is possible.
+        SearchappError: the file can't be written.
     """
     lines = [json.dumps(event.to_json(), ensure_ascii=False) for event in session.waiting_events]
     try:
@@ -144,12 +145,12 @@ def rescue(session: Session) -> str:
 
 
 def not_saved(count: int) -> str:
-    """Say how many judgments are not saved."""
+    """Return how many judgments are not saved."""
     return f"{counted(count, 'judgment')} {'is' if count == 1 else 'are'} not saved"
 
 
 def leave_by_prompts(session: Session, say: Callable[[str], None], ask: Callable[[str], str]) -> bool:
-    """Whether one may leave: everything is saved, or was written to a file, after asking what to do."""
+    """Save waiting judgments, if need be to a file; return whether the annotator may leave."""
     if not session.waiting or session.save_waiting().is_saved:
         return True
     say(f"{not_saved(session.waiting)}: {session.not_saved}")

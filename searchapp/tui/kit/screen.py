@@ -79,7 +79,6 @@ class Panes:
         self._screen.set_focus(widget)
 
     def next(self, step: int) -> None:
-        """Focus the next pane, or with step -1 the one before."""
         panes = [self._screen.query_one(f"#{name}") for name in self._columns]
         if not self._zoomed:
             # The changes of the key before may not be drawn yet.
@@ -95,7 +94,6 @@ class Panes:
         return self._screen.has_class("-reading")
 
     def toggle_zoom(self) -> None:
-        """Show only the pane with the focus, or all again."""
         name = self._focused_of(self._columns)
         self._read(False)
         self._zoom("" if self._zoomed else name)
@@ -159,7 +157,6 @@ class Panes:
         self._set_widths()
 
     def _set_widths(self) -> None:
-        """Apply the chosen widths, unless one column takes the whole screen."""
         for column, width in self._widths.items():
             styles = self._screen.query_one(f"#{column}").styles
             styles.width = None if self._zoomed or self.is_reading else width
@@ -202,7 +199,6 @@ class Banner(Plain):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an answer is awaited that opens a dialog or moves the cursor."""
         return self._waits
 
     def came(self) -> None:
@@ -215,7 +211,6 @@ class Banner(Plain):
         self.draw()
 
     def draw(self) -> None:
-        """Show title and status."""
         self.update(Content.assemble((f"{self._title}  ", "bold"), self._status), layout=False)
 
 
@@ -254,7 +249,6 @@ class SessionBanner(Banner):
         self.update(Content.assemble(*parts), layout=False)
 
     def _surroundings(self) -> tuple[int, str | None, int]:
-        """Return the number of unsent judgments, why the cluster refuses them, and the number of other windows."""
         synchronizer, presence = self._session.synchronizer, self._presence
         trouble = None if synchronizer is None else synchronizer.trouble
         return self._session.unsent, trouble, 0 if presence is None else len(presence.others)
@@ -388,7 +382,6 @@ class KeyScreen(OrderedScreen[None]):
         self.panes.forget_widths()
 
     def tell_error(self, error: Exception) -> None:
-        """Show an error in the first line."""
         self.head.tell(error_text(error), "$error")
 
     # For subclasses
@@ -431,7 +424,6 @@ class KeyScreen(OrderedScreen[None]):
         raise NotImplementedError
 
     def offers(self) -> Iterable[Offer]:
-        """Return the palette's offers besides the actions."""
         return ()
 
     def offers_everywhere(self) -> Iterable[Offer]:
@@ -504,7 +496,6 @@ class KeyScreen(OrderedScreen[None]):
             self.head.tell(str(error), "$error")
 
     def act(self, name: str) -> None:
-        """Run an action."""
         if name.startswith("grade_"):
             self.give(int(name.removeprefix("grade_")))
         else:
@@ -589,7 +580,6 @@ class KeyScreen(OrderedScreen[None]):
 
     @property
     def _moved_pane(self) -> Widget:
-        """The pane with the focus, or else the main list."""
         focused = self.focused
         if focused is None or isinstance(focused, TextLine):
             return self.query_one(f"#{self._main_list}")
@@ -616,7 +606,6 @@ class KeyScreen(OrderedScreen[None]):
         self.app.push_screen(Choose(question, options), answer)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Show the failure of a worker in the first line."""
         if event.state is WorkerState.ERROR:
             self.head.tell(f"{event.worker.name} failed: {error_text(event.worker.error)}", "$error")
 

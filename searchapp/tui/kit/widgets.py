@@ -100,7 +100,6 @@ class OrderedScreen(Screen[ScreenResultType]):
             do()
 
     def await_paint(self) -> None:
-        """Count the screen as unpainted until it is drawn the next time."""
         self._painted = None
         self.refresh()
 
@@ -193,7 +192,6 @@ class TextLine(Input):
         super().replace(visible_line(text), start, end)
 
     def paste(self, text: str) -> None:
-        """Insert the first line of a pasted text at once, before the next key."""
         self.replace(next(iter(text.splitlines()), ""), *self.selection)
         self._changed(self.value)
 
@@ -246,11 +244,9 @@ class RowList(LinePane):
         raise NotImplementedError
 
     def row_class(self, place: int) -> str:  # noqa: ARG002  # for subclasses
-        """Return the component class of a whole line, or nothing."""
         return ""
 
     def show(self, count: int, cursor: int) -> None:
-        """Show another list."""
         self.count = count
         self.moves += 1
         self.cursor = max(0, min(cursor, count - 1))
@@ -276,14 +272,12 @@ class RowList(LinePane):
         return True
 
     def redraw(self, place: int) -> None:
-        """Draw a line again."""
         line = place - self.scroll_offset.y
         if 0 <= line < self.size.height:
             self.refresh(Region(0, line, self.size.width, 1))
 
     @property
     def page(self) -> int:
-        """The number of visible lines."""
         return max(1, self.size.height)
 
     @property

@@ -27,7 +27,7 @@ from searchapp.text import visible_line
 from searchapp.tui.kit.background import SearchRequestKind
 from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog, WordsDialog
-from searchapp.tui.kit.explanation import Explained, bar
+from searchapp.tui.kit.explanation import ExplanationDialog, bar
 from searchapp.tui.kit.widgets import fitted, one_line, shortened
 from searchapp.tui.search.panes import LONGEST_ID, SearchView, SolvedPage, grade_said
 
@@ -306,7 +306,7 @@ class Reasons:
     def _show_why(self, found: Reason) -> None:
         self._screen.head.came()
         of_it = standing_sentence(found, self._screen.searched.name)
-        dialog = Explained(found, of_it, lambda: self._choose_vote(found))
+        dialog = ExplanationDialog(found, of_it, lambda: self._choose_vote(found))
         self._screen.when_in_front(lambda: self._screen.app.push_screen(dialog))
 
     # Two hits

@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 
 from searchapp.app.inspection.topics import RunTopics, TopicsRequest
 from searchapp.app.topic_figures import FiguresByTopic, Order
-from searchapp.config.settings import SPACINGS, Settings
+from searchapp.config.settings import Settings
 from searchapp.judging.session import Session
 from searchapp.model import Run
 from searchapp.tasks.base import Task
@@ -22,7 +22,6 @@ from searchapp.tui.kit.background import BackgroundQueue
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.keys import DOCUMENT_PANE, TOPIC_PANE, TOPICS_FILTER, KeyMap, PaneHelp, load
-from searchapp.tui.kit.screen import KeyApp
 from searchapp.tui.kit.widgets import RowPart
 
 SECTION = "topics"
@@ -164,7 +163,6 @@ class TopicsScreen(GoldScreen):
         self.head.tell(error_text(error), "$warning")
 
     def _has_figures(self) -> bool:
-        """Return whether there are figures, or report that there are none."""
         if self.topic_rows.figures is None:
             self.head.tell("there are no figures to order the topics by yet", "$warning")
             return False
@@ -202,7 +200,6 @@ class TopicsScreen(GoldScreen):
             self.head.tell(f"topics {ORDERS[self.order]}")
 
     def _to_worst(self) -> None:
-        """Open the worst topic, or in the order by missed gold the first one."""
         if not self._has_figures():
             return
         if self.order is Order.file:
@@ -245,14 +242,6 @@ class TopicsScreen(GoldScreen):
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {**super().actions(), "worst_topic": self._to_worst, "failures": self._toggle_failing}
-
-
-class TopicsApp(KeyApp):
-    """Shows the screen of topics until the user leaves it."""
-
-    def __init__(self, topics: TopicsScreen, theme: str, spacing: str = SPACINGS[0]) -> None:
-        super().__init__(topics, theme, spacing)
-        self.topics = topics
 
 
 def topics_screen(

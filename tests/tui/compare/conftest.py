@@ -21,7 +21,8 @@ from searchapp.judging.events import Event
 from searchapp.judging.log import JudgmentLog
 from searchapp.progress import SilentProgress
 from searchapp.tasks.base import Grades
-from searchapp.tui.compare.screen import CompareApp, CompareScreen, compare_screen
+from searchapp.tui.compare.screen import CompareScreen, compare_screen
+from searchapp.tui.kit.screen import KeyApp
 from tests.cli.conftest import EMBEDDED, run_command
 from tests.tui.conftest import SAMPLES, Prepared, press, until
 
@@ -79,7 +80,7 @@ class Compared:
         start: str | None = None,
         follows: bool = False,
         **asked: Any,
-    ) -> CompareApp:
+    ) -> KeyApp:
         if follows:
             asked["judgments"] = Judgments(self.judged())
         settings = Settings(home=self.runs.home)
@@ -93,7 +94,7 @@ class Compared:
             follows=follows,
         )
         session = lambda: grading_session(self._opened, self.log, TASK, "ann")  # noqa: E731
-        return CompareApp(compare_screen(comparing, settings, session, start), "dark")
+        return KeyApp(compare_screen(comparing, settings, session, start), "dark")
 
     def events(self) -> list[Event]:
         with JudgmentLog(self.log) as log:

@@ -15,7 +15,7 @@ from searchapp.app.inspection.pages import every_topic
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.tui.kit import background
 from searchapp.tui.kit.dialogs import Help, Picking
-from searchapp.tui.kit.explanation import Explained
+from searchapp.tui.kit.explanation import ExplanationDialog
 from searchapp.tui.search import choices, panes, reasons
 from searchapp.tui.search.choices import Filtering
 from searchapp.tui.search.requests import Listing
@@ -80,7 +80,7 @@ def test_an_answer_takes_back_nothing_that_was_said_since_it_was_asked_for(
             assert "theme light" not in text_of(app)
             await pilot.press("d")
             may_answer.set()
-            await until(pilot, lambda: isinstance(app.screen, Explained))
+            await until(pilot, lambda: isinstance(app.screen, ExplanationDialog))
             await pilot.press("escape")
             assert 'theme = "' in text_of(app)
         with late(monkeypatch, reasons, "why") as may_answer:
@@ -106,7 +106,7 @@ def test_an_answer_waits_for_whoever_does_something_else_by_then(
             await answered(pilot, screen)
         assert [type(one) for one in app.screen_stack][-1] is Help
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, Explained))
+        await until(pilot, lambda: isinstance(app.screen, ExplanationDialog))
         await pilot.press("escape")
         assert app.screen is screen
 
@@ -192,7 +192,7 @@ def test_solved_topics_that_come_late_are_offered_then(
         async def steps(pilot: P, screen: SearchScreen) -> None:
             await enter(pilot, screen, *"every ring is a group", "enter")
             await enter(pilot, screen, "w")
-            await until(pilot, lambda: isinstance(app.screen, Explained))
+            await until(pilot, lambda: isinstance(app.screen, ExplanationDialog))
             await enter(pilot, screen, "enter")
             dialog = app.screen
             assert isinstance(dialog, Picking) and question(app) == "Who voted for it"

@@ -18,7 +18,8 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
 from searchapp.progress import SilentProgress
 from searchapp.tasks import load
-from searchapp.tui.topics.screen import TopicsApp, TopicsScreen, topics_screen
+from searchapp.tui.kit.screen import KeyApp
+from searchapp.tui.topics.screen import TopicsScreen, topics_screen
 from tests.tui.conftest import SAMPLES, Prepared, press, until
 
 
@@ -32,7 +33,7 @@ class Walked:
 
     def app(
         self, task: str = "nlps", *, run: Path | None = None, start: str | None = None, **asked: Any
-    ) -> TopicsApp:
+    ) -> KeyApp:
         made = self._prepared.run(task)
         order, failing = asked.pop("order", None), asked.pop("failing", False)
         wanted = None if "recipe" in asked else run or made
@@ -47,7 +48,7 @@ class Walked:
         screen = topics_screen(
             topics, request, settings, session, start, order or Order.file, failing=failing
         )
-        return TopicsApp(screen, "dark")
+        return KeyApp(screen, "dark")
 
     warned: list[str] = []  # noqa: RUF012  # a fresh one is set by the fixture
 
