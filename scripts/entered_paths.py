@@ -68,19 +68,19 @@ def on_screen(keys: tuple[str, str], *command: object) -> list[str]:
             entered.clear()
             await pilot.press(keys[1])
             await rest(pilot)
-            found.extend(sorted(entered))
+            result.extend(sorted(entered))
 
     def open_screen(app: Any, *_given: Any, **_more: Any) -> None:
         asyncio.run(press(app))
 
-    found: list[str] = []
+    result: list[str] = []
     opened = App.run
     App.run = open_screen  # type: ignore[assignment]
     try:
         run(*command)
     finally:
         App.run = opened  # type: ignore[method-assign]
-    return found
+    return result
 
 
 async def rest(pilot: Any) -> None:

@@ -35,10 +35,10 @@ def error_classes(trees: dict[Path, ast.Module]) -> set[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
     }
-    found = {"SearchappError"}
-    while more := {name for name, above in bases.items() if name not in found and found & set(above)}:
-        found |= more
-    return found
+    result = {"SearchappError"}
+    while more := {name for name, above in bases.items() if name not in result and result & set(above)}:
+        result |= more
+    return result
 
 
 def sentence(node: ast.expr) -> str | None:

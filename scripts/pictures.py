@@ -232,16 +232,16 @@ MOMENT = "2026-01-02T03:04:05"
 def _at_a_fixed_moment(settings: Settings, folder: Path) -> overview.Overview:
     """What there is, made at the moment, of files that are in the home folder."""
     data = settings.home / "data"
-    found = overview.look(settings, folder)
+    result = overview.look(settings, folder)
     states = [
         replace(task, index=None if task.index is None else replace(task.index, created=MOMENT))
-        for task in found.tasks
+        for task in result.tasks
     ]
     runs = [
         replace(one, manifest=replace(one.manifest, created=MOMENT, data=str(data / one.manifest.task)))
-        for one in sorted(found.runs, key=lambda run: run.path.name)
+        for one in sorted(result.runs, key=lambda run: run.path.name)
     ]
-    return replace(found, tasks=tuple(states), runs=tuple(runs))
+    return replace(result, tasks=tuple(states), runs=tuple(runs))
 
 
 @dataclass(frozen=True)

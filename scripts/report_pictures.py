@@ -51,7 +51,7 @@ def pictured(page: Path) -> dict[str, bytes]:
         options.add_argument(option)
     opened = webdriver.Chrome(options, webdriver.ChromeService(driver))
     try:
-        found = {}
+        result = {}
         clip = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT, "scale": 1}
         for scheme in PICTURES:
             features = [{"name": "prefers-color-scheme", "value": scheme}]
@@ -60,8 +60,8 @@ def pictured(page: Path) -> dict[str, bytes]:
             shot = opened.execute_cdp_cmd(
                 "Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True, "clip": clip}
             )
-            found[scheme] = base64.b64decode(shot["data"])
-        return found
+            result[scheme] = base64.b64decode(shot["data"])
+        return result
     finally:
         opened.quit()
 

@@ -194,8 +194,8 @@ class Campaign:
 
     def indexes(self) -> dict[str, list[str]]:
         """The versions with their aliases."""
-        found = self.server.request("GET", f"/{self.alias}-*/_alias").json()
-        return {name: sorted(described["aliases"]) for name, described in found.items()}
+        result = self.server.request("GET", f"/{self.alias}-*/_alias").json()
+        return {name: sorted(described["aliases"]) for name, described in result.items()}
 
     def require_sound(self, expected: Sequence[Document] | None = None) -> None:
         """Make sure that what serves holds the documents that it says it was built from, each once, and is closed.

@@ -79,9 +79,9 @@ def _cases() -> Iterator[Case]:
     folders = [RECORDED, *(Path(given) for given in [os.environ.get("SEARCHAPP_TEST_CONFORMANCE")] if given)]
     for folder in folders:
         for task, count in COUNTS.items():
-            found = [Case(path.parent) for path in sorted(folder.glob(f"{task}/*/case.json"))]
-            assert not count or len(found) == count, f"{folder} has {len(found)} cases of {task}, not {count}"
-            yield from found if count else ()
+            cases = [Case(path.parent) for path in sorted(folder.glob(f"{task}/*/case.json"))]
+            assert not count or len(cases) == count, f"{folder} has {len(cases)} cases of {task}, not {count}"
+            yield from cases if count else ()
 
 
 CASES = list(_cases())
@@ -103,15 +103,17 @@ def assert_as_recorded(
         _assert_predictions(per_topic, expected["per_prediction"])
 
 
-def _assert_close(found: Any, expected: Any) -> None:
+def _assert_close(actual: Any, expected: Any) -> None:
     if not isinstance(expected, Mapping):
-        assert found == pytest.approx(expected, rel=0, abs=1e-12)
+        assert actual == pytest.approx(expected, rel=0, abs=1e-12)
         return
     for name, value in expected.items():
-        assert found[name] is None if value is None else found[name] == pytest.approx(value, rel=0, abs=1e-12)
+        assert (
+            actual[name] is None if value is None else actual[name] == pytest.approx(value, rel=0, abs=1e-12)
+        )
 
 
 def _assert_predictions(per_topic: Mapping[str, Any], expected: Sequence[Mapping[str, Any]]) -> None:
     assert [name.split(" (")[0] for name in per_topic] == [str(single["id"]) for single in expected]
-    for found, single in zip(per_topic.values(), expected, strict=True):
-        assert found == {"rank": single["rank"], "rr": single["rr"]}
+    for result, single in zip(per_topic.values(), expected, strict=True):
+        assert result == {"rank": single["rank"], "rr": single["rr"]}

@@ -72,8 +72,8 @@ class RealRuns:
         said = run.with_name("".join([run.name, *how, ".json"]))
         with self._alone(task):
             if not said.exists():
-                found = self._command(self._home(task), "evaluate", run, "--json", "--per-topic", *how)
-                said.write_text(found, encoding="utf-8")
+                result = self._command(self._home(task), "evaluate", run, "--json", "--per-topic", *how)
+                said.write_text(result, encoding="utf-8")
         return json.loads(said.read_text(encoding="utf-8"))
 
     def _home(self, task: str) -> Path:

@@ -97,10 +97,10 @@ class Terminal:
     def wait_for(self, pattern: str, seconds: float = 15) -> re.Match[str]:
         """Wait until the screen shows something."""
         until = time.monotonic() + seconds
-        while not (found := re.search(pattern, self.text)):
+        while not (result := re.search(pattern, self.text)):
             assert time.monotonic() < until, f"{pattern!r} is not in:\n{self.text}"
             self._read(0.05)
-        return found
+        return result
 
     def wait_for_end(self, seconds: float = 30) -> int:
         until = time.monotonic() + seconds

@@ -68,10 +68,10 @@ PACKAGE = ROOT / "searchapp"
 def test_every_path_that_the_architecture_names_exists(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     for name in re.findall(r"`([\w/]+(?:/|\.(?:py|c|toml|md)))`", text):
-        found = (ROOT / name).exists() or (PACKAGE / name).exists()
+        result = (ROOT / name).exists() or (PACKAGE / name).exists()
         if "/" not in name.rstrip("/"):  # a file or folder of one that was named before
-            found = found or any(PACKAGE.rglob(name.rstrip("/")))
-        assert found, f"docs/{page} names {name}, which is not there"
+            result = result or any(PACKAGE.rglob(name.rstrip("/")))
+        assert result, f"docs/{page} names {name}, which is not there"
 
 
 @pytest.mark.parametrize("where", ["docs/*.md", "README.md", "CONTRIBUTING.md"])

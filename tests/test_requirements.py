@@ -147,6 +147,6 @@ def test_untested_versions_are_found(
         raise importlib.metadata.PackageNotFoundError(package)
 
     monkeypatch.setattr(resources, "version", installed)
-    found = resources.untested_versions.__wrapped__()
-    assert [one.package for one in found] == expected
-    assert all((one.version, one.lowest, one.highest) == (version, "1.26.0", "2.4.6") for one in found)
+    result = resources.untested_versions.__wrapped__()
+    assert [one.package for one in result] == expected
+    assert all((one.version, one.lowest, one.highest) == (version, "1.26.0", "2.4.6") for one in result)

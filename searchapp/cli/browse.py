@@ -160,14 +160,14 @@ def _require_ready(
 
 def _flags(resolution: Resolution) -> Iterator[str]:
     """The global options for a window's program: what the environment and the files say, it finds there itself."""
-    found = resolution.values
-    if found["home"].source.origin is Origin.flag:
+    values = resolution.values
+    if values["home"].source.origin is Origin.flag:
         yield f"--home={resolution.settings.home}"
-    if found["engine"].source.origin is Origin.flag:
+    if values["engine"].source.origin is Origin.flag:
         yield f"--engine={resolution.settings.engine}"
     for name in ("insecure", "verbose"):
-        if found[name].source.origin is Origin.flag:
-            yield found[name].setting.flag
+        if values[name].source.origin is Origin.flag:
+            yield values[name].setting.flag
 
 
 def _environment(resolution: Resolution) -> Mapping[str, str]:

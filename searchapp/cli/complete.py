@@ -249,9 +249,9 @@ def _runs_below(start: Path) -> Iterator[Path]:
                     return
                 if not entry.name.startswith(".") and entry.is_dir():
                     below.append(entry)
-        found = {folder for folder in below if (folder / MANIFEST).is_file()}
-        yield from sorted(found)
-        level = sorted(set(below) - found)
+        runs = {folder for folder in below if (folder / MANIFEST).is_file()}
+        yield from sorted(runs)
+        level = sorted(set(below) - runs)
 
 
 def _described(run: Path) -> Mapping[str, Any]:

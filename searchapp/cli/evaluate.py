@@ -186,7 +186,7 @@ def validate(
     problems = validated(ValidateRequest(loaded, file, part))
     warnings = [str(note) for note in problems.notes.problems] if problems.notes else []
     if as_json:
-        found = [
+        described = [
             {"file": problem.file, "kind": problem.kind, "where": problem.where, "detail": problem.detail}
             for problem in problems
         ]
@@ -195,8 +195,8 @@ def validate(
                 "task": loaded.name,
                 "split": split,
                 "file": str(file),
-                "valid": not found and not warnings,
-                "problems": found,
+                "valid": not described and not warnings,
+                "problems": described,
                 "warnings": warnings,
             }
         )
@@ -350,9 +350,9 @@ def compare(
     if screen:
         _show_comparison(request, settings, topic, options.judged)
         return
-    found = compared(request, for_person(settings))
-    print_result(layout, found.to_json, lambda: comparison_printout(found, topics))
-    warn_all(found.warnings)
+    result = compared(request, for_person(settings))
+    print_result(layout, result.to_json, lambda: comparison_printout(result, topics))
+    warn_all(result.warnings)
 
 
 def _show_comparison(
@@ -439,12 +439,12 @@ def report(
     if judged.judgments and judged.qrels is None:
         people = _people(settings, read_manifest(runs[0]).task, judged.annotator, judged.log)
     sources = JudgedIn(judged.qrels, judged.log, judged.aggregation)
-    found = reported(ReportRequest(compared, people, sources))
+    result = reported(ReportRequest(compared, people, sources))
     with atomic_file(out, replace=overwrite) as file:
-        file.write(page(found))
-    warn_all(found.warnings)
+        file.write(page(result))
+    warn_all(result.warnings)
     if as_json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     say(settings, f"the report of {', '.join(map(str, runs))} is written to {out}")
 
 
@@ -453,11 +453,11 @@ def _report_bench(settings: Settings, folder: Path, out: Path, *, overwrite: boo
     from searchapp.app.experiments.bench_result import read_bench
     from searchapp.report.pages import bench_page
 
-    found = read_bench(folder)
+    result = read_bench(folder)
     with atomic_file(out, replace=overwrite) as file:
-        file.write(bench_page(found))
+        file.write(bench_page(result))
     if as_json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     say(settings, f"the report of the bench {folder} is written to {out}")
 
 

@@ -66,33 +66,33 @@ DIFFERENCE_BAR = 30
 """Blocks of the longest bar."""
 
 
-def comparison_printout(found: Comparison, topics: int) -> Printout:
+def comparison_printout(comparison: Comparison, topics: int) -> Printout:
     """The figures, the tests, and where the runs differ, with so many topics of either end; written are the tests."""
-    heading, rows = tests_table(found)
+    heading, rows = tests_table(comparison)
     tests = [TableColumn(name, [row[place] for row in rows], place < 2) for place, name in enumerate(heading)]
     return Printout(
         tables=[
-            _figures_table(found),
+            _figures_table(comparison),
             ResultTable(tests, "Differences"),
-            *_doubts_tables(found),
-            *(_topics_table(found, topic, topics) for topic in found.topics if topics),
-            _difficulty_table(found),
-            _alike_table(found.overlaps, [run.name for run in found.runs]),
-            *_breakdown_tables(found),
+            *_doubts_tables(comparison),
+            *(_topics_table(comparison, topic, topics) for topic in comparison.topics if topics),
+            _difficulty_table(comparison),
+            _alike_table(comparison.overlaps, [run.name for run in comparison.runs]),
+            *_breakdown_tables(comparison),
         ],
-        legend=list(comparison_legend(found)),
-        rows=_comparison_rows(found),
+        legend=list(comparison_legend(comparison)),
+        rows=_comparison_rows(comparison),
         written=[ResultTable(tests)],
     )
 
 
-def _comparison_rows(found: Comparison) -> Iterator[dict[str, object]]:
-    for measured, pair in pairs(found):
+def _comparison_rows(comparison: Comparison) -> Iterator[dict[str, object]]:
+    for measured, pair in pairs(comparison):
         doubt = pair.unjudged
         yield {
             "measure": measured.name,
-            "first": found.runs[pair.first].name,
-            "second": found.runs[pair.second].name,
+            "first": comparison.runs[pair.first].name,
+            "second": comparison.runs[pair.second].name,
             "topics": pair.tests.topics,
             "mean_first": exactly(pair.tests.first),
             "mean_second": exactly(pair.tests.second),
@@ -105,30 +105,30 @@ def _comparison_rows(found: Comparison) -> Iterator[dict[str, object]]:
         }
 
 
-def _figures_table(found: Comparison) -> ResultTable:
+def _figures_table(comparison: Comparison) -> ResultTable:
     """The mean of each run under each measure, and how much of its first documents is judged."""
     names = [
         "topics",
-        *(f"{measure.name}{' (official)' if measure.is_official else ''}" for measure in found.measures),
+        *(f"{measure.name}{' (official)' if measure.is_official else ''}" for measure in comparison.measures),
     ]
-    judged = list(dict.fromkeys(cut for run in found.runs for cut in run.judged))
+    judged = list(dict.fromkeys(cut for run in comparison.runs for cut in run.judged))
     columns = [text_column("mean", [*names, *judged])]
-    for place, run in enumerate(found.runs):
+    for place, run in enumerate(comparison.runs):
         cells = [
-            f"{found.measures[0].topics:,}",
-            *(number(measure.means[place]) for measure in found.measures),
+            f"{comparison.measures[0].topics:,}",
+            *(number(measure.means[place]) for measure in comparison.measures),
         ]
         cells += [number(run.judged.get(cut)) for cut in judged]
-        columns.append(TableColumn(run.name + (" (baseline)" if place == found.baseline else ""), cells))
+        columns.append(TableColumn(run.name + (" (baseline)" if place == comparison.baseline else ""), cells))
     return ResultTable(columns)
 
 
-def _doubts_tables(found: Comparison) -> Iterator[ResultTable]:
+def _doubts_tables(comparison: Comparison) -> Iterator[ResultTable]:
     """What unjudged documents can have to do with each difference, where somebody has looked."""
-    rows = doubted(found)
+    rows = doubted(comparison)
     if not rows:
         return
-    names = [run.name for run in found.runs]
+    names = [run.name for run in comparison.runs]
     runs = [f"{names[pair.first]} → {names[pair.second]}" for _, pair, _ in rows]
     yield ResultTable(
         [
@@ -144,12 +144,12 @@ def _doubts_tables(found: Comparison) -> Iterator[ResultTable]:
     )
 
 
-def _topics_table(found: Comparison, one: TopicDifferences, count: int) -> ResultTable:
+def _topics_table(comparison: Comparison, one: TopicDifferences, count: int) -> ResultTable:
     """The topics of either end with bars, and what became of their relevant documents."""
-    first, second = found.runs[one.first].name, found.runs[one.second].name
+    first, second = comparison.runs[one.first].name, comparison.runs[one.second].name
     chosen = one.ends(count)
-    documents = counted(found.depth, "document")
-    heading = f"{found.measures[0].name} by topic: {second} less {first}, the first {documents}"
+    documents = counted(comparison.depth, "document")
+    heading = f"{comparison.measures[0].name} by topic: {second} less {first}, the first {documents}"
     if not chosen:
         return ResultTable([], heading, instead="no topic differs")
     return ResultTable(
@@ -165,9 +165,9 @@ def _topics_table(found: Comparison, one: TopicDifferences, count: int) -> Resul
     )
 
 
-def _difficulty_table(found: Comparison) -> ResultTable:
+def _difficulty_table(comparison: Comparison) -> ResultTable:
     """How many topics are solved by none of the runs, by one, ..., by all."""
-    groups, runs = found.difficulty, found.runs
+    groups, runs = comparison.difficulty, comparison.runs
     return ResultTable(
         [
             text_column("solved by", [f"{group.solved_by} of {len(runs)} runs" for group in groups]),
@@ -178,7 +178,7 @@ def _difficulty_table(found: Comparison) -> ResultTable:
             ),
             text_column("such as", [", ".join(map(visible_line, group.topics[:3])) for group in groups]),
         ],
-        f"Topics by difficulty: solved from {found.measures[0].name} {found.solved_from:g} on",
+        f"Topics by difficulty: solved from {comparison.measures[0].name} {comparison.solved_from:g} on",
     )
 
 
@@ -202,20 +202,20 @@ def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> ResultTab
     )
 
 
-def _breakdown_tables(found: Comparison) -> Iterator[ResultTable]:
+def _breakdown_tables(comparison: Comparison) -> Iterator[ResultTable]:
     """A table a figure of each breakdown, the first one below its title."""
-    for breakdown in found.breakdowns:
+    for breakdown in comparison.breakdowns:
         for table, figure in enumerate(figures_of(breakdown)):
-            held = [row.values.get(figure, (None,) * len(found.runs)) for row in breakdown.rows]
+            held = [row.values.get(figure, (None,) * len(comparison.runs)) for row in breakdown.rows]
             columns = [
                 text_column(breakdown.name, [row.group for row in breakdown.rows]),
                 TableColumn(breakdown.counted, [str(row.count) for row in breakdown.rows]),
             ]
             columns += [
                 TableColumn(f"{figure} {run.name}", [number(values[place]) for values in held])
-                for place, run in enumerate(found.runs)
+                for place, run in enumerate(comparison.runs)
             ]
-            if len(found.runs) == 2:
+            if len(comparison.runs) == 2:
                 columns.append(TableColumn("difference", [_less(*values) for values in held]))
             yield ResultTable(columns, "" if table else breakdown.title)
 
@@ -229,13 +229,15 @@ WORSE = ("black on #fde0ef", "black on #f1b6da", "white on #c51b7d", "white on #
 """Shades that people tell apart who don't tell red from green: C. Brewer's PiYG."""
 
 
-def bench_printout(found: BenchResult) -> Printout:
+def bench_printout(bench_result: BenchResult) -> Printout:
     """The figures of every system, and below them a heatmap of the differences to the baseline."""
-    return Printout(list(_bench_tables(found)), list(bench_legend(found)), _bench_rows(found))
+    return Printout(
+        list(_bench_tables(bench_result)), list(bench_legend(bench_result)), _bench_rows(bench_result)
+    )
 
 
-def _bench_tables(found: BenchResult) -> Iterator[ResultTable]:
-    rows = lines_of(found)
+def _bench_tables(bench_result: BenchResult) -> Iterator[ResultTable]:
+    rows = lines_of(bench_result)
     names = ["–" if one is None else one.name + (" (official)" if one.is_official else "") for _, one in rows]
     yield ResultTable(
         [
@@ -244,18 +246,18 @@ def _bench_tables(found: BenchResult) -> Iterator[ResultTable]:
             TableColumn("topics", [f"{one.topics:,}" if one and one.topics else "–" for _, one in rows]),
             *(
                 TableColumn(
-                    system.name + (" (baseline)" if place == found.baseline else ""),
+                    system.name + (" (baseline)" if place == bench_result.baseline else ""),
                     [_bench_figure(column, one, place) for column, one in rows],
                 )
-                for place, system in enumerate(found.systems)
+                for place, system in enumerate(bench_result.systems)
             ),
         ]
     )
-    ranking = official(found)
-    others = [place for place in range(len(found.systems)) if place != found.baseline]
+    ranking = official(bench_result)
+    others = [place for place in range(len(bench_result.systems)) if place != bench_result.baseline]
     if not ranking or not others:
         return
-    most = greatest(found)
+    most = greatest(bench_result)
     columns = [
         text_column("task", [column.name for column, _ in ranking]),
         text_column("measure", [measure.name for _, measure in ranking]),
@@ -264,13 +266,13 @@ def _bench_tables(found: BenchResult) -> Iterator[ResultTable]:
         differences = [measure.differences[place] for _, measure in ranking]
         columns.append(
             TableColumn(
-                found.systems[place].name,
+                bench_result.systems[place].name,
                 [heat(difference, most) for difference in differences],
                 is_text=True,
                 styles=[_style(difference, most) for difference in differences],
             )
         )
-    yield ResultTable(columns, f"Difference to {found.systems[found.baseline].name}")
+    yield ResultTable(columns, f"Difference to {bench_result.systems[bench_result.baseline].name}")
 
 
 def _bench_figure(column: BenchColumn, measure: BenchMeasure | None, place: int) -> str:
@@ -297,9 +299,9 @@ def _style(difference: Difference | None, greatest: float) -> str:
     return (BETTER if difference.mean > 0 else WORSE)[shade - 1]
 
 
-def _bench_rows(found: BenchResult) -> Iterator[dict[str, object]]:
-    for column, measure in lines_of(found):
-        for place, system in enumerate(found.systems):
+def _bench_rows(bench_result: BenchResult) -> Iterator[dict[str, object]]:
+    for column, measure in lines_of(bench_result):
+        for place, system in enumerate(bench_result.systems):
             cell = column.cells[place]
             if cell is None:
                 continue
@@ -314,7 +316,7 @@ def _bench_rows(found: BenchResult) -> Iterator[dict[str, object]]:
                 "official": "" if measure is None else str(measure.is_official).lower(),
                 "topics": "" if measure is None else measure.topics,
                 "value": exactly(None if measure is None else measure.figures[place]),
-                "baseline": found.systems[found.baseline].name,
+                "baseline": bench_result.systems[bench_result.baseline].name,
                 **tested(None if measure is None else measure.differences[place]),
                 "run": cell.run,
                 "digest": cell.digest,
@@ -322,24 +324,24 @@ def _bench_rows(found: BenchResult) -> Iterator[dict[str, object]]:
             }
 
 
-def ablation_printout(found: Ablation) -> Printout:
+def ablation_printout(ablation: Ablation) -> Printout:
     """A table a measure."""
     tables = [
-        ResultTable(_ablation_columns(found, measured), _ablation_heading(found, measured), bold=[0])
-        for measured in found.measures
+        ResultTable(_ablation_columns(ablation, measured), _ablation_heading(ablation, measured), bold=[0])
+        for measured in ablation.measures
     ]
-    return Printout(tables, list(_ablation_legend(found)), _ablation_rows(found))
+    return Printout(tables, list(_ablation_legend(ablation)), _ablation_rows(ablation))
 
 
-def _ablation_heading(found: Ablation, measured: Measured) -> str:
+def _ablation_heading(ablation: Ablation, measured: Measured) -> str:
     official = " (official)" if measured.is_official else ""
-    where = f"{found.task} {', '.join(found.splits)}, recipe {found.recipe['name']}"
+    where = f"{ablation.task} {', '.join(ablation.splits)}, recipe {ablation.recipe['name']}"
     return f"{where}: {measured.name}{official} of {counted(measured.topics, 'topic')}"
 
 
-def _ablation_columns(found: Ablation, measured: Measured) -> list[TableColumn]:
-    rows = list(found.rows(measured))
-    costs = ["" if pair is None else f"{found.saved(variant):+z.2f}" for variant, _, pair in rows]
+def _ablation_columns(ablation: Ablation, measured: Measured) -> list[TableColumn]:
+    rows = list(ablation.rows(measured))
+    costs = ["" if pair is None else f"{ablation.saved(variant):+z.2f}" for variant, _, pair in rows]
     shown = ("95% interval", "won/tied/lost", "d_z", "randomisation", "Holm")
     return [
         text_column("recipe", [variant.name for variant, _, _ in rows]),
@@ -353,14 +355,14 @@ def _ablation_columns(found: Ablation, measured: Measured) -> list[TableColumn]:
     ]
 
 
-def _ablation_rows(found: Ablation) -> Iterator[dict[str, object]]:
-    for measured in found.measures:
-        for variant, figure, pair in found.rows(measured):
+def _ablation_rows(ablation: Ablation) -> Iterator[dict[str, object]]:
+    for measured in ablation.measures:
+        for variant, figure, pair in ablation.rows(measured):
             tests = tested(None if pair is None else pair.difference)
             yield {
-                "task": found.task,
-                "splits": " ".join(found.splits),
-                "recipe": found.recipe["name"],
+                "task": ablation.task,
+                "splits": " ".join(ablation.splits),
+                "recipe": ablation.recipe["name"],
                 "measure": measured.name,
                 "official": str(measured.is_official).lower(),
                 "topics": measured.topics,
@@ -370,38 +372,38 @@ def _ablation_rows(found: Ablation) -> Iterator[dict[str, object]]:
                 "figure": exactly(figure),
                 **{"gain" if name == "difference" else name: cell for name, cell in tests.items()},
                 "cpu_seconds": exactly(variant.cpu),
-                "cpu_saved": exactly(found.saved(variant)),
+                "cpu_saved": exactly(ablation.saved(variant)),
                 "clock_seconds": exactly(variant.clock),
             }
 
 
-def _ablation_legend(found: Ablation) -> Iterator[str]:
+def _ablation_legend(ablation: Ablation) -> Iterator[str]:
     """What must be known to read the figures, in sentences."""
     yield (
         "gain: what the recipe as it is has more, so what the part gains that is missing; interval: BCa bootstrap over "
         f"topics; p-values are two-sided, of the randomisation test "
-        f"({counted(found.permutations, 'sign vector')} of seed "
-        f"{found.seed}), corrected by Holm among the variants of one kind"
+        f"({counted(ablation.permutations, 'sign vector')} of seed "
+        f"{ablation.seed}), corrected by Holm among the variants of one kind"
     )
     yield (
-        f"CPU s: seconds of processors for ranking {counted(found.topics, 'topic')} to depth {found.depth:,}, "
+        f"CPU s: seconds of processors for ranking {counted(ablation.topics, 'topic')} to depth {ablation.depth:,}, "
         "without indexing "
         "and training; cost: what the missing part takes of them"
     )
-    if found.folds > 1:
-        yield f"topics are ranked in {found.folds:,} folds, each by the solved topics of the others"
+    if ablation.folds > 1:
+        yield f"topics are ranked in {ablation.folds:,} folds, each by the solved topics of the others"
     yield (
         "weights and parameters are those of the recipe in every row; the learned fusion is trained anew for the "
         "signals that are left"
-        if found.learned
+        if ablation.learned
         else "weights and parameters are those of the recipe in every row; none is chosen anew for what is left"
     )
-    if found.told:
+    if ablation.told:
         yield (
-            f"{', '.join(found.told)}: told what signals before it rank highest, in every row as in the recipe as it "
-            "is, whether these count or not"
+            f"{', '.join(ablation.told)}: told what signals before it rank highest, in every row as in the recipe as "
+            "it is, whether these count or not"
         )
-    completed = [variant.name for variant in found.variants if variant.completed]
+    completed = [variant.name for variant in ablation.variants if variant.completed]
     if completed:
         yield (
             f"{', '.join(completed)}: the official scorer asks for more documents than are retrieved; those of the "
@@ -413,20 +415,20 @@ SHOWN_TRIALS = 10
 """How many trials a table has."""
 
 
-def trials_table(found: TuneResult) -> ResultTable:
+def trials_table(tune_result: TuneResult) -> ResultTable:
     """The best trials and the recipe as it was, with intervals and tests."""
-    best = [trial for trial in found.trials[:SHOWN_TRIALS] if trial.error is None]
-    best += [] if found.shipped in best else [found.shipped]
+    best = [trial for trial in tune_result.trials[:SHOWN_TRIALS] if trial.error is None]
+    best += [] if tune_result.shipped in best else [tune_result.shipped]
     topics = TableColumn("topics", [f"{one.topics:,}" for one in best])
     return ResultTable(
         [
             text_column("trial", ["as it was" if one.trial == 0 else str(one.trial) for one in best]),
             *(
                 TableColumn(dimension.name, [str(one.set.get(dimension.name, "")) for one in best])
-                for dimension in found.request.over
+                for dimension in tune_result.request.over
             ),
             *([] if all(one.complete for one in best) else [topics]),
-            TableColumn(found.measure, [number(one.value) for one in best]),
+            TableColumn(tune_result.measure, [number(one.value) for one in best]),
             TableColumn("95% interval", [between(one.interval) for one in best]),
             *difference_columns(
                 [_of_tests(one.tests) for one in best],
@@ -441,25 +443,25 @@ GAIN_BAR, SHORT_GAIN_BAR = 30, 10
 """Blocks of the longest bar, where there is room and where there is little."""
 
 
-def curve_printout(found: LearningCurve, width: int) -> Printout:
+def curve_printout(learning_curve: LearningCurve, width: int) -> Printout:
     """The points, with a bar for each gain in a terminal of so many columns."""
-    columns = _curve_columns(found)
-    gains = [0.0 if point.gain is None else point.gain.mean for point in found.points]
+    columns = _curve_columns(learning_curve)
+    gains = [0.0 if point.gain is None else point.gain.mean for point in learning_curve.points]
     room = width - sum(column.width + GAP for column in columns)
     if room < SHORT_GAIN_BAR:  # so headings are broken
         room = width - sum(column.least_width + GAP for column in columns)
     shown = bars(gains, max(SHORT_GAIN_BAR, min(GAIN_BAR, room)))
-    heading = curve_heading(found)
+    heading = curve_heading(learning_curve)
     return Printout(
         tables=[ResultTable([*columns, text_column("", shown)], heading)],
-        legend=list(curve_legend(found)),
-        rows=_curve_rows(found),
+        legend=list(curve_legend(learning_curve)),
+        rows=_curve_rows(learning_curve),
         written=[ResultTable(columns, heading)],
     )
 
 
-def _curve_rows(found: LearningCurve) -> Iterator[dict[str, object]]:
-    for point in found.points:
+def _curve_rows(learning_curve: LearningCurve) -> Iterator[dict[str, object]]:
+    for point in learning_curve.points:
         gain = tested(_of_tests(point.gain))
         yield {
             "judged": point.judged,
@@ -473,13 +475,13 @@ def _curve_rows(found: LearningCurve) -> Iterator[dict[str, object]]:
         }
 
 
-def _curve_columns(found: LearningCurve) -> list[TableColumn]:
-    points = found.points
+def _curve_columns(learning_curve: LearningCurve) -> list[TableColumn]:
+    points = learning_curve.points
     return [
         TableColumn("judged topics", [f"{point.judged:,}" for point in points]),
         TableColumn("judgments", [f"{point.judgments:,.0f}" for point in points]),
         TableColumn("samples", [f"{len(point.values):,}" for point in points]),
-        TableColumn(found.measure, [number(point.score) for point in points]),
+        TableColumn(learning_curve.measure, [number(point.score) for point in points]),
         TableColumn("lowest", [number(min(point.values)) for point in points]),
         TableColumn("highest", [number(max(point.values)) for point in points]),
         *difference_columns(

@@ -97,31 +97,33 @@ def bench(
         for task in plan.tasks
         if task.judged is not None
     }
-    found = run_bench(BenchRequest(plan, settings, jobs, overwrite, judged), for_person(settings))
-    print_result(layout, found.to_json, lambda: experiment_tables.bench_printout(found))
-    _report(settings, found)
+    result = run_bench(BenchRequest(plan, settings, jobs, overwrite, judged), for_person(settings))
+    print_result(layout, result.to_json, lambda: experiment_tables.bench_printout(result))
+    _report(settings, result)
 
 
-def _report(settings: Settings, found: BenchResult) -> None:
+def _report(settings: Settings, bench_result: BenchResult) -> None:
     """Say what was done, and end with the exit code of what has failed."""
-    cells = [cell for _, _, cell in found.cells]
+    cells = [cell for _, _, cell in bench_result.cells]
     made = sum(cell.made for cell in cells)
-    for column in found.columns:
-        for system, cell in zip(found.systems, column.cells, strict=True):
+    for column in bench_result.columns:
+        for system, cell in zip(bench_result.systems, column.cells, strict=True):
             for warning in () if cell is None or column.group is not None else cell.warnings:
                 warn(f"{column.name}, {system.name}: {warning}")
         for warning in column.warnings:
             warn(f"{column.name}: {warning}")
     faults: dict[str, list[str]] = {}
-    for system, column, cell in found.failed:
+    for system, column, cell in bench_result.failed:
         lenient = f"; for --lenient write lenient = true in [tasks.{column.task}]"
         advice = lenient if "--lenient" in (cell.error or "") else ""
         faults.setdefault(f"{cell.error}{advice}", []).append(f"{column.name}, {system.name}")
     for fault, names in faults.items():
         warn(f"{'; '.join(names)} {'has' if len(names) == 1 else 'have'} no figures: {fault}")
-    failed = [cell for _, _, cell in found.failed]
+    failed = [cell for _, _, cell in bench_result.failed]
     kept = len(cells) - made - sum(not cell.digest for cell in failed)
-    say(settings, f"{made:,} of {counted(len(cells), 'cell')} ranked, {kept:,} kept, in {found.folder}")
+    say(
+        settings, f"{made:,} of {counted(len(cells), 'cell')} ranked, {kept:,} kept, in {bench_result.folder}"
+    )
     if failed:
         have = "has" if len(failed) == 1 else "have"
         error = SearchappError(f"{len(failed):,} of {counted(len(cells), 'cell')} {have} no figures")
@@ -211,9 +213,9 @@ def ablate(
         permutations=permutations,
         seed=seed,
     )
-    found = taken_apart(request, settings, for_person(settings))
-    print_result(layout, found.to_json, lambda: experiment_tables.ablation_printout(found))
-    warn_all([*request.recipe.raised(found.depth), *found.warnings])
+    result = taken_apart(request, settings, for_person(settings))
+    print_result(layout, result.to_json, lambda: experiment_tables.ablation_printout(result))
+    warn_all([*request.recipe.raised(result.depth), *result.warnings])
 
 
 # Those of `app.learning`, which takes NumPy to be imported.
@@ -296,25 +298,25 @@ def learning_curve(
         seed=seed,
         alone=alone,
     )
-    found = learned(request, settings, for_person(settings))
+    result = learned(request, settings, for_person(settings))
     if out is not None:
         with atomic_file(out, replace=overwrite) as file:
-            file.write(curve_picture(found))
+            file.write(curve_picture(result))
         say(settings, f"the curve is drawn into {out}")
-    warn_all(request.recipe.raised(found.depth))
+    warn_all(request.recipe.raised(result.depth))
     if out != STDOUT:
         width = stdout_console().width
-        print_result(layout, found.to_json, lambda: experiment_tables.curve_printout(found, width))
+        print_result(layout, result.to_json, lambda: experiment_tables.curve_printout(result, width))
 
 
 def _numbers(points: str | None) -> tuple[int, ...]:
     """Whole numbers between commas."""
-    found = []
+    result = []
     for one in [] if points is None else points.split(","):
         if not one.strip().isdecimal():
             raise UsageError(f"--points {points}: name whole numbers with commas between them, as 0,50,100")
-        found.append(int(one))
-    return tuple(found)
+        result.append(int(one))
+    return tuple(result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,22 +412,22 @@ def tune(
         restart=restart,
     )
     try:
-        found = carry_out(request, settings, for_person(settings))
+        result = carry_out(request, settings, for_person(settings))
     except KeyboardInterrupt:
         remark("trials that are done are kept: the same command goes on from there")
         raise
-    written = [] if out is None else tuning.write_recipe(found, out, overwrite=overwrite)
+    written = [] if out is None else tuning.write_recipe(result, out, overwrite=overwrite)
     if as_json:
-        print_json({**found.to_json(), "out": [str(path) for path in written]})
+        print_json({**result.to_json(), "out": [str(path) for path in written]})
     elif out != STDOUT:
-        _print_trials(found)
-    warn_all(found.warnings)
-    for trial in found.trials:
+        _print_trials(result)
+    warn_all(result.warnings)
+    for trial in result.trials:
         if trial.error is not None:
             warn(f"trial {trial.trial}, {_set(trial)}, failed: {trial.error}")
-    if found.reported:
+    if result.reported:
         warn(
-            f"{', '.join(found.reported)} is what figures are reported for: those of this recipe there are too good"
+            f"{', '.join(result.reported)} is what figures are reported for: those of this recipe there are too good"
         )
     if written and out != STDOUT:
         index = f"`searchapp index {written[0]}`, then " if len(written) > 1 else ""
@@ -435,23 +437,23 @@ def tune(
         )
 
 
-def _print_trials(found: TuneResult) -> None:
+def _print_trials(tune_result: TuneResult) -> None:
     """The best trials and the recipe as it was, with intervals and tests."""
     from searchapp.app.comparison import number
     from searchapp.cli.experiment_tables import trials_table
 
-    trials_table(found).print(stdout_console())
-    request = found.request
+    trials_table(tune_result).print(stdout_console())
+    request = tune_result.request
     remark(
         f"{request.validation.task.name}/{request.recipe}, {', '.join(request.validation.splits)}: "
-        f"{counted(found.folds, 'fold')}, seed {request.validation.seed}; "
-        f"{counted(len(found.trials) - 1, 'trial')}, {request.search.value}; differences "
+        f"{counted(tune_result.folds, 'fold')}, seed {request.validation.seed}; "
+        f"{counted(len(tune_result.trials) - 1, 'trial')}, {request.search.value}; differences "
         "from the recipe as it was, randomisation test"
     )
-    if found.chosen is not None:
+    if tune_result.chosen is not None:
         remark(
             "the best of many looks better than it is: each topic by the trial that is best on the other folds gives "
-            f"{number(found.chosen)}"
+            f"{number(tune_result.chosen)}"
         )
 
 

@@ -154,12 +154,12 @@ def list_(settings: Settings, as_json: JsonOption = False) -> None:
     from searchapp.app import index
 
     with closing(open_engine(settings)) as engine:
-        info, found = engine.info(), index.stored_versions(engine)
+        info, result = engine.info(), index.stored_versions(engine)
     if as_json:
-        described = [_described_version(one) for one in found]
+        described = [_described_version(one) for one in result]
         print_json({"engine": info.name, "location": info.location, "indexes": described})
-    elif found:
-        _print(found)
+    elif result:
+        _print(result)
     else:
         say(settings, f"{info.location} has no index yet: `searchapp index TASK` makes one")
 
@@ -180,13 +180,13 @@ def remove(
     from searchapp.app import index
 
     with closing(open_engine(settings)) as engine:
-        found = index.named(index.stored_versions(engine), names)
-        _require_consent(found, engine.info().location, yes=yes)
-        for name in found:
+        result = index.named(index.stored_versions(engine), names)
+        _require_consent(result, engine.info().location, yes=yes)
+        for name in result:
             engine.remove(name)
     if as_json:
-        print_json({"removed": [_described_version(one) for every in found.values() for one in every]})
-    for name in found:
+        print_json({"removed": [_described_version(one) for every in result.values() for one in every]})
+    for name in result:
         say(settings, f"{name} is removed")
 
 
@@ -212,8 +212,8 @@ def repair(
         )
 
     with closing(open_server(settings, lambda sentence: say(settings, sentence))) as engine:
-        found = index.stored_versions(engine)
-        chosen = index.named(found, [name] if name else [one.name for one in found])
+        result = index.stored_versions(engine)
+        chosen = index.named(result, [name] if name else [one.name for one in result])
         repaired = [_repaired(engine, versions) for versions in chosen.values()]
     if as_json:
         print_json({"indexes": [{**asdict(one), "problem": one.problem or None} for one in repaired]})
@@ -227,7 +227,7 @@ def repair(
         raise EngineRefused(*problems)
 
 
-def _require_consent(found: Mapping[str, Sequence[StoredVersion]], location: str, *, yes: bool) -> None:
+def _require_consent(result: Mapping[str, Sequence[StoredVersion]], location: str, *, yes: bool) -> None:
     """Make sure that somebody wants to lose these.
 
     Raises:
@@ -238,7 +238,7 @@ def _require_consent(found: Mapping[str, Sequence[StoredVersion]], location: str
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("there is no terminal to ask on whether indexes may be removed: add --yes")
-    what = ", ".join(f"{name} ({_content(every)})" for name, every in found.items())
+    what = ", ".join(f"{name} ({_content(every)})" for name, every in result.items())
     if ask(f"Remove {what} from {location}? [y/N] ").lower() not in ("y", "yes"):
         raise SearchappError("nothing was removed")
 

@@ -303,7 +303,7 @@ def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool
     if missed.differs:
         warn("the recipe ranks otherwise now than for the run: the ranks of missed gold are those of now")
     ranks = {document: rank for rank, document in enumerate(ranked.documents[: opened.depth], start=1)}
-    found = sorted((ranks[document], document) for document in ranked.relevant if document in ranks)
+    result = sorted((ranks[document], document) for document in ranked.relevant if document in ranks)
     others = [(rank, ranked.documents[rank - 1]) for rank in ranked.not_relevant[:NOT_RELEVANT]]
     if as_json:
         described = {
@@ -311,7 +311,7 @@ def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool
             "run": opened.pages.name,
             "topic": topic,
             "documents": len(ranked.documents),
-            "gold": [{"id": one, "grade": ranked.relevant[one], "rank": rank} for rank, one in found],
+            "gold": [{"id": one, "grade": ranked.relevant[one], "rank": rank} for rank, one in result],
             "missed": [
                 {
                     "id": one.document_id,
@@ -326,7 +326,7 @@ def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool
             described["not_relevant"] = [{"id": one, "rank": rank} for rank, one in others]
         print_json(described)
         return
-    lines = [(f"rank {rank:,}", document) for rank, document in found]
+    lines = [(f"rank {rank:,}", document) for rank, document in result]
     lines += [(f"missed: {short_standing(one.reason)}", one.document_id) for one in missed.documents]
     if failures:
         lines += [(f"not relevant: rank {rank:,}", document) for rank, document in others]
@@ -504,18 +504,18 @@ def assign(
     loaded = load(task)
     topics = loaded.collection(data_folder(loaded, settings.home, data)).topics(split, problems)
     problems.raise_if_any()
-    found = shared_out(
+    result = shared_out(
         [topic.id for topic in topics], quotas, overlap if len(quotas) > 1 else 0, per_topic, seed
     )
-    assigned = Assigned(loaded.name, split, found)
+    assigned = Assigned(loaded.name, split, result)
     with atomic_file(out, replace=overwrite) as file:
         write(file, assigned)
     if as_json:
         print_json(assigned.to_json())
     say(settings, f"written to {out}; with DIR a run of {split}, each judges with:")
-    for name, own in found.topics.items():
+    for name, own in result.topics.items():
         judge = shlex.join(["judge", task, "--assignment", str(out), "--annotator", name])
-        shared = len(set(own) & set(found.shared))
+        shared = len(set(own) & set(result.shared))
         say(
             settings,
             f"  searchapp {judge} --run DIR   ({counted(len(own), 'topic')}, {shared:,} of them shared)",

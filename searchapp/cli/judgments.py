@@ -224,7 +224,7 @@ def _check_ids(
     if not incoming.new:
         return
     with ExitStack() as stack:
-        found = [
+        result = [
             look_up_topics(task, collection, split, dict.fromkeys(event.topic_id for event in incoming.new)),
             look_up_documents(
                 lambda: open_index(task, stack.enter_context(closing(open_engine(settings)))),
@@ -234,10 +234,10 @@ def _check_ids(
         ]
     warn_all(
         f"whether {task.name} has the {one.kind}s of {incoming.path} could not be checked: {one.why_not}"
-        for one in found
+        for one in result
         if one.why_not
     )
-    unknown = "; ".join(str(one) for one in found if one.unknown)
+    unknown = "; ".join(str(one) for one in result if one.unknown)
     if unknown and not lenient:
         raise DataError(
             f"{incoming.path}: {unknown}: name the task that they are of, or import them all the same with --lenient"
@@ -283,19 +283,19 @@ def imports(
     """
     task = load(task).name
     with open_judgments(settings, log, task) as (opened, view):
-        found = [
+        result = [
             (one, sum(view.holds(event.id) for event in opened.events_of(one.number)))
             for one in opened.imports(task)
         ]
     if as_json:
-        print_json({"task": task, "imports": [{**asdict(one), "hold": hold} for one, hold in found]})
-    elif not found:
+        print_json({"task": task, "imports": [{**asdict(one), "hold": hold} for one, hold in result]})
+    elif not result:
         say(settings, f"no judgments of {task} came from a file")
     else:
         names = ("import", "when", "format", "judgments", "still hold", "file")
         rows = (
             (str(one.number), one.time, one.format, f"{one.events:,}", f"{hold:,}", one.file)
-            for one, hold in found
+            for one, hold in result
         )
         ResultTable.of_rows(names, rows, texts=(1, 2, 5)).print(stdout_console())
 
@@ -341,16 +341,16 @@ def sync(settings: Settings, log: LogOption = None, as_json: JsonOption = False)
 
     address = judgments_address(settings)
     with closing(JudgmentLog(log or settings.judgments, report=warn)) as opened:
-        found = exchange(settings, opened)
+        result = exchange(settings, opened)
         waiting = opened.waiting(address)
     if as_json:
         print_json(
-            {"index": address, "log": str(opened.path), "sent": found.sent, "fetched": found.fetched,
+            {"index": address, "log": str(opened.path), "sent": result.sent, "fetched": result.fetched,
              "waiting": waiting}
         )  # fmt: skip
     say(
         settings,
-        f"{counted(found.sent, 'judgment')} sent to {address}, {found.fetched:,} new from it"
+        f"{counted(result.sent, 'judgment')} sent to {address}, {result.fetched:,} new from it"
         + (f"; {waiting:,} written since not sent yet" if waiting else ""),
     )
 
@@ -372,9 +372,9 @@ def stats(settings: Settings, task: TaskArgument, log: LogOption = None, as_json
 
     task = load(task).name
     with open_judgments(settings, log, task) as (_, view):
-        found = progress(view)
+        result = progress(view)
     if as_json:
-        print_json({"task": task, "events": view.count, "annotators": [asdict(one) for one in found]})
+        print_json({"task": task, "events": view.count, "annotators": [asdict(one) for one in result]})
         return
     names = ("annotator", "kind", "topics", "graded", "can't tell", "skipped", "seconds each", "grades")
     rows = (
@@ -385,7 +385,7 @@ def stats(settings: Settings, task: TaskArgument, log: LogOption = None, as_json
             "" if one.seconds is None else f"{one.seconds:.1f}",
             "  ".join(f"{grade}: {count}" for grade, count in one.grades.items()),
         )
-        for one in found
+        for one in result
     )
     ResultTable.of_rows(names, rows, texts=(0, 1, 7)).print_folded()
 
@@ -409,11 +409,11 @@ def agreement(
 
     task = load(task).name
     with open_judgments(settings, log, task, annotator) as (_, view):
-        found = measured(view, annotator)
+        result = measured(view, annotator)
     if as_json:
-        print_json(_agreement_json(task, found))
+        print_json(_agreement_json(task, result))
     else:
-        _print_agreement(found, worst)
+        _print_agreement(result, worst)
 
 
 @command(group, "list")
@@ -450,10 +450,10 @@ def list_(
             raise UsageError(f"{loaded.name} has the grades 0 to {len(loaded.info.grades) - 1}, not {one}")
     with open_judgments(settings, log, loaded.name, annotator) as (_, view):
         actions = None if action is None else [Action(one.value) for one in action]
-        found = list_judgments(view, JudgmentFilter(annotator, topic, actions, grade, noted))
+        result = list_judgments(view, JudgmentFilter(annotator, topic, actions, grade, noted))
     if as_json:
-        print_json({"task": loaded.name, "judgments": [asdict(one) for one in found]})
-    elif found:
+        print_json({"task": loaded.name, "judgments": [asdict(one) for one in result]})
+    elif result:
         names = ("when (UTC)", "annotator", "topic", "document", "says", "rank", "note")
         rows = (
             (
@@ -466,28 +466,28 @@ def list_(
                 "" if one.rank is None else str(one.rank),
                 one.words,
             )
-            for one in found
+            for one in result
         )
         ResultTable.of_rows(names, rows, texts=(0, 1, 2, 3, 4, 6)).print_folded()
-    say(settings, f"{len(found):,} listed")
+    say(settings, f"{len(result):,} listed")
 
 
-def _print_agreement(found: Agreement, worst: int) -> None:
+def _print_agreement(result: Agreement, worst: int) -> None:
     console = stdout_console()
-    if not found.documents:
+    if not result.documents:
         console.print(
             "no document has grades of several annotators: `judgments assign --overlap` shares topics"
         )
         return
     console.print(
-        f"alpha {found.alpha:.4f} (Krippendorff, ordinal) over "
-        f"{counted(found.documents, 'document')} with several grades"
+        f"alpha {result.alpha:.4f} (Krippendorff, ordinal) over "
+        f"{counted(result.documents, 'document')} with several grades"
     )
-    console.print(_in_sight_words(found.in_sight))
-    is_seen = found.in_sight.in_sight or found.in_sight.unknown
+    console.print(_in_sight_words(result.in_sight))
+    is_seen = result.in_sight.in_sight or result.in_sight.unknown
     seen = [
         (name, *map(str, (each.grades, each.in_sight, each.unknown)))
-        for name, each in found.in_sight_by.items()
+        for name, each in result.in_sight_by.items()
         if is_seen
     ]
     pairs = [
@@ -496,12 +496,12 @@ def _print_agreement(found: Agreement, worst: int) -> None:
             str(pair.documents),
             *(f"{kappa:.4f}" for kappa in (pair.kappa, pair.linear, pair.quadratic)),
         )
-        for pair in found.pairs
+        for pair in result.pairs
     ]
-    topics = [(topic, str(documents), f"{alpha:.4f}") for topic, (documents, alpha) in found.topics.items()]
+    topics = [(topic, str(documents), f"{alpha:.4f}") for topic, (documents, alpha) in result.topics.items()]
     disputed = [
         (topic, document, "  ".join(f"{name}: {grade}" for name, grade in grades.items()))
-        for (topic, document), grades in found.disputed[:worst]
+        for (topic, document), grades in result.disputed[:worst]
     ]
     for names, rows, texts in (
         (("annotator", "grades", "in view of others'", "not known"), seen, (0,)),
@@ -514,43 +514,43 @@ def _print_agreement(found: Agreement, worst: int) -> None:
             ResultTable.of_rows(names, rows, texts).print_folded()
 
 
-def _in_sight_words(found: SightCounts) -> str:
+def _in_sight_words(sight_counts: SightCounts) -> str:
     """Describe the share of grades that were given in view of others'.
 
     >>> from searchapp.judging.agreement import SightCounts
     >>> _in_sight_words(SightCounts(200, 3, 0))
     '3 of 200 grades (1.5%) were given in view of others' judgments'
     """
-    known = found.grades - found.unknown
+    known = sight_counts.grades - sight_counts.unknown
     if not known:
         return "whether grades were given in view of others' judgments is not known: they are older than its record"
-    share = f"{found.in_sight / known:.1%}"
-    unknown = f"; of {found.unknown:,} more it is not known" if found.unknown else ""
-    were = "was" if found.in_sight == 1 else "were"
+    share = f"{sight_counts.in_sight / known:.1%}"
+    unknown = f"; of {sight_counts.unknown:,} more it is not known" if sight_counts.unknown else ""
+    were = "was" if sight_counts.in_sight == 1 else "were"
     return (
-        f"{found.in_sight:,} of {counted(known, 'grade')} ({share}) {were} given in view of others' "
+        f"{sight_counts.in_sight:,} of {counted(known, 'grade')} ({share}) {were} given in view of others' "
         f"judgments{unknown}"
     )
 
 
-def _agreement_json(task: str, found: Agreement) -> dict[str, object]:
+def _agreement_json(task: str, result: Agreement) -> dict[str, object]:
     return {
         "task": task,
-        "annotators": list(found.annotators),
-        "documents": found.documents,
-        "alpha": found.alpha,
+        "annotators": list(result.annotators),
+        "documents": result.documents,
+        "alpha": result.alpha,
         "in_sight": {
-            **asdict(found.in_sight),
-            "annotators": {name: asdict(of) for name, of in found.in_sight_by.items()},
+            **asdict(result.in_sight),
+            "annotators": {name: asdict(of) for name, of in result.in_sight_by.items()},
         },
-        "pairs": [asdict(pair) for pair in found.pairs],
+        "pairs": [asdict(pair) for pair in result.pairs],
         "topics": {
             topic: {"documents": documents, "alpha": alpha}
-            for topic, (documents, alpha) in found.topics.items()
+            for topic, (documents, alpha) in result.topics.items()
         },
         "disputed": [
             {"topic": topic, "document": document, "grades": dict(grades)}
-            for (topic, document), grades in found.disputed
+            for (topic, document), grades in result.disputed
         ],
     }
 

@@ -173,19 +173,19 @@ def rerun(
 
     directory.require_writable(out, overwrite=overwrite)  # before the slow work
     with reporting_engine(settings) as engine:
-        found = again.rerun(
+        result = again.rerun(
             run, engine, out, for_person(settings), data=data, home=settings.home, overwrite=overwrite
         )
     runs.remember_run(settings.home, out)
-    made = found.made
+    made = result.made
     warn_of_skipped(made.problems.skipped, made.solved_problems.skipped)
-    warn_all([*made.warnings, *found.notes])
+    warn_all([*made.warnings, *result.notes])
     if as_json:
-        equal, differences = not found.differences, found.differences
-        described = {"equal": equal, "differences": differences, "notes": found.notes}
+        equal, differences = not result.differences, result.differences
+        described = {"equal": equal, "differences": differences, "notes": result.notes}
         print_json({"run": str(run), "again": str(out), **described})
-    if found.differences:
-        raise DataError(f"{out} is not equal to {run} ({len(found.differences)}):", *found.differences)
+    if result.differences:
+        raise DataError(f"{out} is not equal to {run} ({len(result.differences)}):", *result.differences)
     say(settings, f"{out} is equal to {run}: {counted(made.manifest.topics, 'topic')}")
 
 
@@ -366,11 +366,11 @@ def list_(
     from searchapp.cli.tables import ResultTable
 
     named = None if task is None else load(task).name
-    found = list_runs(settings.home, Path.cwd(), named, tuple(tag or ()))
+    result = list_runs(settings.home, Path.cwd(), named, tuple(tag or ()))
     if as_json:
-        print_json({"runs": [one.to_json() for one in found]})
+        print_json({"runs": [one.to_json() for one in result]})
         return
-    if not found:
+    if not result:
         say(
             settings,
             "no such run is known: `searchapp rank` makes one, `searchapp runs import` another tool's",
@@ -388,7 +388,7 @@ def list_(
             run.manifest.created[:10],
             ", ".join(run.tags),
         )
-        for run in found
+        for run in result
     )
     ResultTable.of_rows(names, rows, texts=(0, 1, 2, 6, 7)).print(stdout_console())
 
@@ -459,14 +459,14 @@ def verify(
     """
     from searchapp.app.rank import verify_run as verified
 
-    found = verified(run)
+    result = verified(run)
     if as_json:
-        described = {"problems": found.problems, "notes": found.notes}
-        print_json({"run": str(run), "intact": not found.problems, **described})
-    warn_all(found.notes)
-    if found.problems:
-        head = f"{run} is not as it was written ({len(found.problems)}):"
-        raise DataError(head, *found.problems)
+        described = {"problems": result.problems, "notes": result.notes}
+        print_json({"run": str(run), "intact": not result.problems, **described})
+    warn_all(result.notes)
+    if result.problems:
+        head = f"{run} is not as it was written ({len(result.problems)}):"
+        raise DataError(head, *result.problems)
     say(settings, f"{run}: every file is as it was written")
 
 

@@ -46,24 +46,24 @@ if TYPE_CHECKING:
     from searchapp.tui.home.opener import Elsewhere
 
 
-def print_why(found: Reason, sentence: str, about: Mapping[str, object], *, as_json: bool) -> None:
+def print_why(reason: Reason, sentence: str, about: Mapping[str, object], *, as_json: bool) -> None:
     """Print the rank of a document and its reasons: `sentence`, the share of each signal, and its explanation.
 
     `about` begins the JSON document.
     """
     if as_json:
-        explanation = found.explanation.to_json() if found.explanation else None
-        print_json({**about, **asdict(found), "explanation": explanation})
+        explanation = reason.explanation.to_json() if reason.explanation else None
+        print_json({**about, **asdict(reason), "explanation": explanation})
         return
-    lines = [f"{visible_line(found.document_id)} {visible_line(sentence)}"]
-    if found.shares:
+    lines = [f"{visible_line(reason.document_id)} {visible_line(sentence)}"]
+    if reason.shares:
         lines.append("     What each signal gave:")
-        for share in found.shares:
+        for share in reason.shares:
             value = f"{'nothing':>10}" if share.value is None else f"{share.value:>10.4f}"
             votes = f", {counted(len(share.votes), 'vote')}" if share.votes else ""
             lines.append(f"     {value}  {visible_line(share.signal)}, weight {share.weight:g}{votes}")
         lines.append("     How each came about, before it is weighed:")
-    lines += [f"     {line}" for line in _explained(found.explanation)]
+    lines += [f"     {line}" for line in _explained(reason.explanation)]
     console = stdout_console()
     for line in lines:
         console.print(line, soft_wrap=True)
@@ -77,13 +77,13 @@ def saved_request(settings: Settings, task: Task, name: str, request: SearchRequ
     """
     from searchapp.app.saved_searches import SavedSearchFile
 
-    found = SavedSearchFile(settings.home, task.name).search(name)
+    result = SavedSearchFile(settings.home, task.name).search(name)
     return replace(
         request,
-        text=found.text,
-        literal=found.literal,
-        recipe=request.recipe or found.recipe,
-        filters=request.filters or found.filters,
+        text=result.text,
+        literal=result.literal,
+        recipe=request.recipe or result.recipe,
+        filters=request.filters or result.filters,
     )
 
 
@@ -221,9 +221,9 @@ def _screen(
         def elsewhere() -> Elsewhere:
             from searchapp.tui.home.opener import Elsewhere  # when somebody asks, for so much is behind it
 
-            found = Elsewhere(settings, Path.cwd())
-            stack.callback(found.close)
-            return found
+            result = Elsewhere(settings, Path.cwd())
+            stack.callback(result.close)
+            return result
 
         sought = Sought(request.text, request.recipe, request.filters)
         name = annotator or settings.annotator
@@ -243,10 +243,10 @@ def _filter(given: str) -> FieldFilter:
 
 def _nothing(searcher: TaskSearcher, request: SearchRequest) -> str:
     """Reason a search prints no hits: there are none, or none from the rank on that was asked for."""
-    found = searcher.counts(request).total if request.first else 0
-    if found:
+    result = searcher.counts(request).total if request.first else 0
+    if result:
         return (
-            f"only {counted(found, 'document')} of {searcher.task.name} {'matches' if found == 1 else 'match'}: "
+            f"only {counted(result, 'document')} of {searcher.task.name} {'matches' if result == 1 else 'match'}: "
             f"there is no rank {request.first + 1:,}"
         )
     asked_for = "these words with these filters" if request.filters else "these words"
@@ -315,8 +315,8 @@ def _why(searcher: TaskSearcher, request: SearchRequest, document_id: str, *, as
     """Print why a document is where it is, or is not."""
     from searchapp.app.inspection.explanation import find_reason, standing_sentence
 
-    found, task = find_reason(searcher, request, document_id), searcher.task.name
-    print_why(found, standing_sentence(found, task), {"task": task}, as_json=as_json)
+    result, task = find_reason(searcher, request, document_id), searcher.task.name
+    print_why(result, standing_sentence(result, task), {"task": task}, as_json=as_json)
 
 
 def _search_json(request: SearchRequest, results: Sequence[SearchResult]) -> dict[str, object]:
@@ -421,20 +421,20 @@ def explain(
     collection = loaded.collection(data_of(settings, loaded, data))
     request = ExplainRequest(loaded, collection, chosen, topic, document, split, depth)
     with closing(open_engine(settings)) as engine:
-        found = explained(request, engine, for_person(settings), settings.home)
-    warn_all(chosen.raised(found.depth))
-    said = found.explained.sentence(
-        loaded.name, f" for the topic {found.topic.id} ({loaded.name} {found.split})"
+        result = explained(request, engine, for_person(settings), settings.home)
+    warn_all(chosen.raised(result.depth))
+    said = result.explained.sentence(
+        loaded.name, f" for the topic {result.topic.id} ({loaded.name} {result.split})"
     )
     about = {
         "task": loaded.name,
-        "split": found.split,
-        "topic": found.topic.id,
+        "split": result.split,
+        "topic": result.topic.id,
         "recipe": chosen.name,
-        "depth": found.depth,
-        "deeper": found.explained.deeper,
+        "depth": result.depth,
+        "deeper": result.explained.deeper,
     }
-    print_why(found.explained.reason, said, about, as_json=as_json)
+    print_why(result.explained.reason, said, about, as_json=as_json)
 
 
 @command(app)

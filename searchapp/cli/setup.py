@@ -237,15 +237,15 @@ def _print(resolution: Resolution) -> None:
         show(visible_line(line))
 
 
-def _described(found: SettingValue) -> dict[str, object]:
+def _described(setting_value: SettingValue) -> dict[str, object]:
     return {
-        "name": found.setting.name,
-        "value": found.plain,
-        "secret": found.setting.secret,
-        "from": str(found.source.origin),
-        "where": found.place or None,
-        "line": found.line,
-        "about": found.setting.about,
+        "name": setting_value.setting.name,
+        "value": setting_value.plain,
+        "secret": setting_value.setting.secret,
+        "from": str(setting_value.source.origin),
+        "where": setting_value.place or None,
+        "line": setting_value.line,
+        "about": setting_value.setting.about,
     }
 
 

@@ -191,8 +191,8 @@ def _task_json(settings: Settings, task: Task, indexed: Mapping[str, int]) -> di
 def _data_folder(settings: Settings, task: Task) -> tuple[Path, bool]:
     """Find the folder of a task's files, and whether it is remembered from `index --data`."""
     with suppress(DataError):
-        found = folders.find(task, settings.home)
-        return found.path, found.is_remembered
+        result = folders.find(task, settings.home)
+        return result.path, result.is_remembered
     return folders.own_folder(task, settings.home), False
 
 

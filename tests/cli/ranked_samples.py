@@ -34,8 +34,8 @@ def split_of(task: Task) -> str:
 
 def learning_recipes(task: Task) -> list[str]:
     """The recipes of a task that learn from solved topics, `best` before the others."""
-    found = [name for name in recipes.names(task.name) if recipes.load(task.name, name).learns]
-    return sorted(found, key=lambda name: (name != "best", name))
+    result = [name for name in recipes.names(task.name) if recipes.load(task.name, name).learns]
+    return sorted(result, key=lambda name: (name != "best", name))
 
 
 def rank(run: Run, task: Task, data: Path, recipe: str, workers: int, out: Path) -> None:

@@ -188,9 +188,9 @@ def test_a_search_prints_a_ranking(indexed: Cli) -> None:
 
 
 def test_a_search_as_json_has_texts_matches_and_explanations(indexed: Cli) -> None:
-    found = indexed("search", "nlps", "normal subgroup", "--size", 2, "--json", "--explain").json["hits"]
-    assert [hit["rank"] for hit in found] == [1, 2]
-    for hit in found:
+    result = indexed("search", "nlps", "normal subgroup", "--size", 2, "--json", "--explain").json["hits"]
+    assert [hit["rank"] for hit in result] == [1, 2]
+    for hit in result:
         matched = {hit["text"][start:end].lower() for start, end in hit["matches"]}
         assert matched & {"normal", "subgroup"}
         assert hit["explanation"]["value"] == pytest.approx(hit["score"], rel=1e-6)
@@ -378,7 +378,7 @@ def test_masked_gold_cannot_be_scored(indexed: Cli, data: Path, tmp_path: Path) 
 def test_the_depth_cuts_fused_rankings(offline: Cli, tmp_path: Path) -> None:
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     given = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours")
-    found = {}
+    result = {}
     for depth in (2, 20, 501):
         made = offline(*given, "--depth", depth, "--out", tmp_path / str(depth))
         assert made.code == 0, made.stderr
@@ -387,7 +387,7 @@ def test_the_depth_cuts_fused_rankings(offline: Cli, tmp_path: Path) -> None:
         windows = [one.get("window") for one in manifest["recipe"]["signals"]]
         assert windows == [max(500, depth), None]
         lines = [line.split() for line in (tmp_path / str(depth) / "run.trec").read_text().splitlines()]
-        found[depth] = [
+        result[depth] = [
             (topic, document, score) for topic, _, document, rank, score, _ in lines if int(rank) <= 2
         ]
-    assert found[2] == found[20] == found[501]
+    assert result[2] == result[20] == result[501]

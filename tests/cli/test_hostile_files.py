@@ -141,7 +141,7 @@ def fault(result: Result) -> str | None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", READ_BY)
 def test_a_file_that_was_damaged_is_a_sentence(offline: Cli, scene: Path, name: str) -> None:
-    path, chance, found = scene / name, random.Random(f"{SEED} {name}"), []
+    path, chance, result = scene / name, random.Random(f"{SEED} {name}"), []
     good = path.read_bytes()
     for number in range(DAMAGES):
         what, content = damaged(path, good, chance)
@@ -149,9 +149,9 @@ def test_a_file_that_was_damaged_is_a_sentence(offline: Cli, scene: Path, name: 
         for command in READ_BY[name]:
             problem = fault(offline(*command))
             if problem:
-                found.append(f"{number}: {what}: {' '.join(command[:3])}: {problem}")
+                result.append(f"{number}: {what}: {' '.join(command[:3])}: {problem}")
         path.write_bytes(good)
-    assert not found, "\n".join(found)
+    assert not result, "\n".join(result)
 
 
 def _pipe(path: Path) -> None:
@@ -173,11 +173,11 @@ REPLACED: dict[str, Callable[[Path], object]] = {
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", READ_BY)
 def test_what_is_named_as_a_file_may_be_anything(offline: Cli, scene: Path, name: str) -> None:
-    path, found = scene / name, []
+    path, result = scene / name, []
     for what, replace in REPLACED.items() if FULL else list(REPLACED.items())[:3]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         replace(path)
         for command in READ_BY[name]:
             if problem := fault(offline(*command)):
-                found.append(f"{what}: {' '.join(command)}: {problem}")
-    assert not found, "\n".join(found)
+                result.append(f"{what}: {' '.join(command)}: {problem}")
+    assert not result, "\n".join(result)

@@ -41,8 +41,8 @@ def take_back(run: Cli, log: Path, number: int) -> Result:
 
 def listed(run: Cli, log: Path) -> list[tuple[int, int, int]]:
     """Number, judgments, and how many of them hold, of each import."""
-    found = run("judgments", "imports", TASK, "--log", log, "--json").json["imports"]
-    return [(one["number"], one["events"], one["hold"]) for one in found]
+    result = run("judgments", "imports", TASK, "--log", log, "--json").json["imports"]
+    return [(one["number"], one["events"], one["hold"]) for one in result]
 
 
 def events(log: Path) -> list[Event]:
@@ -53,8 +53,8 @@ def events(log: Path) -> list[Event]:
 def held(log: Path, name: str = "ann") -> dict[str, int | None]:
     """What an annotator says of each document."""
     view = JudgmentView(events(log))
-    found = {key[1]: view.opinion(name, *key) for key in view.judged_documents()}
-    return {document: one.grade for document, one in found.items() if one is not None}
+    result = {key[1]: view.opinion(name, *key) for key in view.judged_documents()}
+    return {document: one.grade for document, one in result.items() if one is not None}
 
 
 def judge(log: Path, document: str, grade: int, name: str = "ann") -> None:

@@ -50,13 +50,13 @@ def test_every_index_is_listed_with_what_it_is_of(indexed: Cli, own: Path, tmp_p
     assert indexed("index", own).code == 0
     ranked = indexed("rank", own, "--split", "dev", "--recipe", "neighbours", "--out", tmp_path / "run")
     assert ranked.code == 0, ranked.stderr
-    found = {one["index"]: one for one in listed(indexed)}
-    assert set(found) == {"nlps", "own-cooking", "examples-own-cooking-dev"}
-    nlps = found["nlps"]
+    result = {one["index"]: one for one in listed(indexed)}
+    assert set(result) == {"nlps", "own-cooking", "examples-own-cooking-dev"}
+    nlps = result["nlps"]
     assert (nlps["task"], nlps["documents"], nlps["state"], nlps["serves"]) == ("nlps", 70, "serves", True)
     assert "-nlps-000001" in nlps["version"] and nlps["bytes"] > 1000 and nlps["owner"] is None
-    assert (found["own-cooking"]["task"], found["own-cooking"]["owner"]) == ("cooking", str(own))
-    assert found["examples-own-cooking-dev"]["owner"] == str(own)
+    assert (result["own-cooking"]["task"], result["own-cooking"]["owner"]) == ("cooking", str(own))
+    assert result["examples-own-cooking-dev"]["owner"] == str(own)
     shown = indexed("indexes", "list").stdout
     for word in (
         "index",

@@ -77,11 +77,11 @@ def relevant(log: Path, task: str) -> dict[str, dict[str, int]]:
     """What is relevant by the judgments in a log: all that a gold file of most tasks says."""
     with JudgmentLog(log) as opened:
         grades = aggregate(JudgmentView(event for _, event in opened.events(task))).grades
-    found = {
+    result = {
         topic: {document: grade for document, grade in given.items() if grade}
         for topic, given in grades.items()
     }
-    return {topic: given for topic, given in found.items() if given}
+    return {topic: given for topic, given in result.items() if given}
 
 
 @pytest.mark.parametrize("name", SAMPLES)

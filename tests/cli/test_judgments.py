@@ -126,13 +126,13 @@ def test_statistics_count_what_holds_now(offline: Cli, log: Path) -> None:
         session = Session(opened, TASK, Author("ann"))
         session.undo()
         session.cant_tell(SeenDocument("t2", "d1"))
-    found = {
+    result = {
         one["annotator"]: one
         for one in offline("judgments", "stats", TASK, "--log", log, "--json").json["annotators"]
     }
-    assert (found["ann"]["graded"], found["ann"]["cant_tell"], found["ann"]["topics"]) == (2, 1, 2)
-    assert found["ben"]["grades"] == {"2": 2, "1": 1}
-    assert found["bot"]["kind"] == "model"
+    assert (result["ann"]["graded"], result["ann"]["cant_tell"], result["ann"]["topics"]) == (2, 1, 2)
+    assert result["ben"]["grades"] == {"2": 2, "1": 1}
+    assert result["bot"]["kind"] == "model"
     assert "can't tell" in offline("judgments", "stats", TASK, "--log", log).stdout
 
 
@@ -163,8 +163,8 @@ def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli,
                 [SeenDocument("t1", "d1", "run", 1, saw), SeenDocument("t9", name, "run", 1, saw)], 2
             )
             session.grade([SeenDocument("t1", "d2", "run", 1, False)], 1)
-    found = offline("judgments", "agreement", TASK, "--log", log, *both, "--json").json["in_sight"]
-    assert found == {
+    result = offline("judgments", "agreement", TASK, "--log", log, *both, "--json").json["in_sight"]
+    assert result == {
         "grades": 6,
         "in_sight": 1,
         "unknown": 2,
@@ -206,8 +206,8 @@ def test_what_was_said_is_listed_and_filtered(offline: Cli, log: Path) -> None:
         Session(opened, TASK, Author("kim")).adjudicate(SeenDocument("t1", "d2"), 2, "as it says")
 
     def listed(*options: object) -> list[str]:
-        found = offline("judgments", "list", TASK, "--log", log, "--json", *options).json["judgments"]
-        return [f"{one['annotator']} {one['document_id']} {one['action']} {one['grade']}" for one in found]
+        result = offline("judgments", "list", TASK, "--log", log, "--json", *options).json["judgments"]
+        return [f"{one['annotator']} {one['document_id']} {one['action']} {one['grade']}" for one in result]
 
     assert len(listed()) == 11
     assert listed("--annotator", "bot", "--annotator", "kim") == ["bot d2 grade 0", "kim d2 adjudicate 2"]
@@ -526,10 +526,10 @@ def gold() -> dict[str, list[str]]:
 
 
 def ranked(run: Path) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for topic, _, document, *_ in rows(run / "run.trec"):
-        found.setdefault(topic, []).append(document)
-    return found
+        result.setdefault(topic, []).append(document)
+    return result
 
 
 def test_judgments_like_the_gold_score_like_it(

@@ -169,10 +169,10 @@ def faults(result: Result, files: list[str], harmless: bool, mutation: str) -> l
     return found
 
 
-def message(found: list[str], harmless: str) -> str:
+def message(result: list[str], harmless: str) -> str:
     """The message of a test that found faults; `harmless` names the list of what may pass."""
     advice = f"let the reader report it, or say in {harmless} why it may pass"
-    return "\n".join([*found, *([advice] if any(one.startswith("PASSED") for one in found) else [])])
+    return "\n".join([*result, *([advice] if any(one.startswith("PASSED") for one in result) else [])])
 
 
 def is_harmless(task: str, file: str, mutation: str) -> bool:
@@ -217,7 +217,7 @@ def _split(task: str) -> str:
 def test_ranking_reports_damaged_topics_and_examples(offline: Cli, task: str, tmp_path: Path) -> None:
     data = Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
     assert offline("index", task, "--data", data).code == 0
-    loaded, split, found = tasks.load(task), _split(task), []
+    loaded, split, result = tasks.load(task), _split(task), []
     out = ["--out", tmp_path / "run", "--overwrite", "--depth", 5, "--quiet"]
     files = {*loaded.collection(data).split_files(split), *loaded.collection(data).example_files(split)}
     for path in sorted(files - set(loaded.collection(data).documents.files))[:2]:
@@ -226,9 +226,9 @@ def test_ranking_reports_damaged_topics_and_examples(offline: Cli, task: str, tm
             if sampled(mutation, 6 if FULL else 12):
                 path.write_bytes(damaged)
                 ranked = offline("rank", task, "--data", data, "--split", split, *out)
-                found += faults(ranked, [path.name, str(data)], True, mutation)
+                result += faults(ranked, [path.name, str(data)], True, mutation)
         path.write_bytes(good)
-    assert not found, "\n".join(found)
+    assert not result, "\n".join(result)
 
 
 SKIPPED = "the official scorer skips it"
@@ -270,13 +270,13 @@ def test_damaged_official_files_are_invalid(offline: Cli, task: str, tmp_path: P
     options = ["--task", task, "--data", data, "--split", split, *nearest]
     path, others = files[0], files[1:]
     assert offline("validate", path, *options).code == 0
-    found = []
+    result = []
     for mutation, damaged in tried(task, path):
         path.write_bytes(damaged)
         passes = any(
             fnmatch(path.name, file) and fnmatch(mutation, name) for file, name, _why in OFFICIAL_HARMLESS
         )
-        found += faults(offline("validate", path, *options), [path.name], passes, f"validate, {mutation}")
+        result += faults(offline("validate", path, *options), [path.name], passes, f"validate, {mutation}")
         scored = offline("evaluate", path, *others, *options)
-        found += faults(scored, [path.name], True, f"evaluate, {mutation}")
-    assert not found, message(found, "OFFICIAL_HARMLESS")
+        result += faults(scored, [path.name], True, f"evaluate, {mutation}")
+    assert not result, message(result, "OFFICIAL_HARMLESS")

@@ -76,16 +76,16 @@ class Lab:
 
     def names(self) -> Json:
         """The aliases of each index that is there."""
-        found: Json = self.node.server.request("GET", f"/{self.prefix}-*/_alias").json()
-        return found
+        result: Json = self.node.server.request("GET", f"/{self.prefix}-*/_alias").json()
+        return result
 
     def is_whole(self) -> bool:
         """Whether every index serves, and none is half-built."""
-        found = self.names()
+        result = self.names()
         return all(
             list(described["aliases"]) in ([re.sub(r"-\d{6}(-\w{8})?$", "", name)], [])
             and "-building" not in str(described)
-            for name, described in found.items()
+            for name, described in result.items()
         )
 
     def judge_at_home(self) -> None:
@@ -169,8 +169,8 @@ def test_the_roles_are_those_of_the_uses_that_are_tried_here() -> None:
 
 def test_roles_are_printed_without_asking_any_server(offline: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEARCHAPP_URL", "http://127.0.0.1:9")
-    found = offline("doctor", "--roles")
-    assert (found.code, found.json) == (0, {"roles": server_roles(Settings(home=Path("x")))})
+    result = offline("doctor", "--roles")
+    assert (result.code, result.json) == (0, {"roles": server_roles(Settings(home=Path("x")))})
 
 
 def test_the_server_accepts_what_is_printed(lab: Lab) -> None:
@@ -245,9 +245,9 @@ def test_readers_and_builders_do_not_see_judgments(lab: Lab) -> None:
     lab.judge_at_home()
     for use in ("reading", "indexing"):
         lab.be(printed(lab)[f"{lab.prefix}-{use}"])
-        found = lab.cli("judgments", "sync")
-        assert found.code == 3
-        assert f"on {lab.prefix}-judgments" in found.stderr
+        result = lab.cli("judgments", "sync")
+        assert result.code == 3
+        assert f"on {lab.prefix}-judgments" in result.stderr
 
 
 def test_without_security_everybody_may_do_everything(server: Cli) -> None:

@@ -27,9 +27,9 @@ THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
 
 
 def wanted(task: str) -> list[str]:
-    found = ranked_samples.learning_recipes(tasks.load(task))
-    assert found
-    return found if FULL else found[:1]
+    result = ranked_samples.learning_recipes(tasks.load(task))
+    assert result
+    return result if FULL else result[:1]
 
 
 def ranked_elsewhere(folder: Path, *asked: tuple[str, str, Path]) -> Path:

@@ -236,10 +236,10 @@ def test_a_saved_search_is_printed_and_listed(checkthat: Cli, tmp_path: Path) ->
     filters = (FieldFilter("speaker", "CASTELL"),)
     saved.save("jobs", StoredSearch("jobs", None, filters))
     saved.save("alike\x1b[2J", StoredSearch("-signs (are words", None, (), "a:1", literal=True))
-    found = ids(checkthat("--saved", "jobs", "--json"))
-    assert found == ids(checkthat("jobs", "--filter", "speaker=CASTELL", "--json")) != []
+    result = ids(checkthat("--saved", "jobs", "--json"))
+    assert result == ids(checkthat("jobs", "--filter", "speaker=CASTELL", "--json")) != []
     other = ids(checkthat("--saved", "jobs", "--filter", "speaker=BRANDT", "--json"))
-    assert other == ids(checkthat("jobs", "--filter", "speaker=BRANDT", "--json")) != found
+    assert other == ids(checkthat("jobs", "--filter", "speaker=BRANDT", "--json")) != result
     assert ids(checkthat("--saved", "alike\x1b[2J", "--json"))
     listed = checkthat("--list-saved").stdout
     assert listed.splitlines()[0] == "alike␛[2J  like a:1"

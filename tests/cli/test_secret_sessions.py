@@ -28,14 +28,14 @@ ROOT = Path(__file__).parents[2]
 
 def forms(*secrets: str) -> list[bytes]:
     """What would give secrets away: themselves, escaped for an address, in Base64, alone and behind a user name."""
-    found: set[str] = set()
+    result: set[str] = set()
     for secret in secrets:
-        found |= {secret, quote(secret, safe="")}
+        result |= {secret, quote(secret, safe="")}
         for text in (secret, f"elastic:{secret}", f"me:{secret}"):
             for shift in range(3):  # Base64 of a text within another one depends on where it begins
                 encoded = base64.b64encode(b"\0" * shift + text.encode()).decode()
-                found.add(encoded[4 if shift else 0 :].rstrip("=")[:-1])
-    return [one.encode() for one in found if len(one) >= 8]
+                result.add(encoded[4 if shift else 0 :].rstrip("=")[:-1])
+    return [one.encode() for one in result if len(one) >= 8]
 
 
 TOGETHER = """

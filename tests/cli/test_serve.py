@@ -61,10 +61,10 @@ class Served:
 
     def wait_for(self, pattern: str, seconds: float = 20) -> re.Match[str]:
         until = time.monotonic() + seconds
-        while not (found := re.search(pattern, self.said)):
+        while not (result := re.search(pattern, self.said)):
             assert time.monotonic() < until, self.said
             time.sleep(0.02)
-        return found
+        return result
 
 
 Serve = Callable[..., Served]

@@ -42,8 +42,8 @@ def test_samples_rank_the_same_on_any_shards(
         if way != "embedded":
             monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
             monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", index_prefix)
-        found = offline("index", task, "--data", data, "--shards", shards, "--json")
-        assert (found.code, found.json["shards"]) == (0, shards)
+        result = offline("index", task, "--data", data, "--shards", shards, "--json")
+        assert (result.code, result.json["shards"]) == (0, shards)
         for recipe, split in every:
             out = tmp_path / way / recipe / split
             made = offline("rank", task, "--split", split, "--recipe", recipe, "--out", out)

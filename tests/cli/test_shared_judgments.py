@@ -49,8 +49,8 @@ def test_members_see_each_others_judgments(
     assert "ann: 1" in told.stdout, told.stderr
     assert "defines it" in told.stdout
     assert count(second) == 3
-    found = server("judgments", "sync", "--json")
-    assert (found.json["sent"], found.json["fetched"], found.json["waiting"]) == (0, 0, 0)
+    result = server("judgments", "sync", "--json")
+    assert (result.json["sent"], result.json["fetched"], result.json["waiting"]) == (0, 0, 0)
     home(tmp_path, "ann", monkeypatch)
     assert server("judgments", "sync").stderr.startswith("0 judgments sent to http")
     assert count(first) == 3
@@ -151,8 +151,8 @@ def test_retractions_reach_all_members(
     home(tmp_path, "eve", monkeypatch)
 
     def graded() -> int:
-        (found,) = server("judgments", "stats", "nlps", "--json").json["annotators"]
-        return int(found["graded"])
+        (result,) = server("judgments", "stats", "nlps", "--json").json["annotators"]
+        return int(result["graded"])
 
     assert graded() == 1
     assert (

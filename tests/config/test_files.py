@@ -83,8 +83,8 @@ def test_a_removed_working_directory_has_no_project(
 def test_a_project_file_may_be_a_link(folders: Folders, tmp_path: Path) -> None:
     (tmp_path / "real.toml").write_text('home = "here"\n')
     folders.project_file.symlink_to(tmp_path / "real.toml")
-    found = read_project_file(folders.project_file)
-    assert found.values == {"home": folders.project / "here"}
+    result = read_project_file(folders.project_file)
+    assert result.values == {"home": folders.project / "here"}
 
 
 # What can't be read
@@ -243,10 +243,10 @@ def test_paths_are_those_of_the_file_they_stand_in(folders: Folders, monkeypatch
 
 def test_a_file_of_keys_alone_is_as_good_as_it_was(folders: Folders) -> None:
     folders.user('[judge]\ntheme = "light"\n\n[judge.keys]\nundo = ["z", "u"]\ngrade_0 = "h"\n', 0o644)
-    found = resolution({}, {}, folders.work)
-    assert not found.warnings
-    assert found.values["judge.keys"].shown == "undo: z u, grade_0: h"
-    assert found.values["judge.keys"].line == 4 and found.values["judge.theme"].line == 2
+    result = resolution({}, {}, folders.work)
+    assert not result.warnings
+    assert result.values["judge.keys"].shown == "undo: z u, grade_0: h"
+    assert result.values["judge.keys"].line == 4 and result.values["judge.theme"].line == 2
 
 
 # Lines
@@ -271,15 +271,15 @@ def test_a_key_is_found_however_it_is_written(names: list[str], data: st.DataObj
         lines.append(f"{written} = {held}\n")
     text = "".join(lines)
     assert tomllib.loads(text) is not None
-    found = lines_of(text)
-    assert {name: found[(name,)] for name in names} == expected
+    result = lines_of(text)
+    assert {name: result[(name,)] for name in names} == expected
 
 
 def test_keys_in_tables_are_others(folders: Folders) -> None:
     text = "[a]\nurl = 1\n[[b.c]]\nurl = 2\n[url]\n[judge]\nkeys.undo = 'x'\n"
-    found = lines_of(text)
-    assert (found["url",], found["a", "url"], found["b", "c"]) == (5, 2, 3)
-    assert (found["judge",], found["judge", "keys"], found["judge", "keys", "undo"]) == (6, 7, 7)
+    result = lines_of(text)
+    assert (result["url",], result["a", "url"], result["b", "c"]) == (5, 2, 3)
+    assert (result["judge",], result["judge", "keys"], result["judge", "keys", "undo"]) == (6, 7, 7)
 
 
 @pytest.mark.parametrize(

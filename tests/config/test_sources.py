@@ -120,18 +120,18 @@ def test_the_nearest_source_sets_a_value(case: Case, tmp_path_factory: pytest.Te
     with pytest.MonkeyPatch.context() as monkeypatch:
         folders = standing(Folders(tmp_path_factory.mktemp("case")), monkeypatch)
         monkeypatch.chdir(folders.home.parent)
-        found = resolved(case, folders).values[case.setting.name]
+        result = resolved(case, folders).values[case.setting.name]
     expected = next((origin for origin in FIRST_TO_LAST if origin in case.origins), Origin.default)
-    assert found.source.origin is expected
+    assert result.source.origin is expected
     if expected is Origin.default:
         default = folders.home if case.setting.name == "home" else case.setting.default
-        assert found.value == default and found.where == "" and found.line is None
+        assert result.value == default and result.where == "" and result.line is None
     elif case.setting.type not in UNLIKE_WRITTEN:
-        assert value_of(case.setting, expected) in found.shown
+        assert value_of(case.setting, expected) in result.shown
     if expected in (Origin.project, Origin.user):
         path = folders.project_file if expected is Origin.project else folders.user_file
-        assert found.file == path and found.line is not None
-        assert case.setting.name.rpartition(".")[2] in path.read_text().splitlines()[found.line - 1]
+        assert result.file == path and result.line is not None
+        assert case.setting.name.rpartition(".")[2] in path.read_text().splitlines()[result.line - 1]
 
 
 def test_every_setting_is_one_of_the_program_and_says_what_it_is_for() -> None:
@@ -186,11 +186,11 @@ def test_readable_secrets_are_dropped_with_a_warning(
     folders: Folders, text: str, named: str, lost: tuple[str, ...], mode: int
 ) -> None:
     folders.user(f'{text}index_prefix = "lab"\n', mode)
-    found = resolution({}, {}, folders.work)
-    (warning,) = found.warnings
+    result = resolution({}, {}, folders.work)
+    (warning,) = result.warnings
     assert named in warning and "chmod 600" in warning and "hunter2" not in warning
-    assert all(found.values[name].source.origin is Origin.default for name in lost)
-    assert found.settings.index_prefix == "lab"
+    assert all(result.values[name].source.origin is Origin.default for name in lost)
+    assert result.settings.index_prefix == "lab"
     folders.user_file.chmod(0o600)
     private = resolution({}, {}, folders.work)
     assert not private.warnings and all(private.values[name].source.origin is Origin.user for name in lost)
@@ -198,11 +198,11 @@ def test_readable_secrets_are_dropped_with_a_warning(
 
 def test_no_secret_is_in_what_is_shown_or_in_how_anything_represents_itself(folders: Folders) -> None:
     folders.user(f'username = "me"\npassword = "{SECRETS[0]}"\nurl = "http://u:{SECRETS[1]}@there:9200"\n')
-    found = resolution({}, {}, folders.work)
-    shown = [value.shown + repr(value) + str(value.plain) for value in found.values.values()]
-    assert found.settings.password == SECRETS[0]
-    assert not any(secret in text for secret in SECRETS for text in [*shown, repr(found)])
-    assert found.values["password"].shown == "set" and found.values["url"].shown == "http://there:9200"
+    result = resolution({}, {}, folders.work)
+    shown = [value.shown + repr(value) + str(value.plain) for value in result.values.values()]
+    assert result.settings.password == SECRETS[0]
+    assert not any(secret in text for secret in SECRETS for text in [*shown, repr(result)])
+    assert result.values["password"].shown == "set" and result.values["url"].shown == "http://there:9200"
 
 
 @pytest.mark.parametrize(
@@ -256,9 +256,9 @@ def test_every_setting_reaches_the_program(
     folders: Folders, setting: SettingDeclaration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folders.home.parent)
-    found = [resolved(Case(setting, frozenset({origin})), folders) for origin in origins_of(setting)]
-    reached = [getattr(one.settings, setting.name) for one in found]
-    assert reached == [one.values[setting.name].value for one in found]
+    result = [resolved(Case(setting, frozenset({origin})), folders) for origin in origins_of(setting)]
+    reached = [getattr(one.settings, setting.name) for one in result]
+    assert reached == [one.values[setting.name].value for one in result]
     assert any(one != setting.default for one in reached)
 
 
@@ -333,8 +333,8 @@ def test_a_project_file_changes_nothing_in_a_folder_that_is_not_trusted(folders:
 
 def test_what_a_person_names_nearer_by_lets_others_say_what_they_like(folders: Folders) -> None:
     folders.project_file.write_text('url = "http://theirs:9200"\nindex_prefix = "theirs"\n')
-    found = resolution({"url": "http://ours:9200"}, {"SEARCHAPP_INDEX_PREFIX": "lab"}, folders.work)
-    assert (found.settings.url, found.settings.index_prefix) == ("http://ours:9200", "lab")
+    result = resolution({"url": "http://ours:9200"}, {"SEARCHAPP_INDEX_PREFIX": "lab"}, folders.work)
+    assert (result.settings.url, result.settings.index_prefix) == ("http://ours:9200", "lab")
 
 
 def test_there_is_a_case_of_every_setting_that_a_project_file_may_have() -> None:
@@ -353,9 +353,9 @@ def test_all_that_is_not_trusted_is_named_at_once(folders: Folders) -> None:
 def test_a_project_file_that_only_says_what_holds_anyway_is_no_matter(folders: Folders) -> None:
     folders.project_file.write_text('url = "http://ours:9200"\nindex_prefix = "lab"\nengine = "embedded"\n')
     folders.user('url = "http://ours:9200"\nengine = "embedded"\n')
-    found = resolution({}, {"SEARCHAPP_INDEX_PREFIX": "lab"}, folders.work)
-    assert found.project_file == folders.project_file and not found.is_project_file_used
-    assert found.values["url"].source.origin is Origin.user
+    result = resolution({}, {"SEARCHAPP_INDEX_PREFIX": "lab"}, folders.work)
+    assert result.project_file == folders.project_file and not result.is_project_file_used
+    assert result.values["url"].source.origin is Origin.user
     # The address that a person has named is no choice of the engine by somebody else.
     folders.project_file.write_text('url = "http://ours:9200"\n')
     with pytest.raises(UsageError, match=r"sets url \(line 1\)"):

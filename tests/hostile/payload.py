@@ -51,16 +51,16 @@ def marks(text: str) -> set[str]:
 
     Where that is in a path depends on the length of the temporary folder's, which holds the id of a process.
     """
-    found = set(MARK.findall(text))
+    result = set(MARK.findall(text))
     for above, below in pairwise(re.split(r"\r*\n", text)):
         for begun in _BEGUN.finditer(above):
             column = cell_len(re.match(r"(?:.*  )?", above[: begun.start()])[0])  # type: ignore[index]
-            found |= {
+            result |= {
                 begun[0] + rest[0]
                 for rest in _ENDED.finditer(below)
                 if cell_len(below[: rest.start()]) == column and MARK.fullmatch(begun[0] + rest[0])
             }
-    return found
+    return result
 
 
 class Hostile:

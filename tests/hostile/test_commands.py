@@ -88,15 +88,15 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def outcomes(world: World) -> list[Outcome]:
-    found = []
+    result = []
     for case in cases(world):
         written, code = on_terminal(world, case)
         piped = "" if case.command in SHIPPED else into_pipe(world, case.line, case.typed)[0]
         as_json = None
         if "--json" in OPTIONS[case.command]:
             as_json = into_pipe(world, [*case.line, "--json"], case.typed)[1]
-        found.append(Outcome(case, written, code, piped, as_json))
-    return found
+        result.append(Outcome(case, written, code, piped, as_json))
+    return result
 
 
 def test_every_command_has_a_case(outcomes: list[Outcome]) -> None:

@@ -67,51 +67,51 @@ def read(raw: bytes, *, screen: bool = False, pipe: bool = False, bell: bool = F
 
     A screen may ring the `bell` when it ends with an internal error.
     """
-    found, parts = Written(), [""]
+    result, parts = Written(), [""]
     text = raw.decode("utf-8", "surrogateescape")
     for token in _TOKEN.finditer(text):
         what = str(token.lastgroup)
         said = token[0]
         if what in ("text", "end"):
             parts.append(said)
-            found.wrong += [
+            result.wrong += [
                 f"{one!r} in {said!r}"
                 for one in PROPERTIES.findall(said)
                 if not SEEN.match(one) and one not in "\r\n\t"
             ]
-        elif pipe or not _may_act(found, what, said, screen):
+        elif pipe or not _may_act(result, what, said, screen):
             # what follows a carriage return says whether a progress bar goes back in its line
             if (bell and said == "\x07") or (not pipe and said == "\r" and _BACK.match(text, token.end())):
                 continue
-            found.wrong.append(f"{said!r} behind {''.join(parts[-9:])[-60:]!r}")
-    found.text = "".join(parts)
-    return found
+            result.wrong.append(f"{said!r} behind {''.join(parts[-9:])[-60:]!r}")
+    result.text = "".join(parts)
+    return result
 
 
-def _may_act(found: Written, what: str, said: str, screen: bool) -> bool:
+def _may_act(written: Written, what: str, said: str, screen: bool) -> bool:
     """Whether a sequence is one that may be there; what it does is noted."""
     if what == "osc":
-        return screen and _is_known(found, said)
+        return screen and _is_known(written, said)
     if what != "csi" or said in SEQUENCES:
         return False
     if _COLOURS.fullmatch(said):
-        found.looks = said
+        written.looks = said
         return not _CONCEAL.search(_LONG_COLOUR.sub("", said[2:-1]))
     if not (PROGRESS.fullmatch(said) or (screen and SCREEN.fullmatch(said))):
         return False
     if mode := _MODE.fullmatch(said):
-        (found.left_on.add if mode[2] == "h" else found.left_on.discard)(mode[1])
+        (written.left_on.add if mode[2] == "h" else written.left_on.discard)(mode[1])
     if said.endswith("u"):
-        found.keyboards += 1 if ">" in said else -1
+        written.keyboards += 1 if ">" in said else -1
     return True
 
 
-def _is_known(found: Written, said: str) -> bool:
+def _is_known(written: Written, said: str) -> bool:
     """Whether an operating system command shapes the pointer, or copies and holds nothing but base64."""
     if _POINTER.fullmatch(said):
         return True
     match = re.fullmatch(r"\x1b\]52;c;([A-Za-z0-9+/=]*)(?:\x07|\x1b\\)", said)
     if match is None:
         return False
-    found.copied.append(base64.b64decode(match[1], validate=True).decode())
+    written.copied.append(base64.b64decode(match[1], validate=True).decode())
     return True

@@ -94,10 +94,10 @@ class Browser:
     def wait_for(self, pattern: str, seconds: float = 15) -> re.Match[str]:
         """Wait until the terminal shows something."""
         until = time.monotonic() + seconds
-        while not (found := re.search(pattern, self.text)):
+        while not (result := re.search(pattern, self.text)):
             assert time.monotonic() < until, f"{pattern!r} is not in:\n{self.text}\n{self.complaints}"
             time.sleep(0.02)
-        return found
+        return result
 
 
 def _programs() -> tuple[str, str]:

@@ -26,9 +26,9 @@ time.sleep(600)
 
 def process(begun: str) -> psutil.Process:
     """The program that has said its number."""
-    found = re.search(r"begun (\d+)", begun)
-    assert found
-    return psutil.Process(int(found[1]))
+    result = re.search(r"begun (\d+)", begun)
+    assert result
+    return psutil.Process(int(result[1]))
 
 
 def is_gone(program: psutil.Process) -> bool:
