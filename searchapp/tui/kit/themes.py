@@ -1,8 +1,8 @@
-"""The looks of the interface: two with colours of their own, two with those that the terminal has.
+"""The themes: two with colours of their own, two with the terminal's colours.
 
-The terminal's colours are only known by name, and what they look like is for its user to say. So the themes `ansi-dark`
-and `ansi-light` put text only into those that stand out from the background in the palettes that terminals come with,
-mark the line with the cursor by exchanging text and background, and what is faint by the attribute for that.
+A terminal's colours are known only by name. So the themes `ansi-dark` and `ansi-light` use for text only colours that
+differ from the background in the palettes that terminals come with, reverse the line with the cursor, and dim faint
+text.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from textual.theme import BUILTIN_THEMES, Theme
 from searchapp.config.settings import SPACINGS, THEMES
 
 PREFIX = "searchapp-"
-"""What Textual's names of the themes begin with: it has others called `ansi-dark` and `ansi-light`."""
+"""The prefix of the names in Textual, which has other themes called `ansi-dark` and `ansi-light`."""
 
 COMPACT = "-compact"
-"""The class of an app whose screens are drawn compactly."""
+"""The class of an app with compact spacing."""
 
 DARK = Theme(
     name=f"{PREFIX}dark",
@@ -83,7 +83,7 @@ _OF_TERMINAL = {
     "input-cursor-text-style": "reverse",
     "screen-selection-foreground": "ansi_black",
 }
-"""What both themes of the terminal's colours have in common; `ansi_bright_black` is drawn faint, see `Filter`."""
+"""The common variables of the themes of the terminal's colours; `ansi_bright_black` is drawn dim, see `ColorFilter`."""
 
 ANSI_DARK = Theme(
     name=f"{PREFIX}ansi-dark",
@@ -119,16 +119,16 @@ ANSI_LIGHT = Theme(
 )
 
 BY_NAME = dict(zip(THEMES, (DARK, LIGHT, ANSI_DARK, ANSI_LIGHT), strict=True))
-"""The themes by their names in the settings, in the order in which a key goes through them."""
+"""The themes by their names in the settings, in the order of the theme key."""
 
 _BRIGHT_BLACK = 8
 _FAINT = Style(color="default", dim=True)
 
 
-class Filter(LineFilter):
-    """Takes colours from what is drawn, as NO_COLOR asks for; draws faint what is faint in the terminal's colours.
+class ColorFilter(LineFilter):
+    """Removes colours where NO_COLOR asks for that, and dims faint text in the terminal's colours.
 
-    In some palettes bright black, which most take for what is faint, is the colour of the background.
+    In some palettes bright black, by convention the colour of faint text, is the colour of the background.
     """
 
     def __init__(self, app: App[None]) -> None:
@@ -137,36 +137,36 @@ class Filter(LineFilter):
 
     @property
     def enabled(self) -> bool:
-        """Whether there is anything to do, with the theme that the app has now: to look at every line takes time."""
+        """Whether the present theme needs the filter, which takes time for every line."""
         return self._app.no_color or self._app.native_ansi_color
 
     @enabled.setter
     def enabled(self, _enabled: bool) -> None:
-        """Nobody but the app and its theme says so."""
+        """Ignore Textual's setting: only the app and its theme decide."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         is_native = self._app.native_ansi_color
         if is_native:
             segments = [Segment(text, _with_faint(style), control) for text, style, control in segments]
         if self._app.no_color:
-            # Shades of grey are made of colours that are known.
+            # Shades of grey need known colours.
             segments = (self._none if is_native else self._shades).apply(segments, background)
         return segments
 
 
 @lru_cache(1024)
 def _with_faint(style: Style | None) -> Style | None:
-    colour = None if style is None else style.color
-    if style is None or colour is None:
+    color = None if style is None else style.color
+    if style is None or color is None:
         return style
-    is_faint = colour.type is ColorType.STANDARD and colour.number == _BRIGHT_BLACK
+    is_faint = color.type is ColorType.STANDARD and color.number == _BRIGHT_BLACK
     return style + _FAINT if is_faint else style
 
 
 def dress(app: App[None], theme: str, spacing: str = SPACINGS[0]) -> None:
-    """Give an app its looks: a theme by its name in the settings, and the spacing."""
+    """Give an app a theme, by its name in the settings, and a spacing."""
     app._filters = [one for one in app._filters if not isinstance(one, Monochrome | NoColor)]
-    app._filters.append(Filter(app))
+    app._filters.append(ColorFilter(app))
     for one in BY_NAME.values():
         app.register_theme(one)
     app.theme = BY_NAME[theme].name
@@ -174,12 +174,12 @@ def dress(app: App[None], theme: str, spacing: str = SPACINGS[0]) -> None:
 
 
 def theme_of(app: App[None]) -> str:
-    """The name of an app's theme in the settings."""
+    """Return the name of an app's theme in the settings."""
     return app.theme.removeprefix(PREFIX)
 
 
 def next_theme(app: App[None], names: Sequence[str] = THEMES) -> str:
-    """Give an app the next theme; returns its name."""
+    """Give an app the next theme; return its name."""
     name = names[(names.index(theme_of(app)) + 1) % len(names)]
     app.theme = BY_NAME[name].name
     return name
