@@ -1,9 +1,9 @@
-"""Wiki markup, and what it means: https://www.mediawiki.org/wiki/Help:Formatting, and the templates of ProofWiki.
+"""Rendering of wiki markup (https://www.mediawiki.org/wiki/Help:Formatting) with the templates of ProofWiki.
 
-mwparserfromhell, the parser that others use, does not serve here: it takes braces of LaTeX for templates, does not say
-where in the text its nodes stand, and takes time in proportion to the square of a text with what is not closed.
+The common parser mwparserfromhell is unsuitable: it takes braces of LaTeX for templates, does not report the positions
+of its nodes, and takes quadratic time for unclosed signs.
 
-Reading takes time proportional to the text: no sign is searched for twice, and an opening sign without its closing one
+Parsing takes time proportional to the text: no sign is searched for twice, and an opening sign without its closing one
 is text.
 """
 
@@ -12,13 +12,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import Enum, auto
 from typing import NamedTuple
 
 from searchapp.formats.markup import Rewriter, Rewritten, formulas
 
 BOLD, ITALIC, HEADING, LINK, ASIDE = "bold", "italic", "heading", "link", "aside"
-"""The styles; asides are references and templates without a known meaning."""
+"""The styles; asides are references and unknown templates."""
 
 WORDS = {
     "iff": "if and only if",
@@ -38,87 +37,67 @@ WORDS = {
     "begin-axiom": "",
     "end-axiom": "",
 }
-"""Templates that stand for words, by their names in lower case."""
+"""The words of templates, by their names in lower case."""
 
 
-class Shown(NamedTuple):
-    """What a template shows: words around one of its arguments, the first that it has of these names.
+_NAMED_FOR = ("This entry was named for ", ("1",), ".")
+_EQUIVALENT = ("The following definitions of the concept of ", ("view", "def"), " are equivalent:")
 
-    An argument without a name has its number, from 1 on; 0 is the last one.
-    """
-
-    before: str
-    arguments: tuple[str, ...]
-    behind: str = ""
-
-
-SHOWN = {
-    "defof": Shown("", ("2", "1")),
-    "authorref": Shown("", ("2", "1")),
-    "bookreference": Shown("", ("1",)),
-    "booklink": Shown("", ("1",)),
-    "wp": Shown("", ("0",)),
-    "eucliddefrefnocat": Shown("", ("3",)),
-    "euclidpropstatement": Shown("", ("body",)),
-    "hypsiclespropstatement": Shown("", ("body",)),
-    "namedfor": Shown("This entry was named for ", ("1",), "."),
-    "namedfordef": Shown("This entry was named for ", ("1",), "."),
-    "oeis": Shown("", ("1",), " in the OEIS"),
-    "tfae": Shown("The following definitions of the concept of ", ("view", "def"), " are equivalent:"),
-    "tfaenocat": Shown("The following definitions of the concept of ", ("view", "def"), " are equivalent:"),
+ARGUMENT_TEMPLATES: Mapping[str, tuple[str, tuple[str, ...], str]] = {
+    "defof": ("", ("2", "1"), ""),
+    "authorref": ("", ("2", "1"), ""),
+    "bookreference": ("", ("1",), ""),
+    "booklink": ("", ("1",), ""),
+    "wp": ("", ("0",), ""),
+    "eucliddefrefnocat": ("", ("3",), ""),
+    "euclidpropstatement": ("", ("body",), ""),
+    "hypsiclespropstatement": ("", ("body",), ""),
+    "namedfor": _NAMED_FOR,
+    "namedfordef": _NAMED_FOR,
+    "oeis": ("", ("1",), " in the OEIS"),
+    "tfae": _EQUIVALENT,
+    "tfaenocat": _EQUIVALENT,
 }
-"""Templates that show one of their arguments, by their names in lower case."""
+"""Templates that show one argument, by their names in lower case: words before it, its names by priority, words after
+it. The name of an unnamed argument is its number from 1 on, or 0 for the last one."""
 
 EQUATIONS = {"eqn", "axiom"}
-"""A line of aligned formulas."""
+"""Templates of a line of aligned formulas."""
 
-PARTS = ("n", "lc", "q", "ll", "ml", "l", "lo", "mo", "o", "ro", "mr", "r", "rr", "m", "t", "rc", "c")
-"""The arguments of such a line, from left to right."""
+EQUATION_PARTS = (
+    "n",
+    "lc",
+    "q",
+    "ll",
+    "ml",
+    "l",
+    "lo",
+    "mo",
+    "o",
+    "ro",
+    "mr",
+    "r",
+    "rr",
+    "m",
+    "t",
+    "rc",
+    "c",
+)
+"""Their arguments, from left to right."""
 
-IN_WORDS = {"lc", "rc", "c", "t"}
-"""Those that are text, the others are formulas without delimiters."""
+TEXT_PARTS = {"lc", "rc", "c", "t"}
+"""The arguments that are text; the others are formulas without delimiters."""
 
-
-DEEPEST = 20
-"""Templates and links within each other; a deeper one is text."""
-
-
-class Kind(Enum):
-    """What a sign is."""
-
-    formula = auto()
-    template = auto()
-    template_end = auto()
-    link = auto()
-    link_end = auto()
-    address = auto()
-    """An opening bracket with the address of a page elsewhere."""
-
-    address_end = auto()
-    bar = auto()
-    quotes = auto()
-    line_end = auto()
-    tag = auto()
-    comment = auto()
-    verbatim = auto()
-    entity = auto()
-    switch = auto()
-    """A word such as `__NOTOC__`, which shows nothing."""
+MAX_NESTING = 20
+"""The greatest depth of templates and links within each other; a deeper one is text."""
 
 
-class Token(NamedTuple):
-    """A sign, and the characters that it takes."""
+class WikiToken(NamedTuple):
+    """A sign and its characters; the kinds are the names of groups in `_SIGNS`, and "formula" and "verbatim"."""
 
-    kind: Kind
+    kind: str
     start: int
     end: int
-
-
-class Tokens(NamedTuple):
-    """The signs of a text in order; `ends` has for each that opens something the place of the one that closes it."""
-
-    found: list[Token]
-    ends: dict[int, int]
 
 
 _SIGNS = re.compile(
@@ -142,16 +121,10 @@ _SIGNS = re.compile(
 )
 _VERBATIM = re.compile(r"<(nowiki|pre)\b", re.IGNORECASE)
 _VERBATIM_END = re.compile(r"</(nowiki|pre)\s{0,9}>", re.IGNORECASE)
-_CLOSES = {Kind.template_end: Kind.template, Kind.link_end: Kind.link, Kind.address_end: Kind.address}
+_CLOSES = {"template_end": "template", "link_end": "link", "address_end": "address"}
 
 
-def tokens_of(text: str) -> Tokens:
-    """The signs of a text."""
-    found = list(_tokens(text))
-    return Tokens(found, _ends(found))
-
-
-def _tokens(text: str) -> Iterator[Token]:
+def _tokens(text: str) -> Iterator[WikiToken]:
     inside = formulas(text)
     formula = next(inside, None)
     verbatim_ends = [(match[1].lower(), match.end()) for match in _VERBATIM_END.finditer(text)][::-1]
@@ -162,70 +135,63 @@ def _tokens(text: str) -> Iterator[Token]:
         if match is not None and match.start() < place:
             match = _SIGNS.search(text, place)
         while formula is not None and formula[0] < place:
-            formula = next(inside, None)  # it began in what is shown as it is
+            formula = next(inside, None)  # it began in verbatim text or a comment
         if formula is not None and (match is None or formula[0] <= match.start()):
-            yield Token(Kind.formula, *formula)
+            yield WikiToken("formula", *formula)
             place = formula[1]
             continue
         if match is None:
             return
         name, start, end = str(match.lastgroup), match.start(), match.end()
         if name == "comment":
-            found = text.find("-->", end) if has_comment_end else -1
-            has_comment_end = found >= 0
+            comment_end = text.find("-->", end) if has_comment_end else -1
+            has_comment_end = comment_end >= 0
             if has_comment_end:
-                end = found + 3
-                yield Token(Kind.comment, start, end)
+                end = comment_end + 3
+                yield WikiToken("comment", start, end)
         elif name == "many":
-            yield from _braces(text, start, end)
+            if (
+                text[start] == "}"
+            ):  # closing braces close what they can; further ones, and opening ones, are text
+                yield from (WikiToken("template_end", at, at + 2) for at in range(start, end - 1, 2))
         elif name == "tag" and (verbatim := _VERBATIM.match(text, start)) and text[end - 2] != "/":
             while verbatim_ends and verbatim_ends[-1][1] <= end:
                 verbatim_ends.pop()
             if verbatim_ends and verbatim_ends[-1][0] == verbatim[1].lower():
                 end = verbatim_ends.pop()[1]
-                yield Token(Kind.verbatim, start, end)
+                yield WikiToken("verbatim", start, end)
         else:
-            yield Token(Kind[name], start, end)
+            yield WikiToken(name, start, end)
         place = end
 
 
-def _braces(text: str, start: int, end: int) -> Iterator[Token]:
-    """Three braces and more: closing ones close what they can, the others are text."""
-    if text[start] == "}":
-        yield from (Token(Kind.template_end, place, place + 2) for place in range(start, end - 1, 2))
-
-
-def _ends(tokens: list[Token]) -> dict[int, int]:
+def _closing_tokens(tokens: list[WikiToken]) -> dict[int, int]:
+    """Return the index of the closing token of each opening one."""
     ends: dict[int, int] = {}
-    opened: list[tuple[Kind, int]] = []
+    opened: list[tuple[str, int]] = []
     counts = dict.fromkeys(_CLOSES.values(), 0)
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.kind in counts:
-            opened.append((token.kind, place))
+            opened.append((token.kind, index))
             counts[token.kind] += 1
         elif token.kind in _CLOSES and counts[_CLOSES[token.kind]]:
-            wanted, kind = _CLOSES[token.kind], None
-            while kind is not wanted:  # what was opened in between and is not closed is text
+            kind = ""
+            while kind != _CLOSES[token.kind]:  # unclosed opening signs in between are text
                 kind, begin = opened.pop()
                 counts[kind] -= 1
-            ends[begin] = place
-        elif token.kind is Kind.line_end:
-            while opened and opened[-1][0] is Kind.address:  # which ends with its line
+            ends[begin] = index
+        elif token.kind == "line_end":
+            while opened and opened[-1][0] == "address":  # which ends with its line
                 counts[opened.pop()[0]] -= 1
-    return _without_deep(ends)
-
-
-def _without_deep(ends: dict[int, int]) -> dict[int, int]:
-    """The pairs that stand in few others."""
-    kept: dict[int, int] = {}
-    around: list[int] = []
+    shallow: dict[int, int] = {}
+    enclosing: list[int] = []
     for begin, end in sorted(ends.items()):
-        while around and around[-1] < begin:
-            around.pop()
-        if len(around) < DEEPEST:
-            around.append(end)
-            kept[begin] = end
-    return kept
+        while enclosing and enclosing[-1] < begin:
+            enclosing.pop()
+        if len(enclosing) < MAX_NESTING:
+            enclosing.append(end)
+            shallow[begin] = end
+    return shallow
 
 
 _TAG = re.compile(
@@ -233,110 +199,56 @@ _TAG = re.compile(
     r"|blockquote|section|onlyinclude|includeonly|noinclude|table|t[rdh]|caption|gallery|poem|nowiki|pre)\b",
     re.IGNORECASE,
 )
+_SHOWN_ALONE = {"quotes", "formula", "comment", "switch", "entity", "verbatim", "tag"}
+"""The kinds of tokens that are not text, besides those that enclose other tokens."""
+
 _TAG_SHOWS = {"br": "\n", "sup": "^", "sub": "_", "hr": "────────"}
 _TAG_STYLES = {"b": BOLD, "strong": BOLD, "i": ITALIC, "em": ITALIC, "ref": ASIDE}
 
 
-class Quotes:
-    """The apostrophes of a line: two of them for italics, three for bold."""
-
-    def __init__(self, tokens: Sequence[Token], out: Rewriter) -> None:
-        self._styles = _styles_of(tokens)
-        self._begun: dict[str, int] = {}
-        self._out = out
-
-    def show(self, token: Token) -> None:
-        """Begin or end what is bold or in italics; apostrophes that do neither are text."""
-        styles = self._styles[token.start]
-        signs = sum(3 if style == BOLD else 2 for style in styles)
-        self._out.keep(token.start, token.end - signs)
-        for style in styles:
-            if style in self._begun:
-                self._out.style(self._begun.pop(style), style)
-            else:
-                self._begun[style] = self._out.length
-
-
-class Tags:
-    """The tags of a text, which may begin in one line and end in another."""
-
-    def __init__(self, text: str, out: Rewriter) -> None:
-        self._text = text
-        self._out = out
-        self._open: list[tuple[str, int]] = []
-
-    def show(self, token: Token) -> None:
-        """Show a tag that begins or ends something, or stands for a sign."""
-        tag = _TAG.match(self._text, token.start)
-        if tag is None:
-            self._out.keep(token.start, token.end)
-            return
-        name = tag["name"].lower()
-        is_closed = self._text[token.end - 2] == "/"
-        if tag["closes"]:
-            if name == "ref" and self._open and self._open[-1][0] == name:
-                self._out.insert("]")
-            while self._open and name in _TAG_STYLES:
-                open_name, begin = self._open.pop()
-                if open_name == name:
-                    self._out.style(begin, _TAG_STYLES[name])
-                    break
-            return
-        if name in _TAG_STYLES and not is_closed:
-            self._open.append((name, self._out.length))
-        if name == "ref" and not is_closed:
-            self._out.insert(" [")
-        if name in _TAG_SHOWS:
-            self._out.replace(token.start, token.end, _TAG_SHOWS[name])
-
-
-def _styles_of(tokens: Sequence[Token]) -> dict[int, tuple[str, ...]]:
-    """What the apostrophes of a line begin and end, by where they stand."""
+def _styles_of(tokens: Sequence[WikiToken]) -> dict[int, tuple[str, ...]]:
+    """Return the styles that the apostrophes of a line begin or end, by their positions."""
     styles: dict[int, tuple[str, ...]] = {}
     begun: dict[str, int] = {}
     for token in tokens:
-        wanted = {2: (ITALIC,), 3: (BOLD,), 4: (BOLD,), 5: (BOLD, ITALIC)}[min(5, token.end - token.start)]
-        styles[token.start] = wanted
-        for style in wanted:
-            if style in begun:
-                begun.pop(style)
-            else:
+        names = {2: (ITALIC,), 3: (BOLD,), 4: (BOLD,), 5: (BOLD, ITALIC)}[min(5, token.end - token.start)]
+        styles[token.start] = names
+        for style in names:
+            if begun.pop(style, None) is None:
                 begun[style] = token.start
-    for style, start in begun.items():  # what is not closed is text
-        styles[start] = tuple(one for one in styles[start] if one != style)
+    for style, start in begun.items():  # unclosed apostrophes are text
+        styles[start] = tuple(name for name in styles[start] if name != style)
     return styles
 
 
 Formula = Callable[[str], str]
-"""What is shown for a formula in LaTeX, with its delimiters or without."""
+"""Renders a formula in LaTeX, with its delimiters or without."""
 
 _NAME = re.compile(r"\s*+(?P<name>[^\s|{}\[\]<>$\\](?:[^|{}\[\]<>$\\\n]{0,60}[^\s|{}\[\]<>$\\])?+)\s*+")
 _ARGUMENT_NAME = re.compile(r"\s*+(?P<name>[A-Za-z][\w-]{0,30}+)\s*+=")
 _HEADING = re.compile(r"(={2,6})[ \t]*+(?=[^=\s])")
 _PICTURE = re.compile(r"\s*+(?:File|Image)\s*+:", re.IGNORECASE)
 _PREFIX = re.compile(r"[*#:;]+[ \t]*+")
-_CELL_LOOKS = re.compile(r"(?:\s*+[\w-]++\s*+=\s*+(?:\"[^\"\n|]*+\"|[^\s\"|]++))++\s*+\Z")
+_CELL_ATTRIBUTES = re.compile(r"(?:\s*+[\w-]++\s*+=\s*+(?:\"[^\"\n|]*+\"|[^\s\"|]++))++\s*+\Z")
 
 
 class Argument(NamedTuple):
-    """An argument of a template or link: its name, its places among the tokens, and its characters.
-
-    `begin` is where its name begins, `start` where it begins behind that.
-    """
+    """An argument of a template or link."""
 
     name: str
+    # Indexes of its tokens.
     first: int
     last: int
+    # Positions of its name, of its text, and of its end.
     begin: int
     start: int
     end: int
 
 
 def rendered(text: str, formula: Formula | None = None) -> Rewritten:
-    """A text in wiki markup as what it means; formulas as they are written, or as `formula` shows them.
+    """Render a text in wiki markup; formulas as they are written, or as `formula` renders them.
 
-    What is no markup, because it is not closed for instance, is shown as it is. The text may be of any kind and length:
-    the time is in proportion to its length.
+    Unclosed markup is shown as text. The text may be of any kind: the time is proportional to its length.
 
     >>> rendered("A '''set''' {{iff}} [[Definition:Class|class]]").text
     'A set if and only if class'
@@ -349,15 +261,17 @@ def rendered(text: str, formula: Formula | None = None) -> Rewritten:
 class _Rendering:
     def __init__(self, text: str, formula: Formula) -> None:
         self.text = text
-        self.tokens, self.ends = tokens_of(text)
+        self.tokens = list(_tokens(text))
+        self.ends = _closing_tokens(self.tokens)
         self.formula = formula
         self.out = Rewriter(text)
-        self._tags = Tags(text, self.out)
+        # Tags with a style that may end in another line, with the position of the output at which they begin.
+        self._open_tags: list[tuple[str, int]] = []
         self._items: dict[str, int] = {}
         self._table_ends = [
-            place
-            for place, token in enumerate(self.tokens)
-            if token.kind is Kind.bar
+            index
+            for index, token in enumerate(self.tokens)
+            if token.kind == "bar"
             and text.startswith("|}", token.start)
             and text[token.start - 1 : token.start] == "\n"
         ]
@@ -367,24 +281,21 @@ class _Rendering:
     # Lines
 
     def block(self, first: int, last: int, start: int, end: int) -> None:
-        """Show what stands between two characters, line by line; `first` and `last` are the tokens in it."""
-        begin, place, line_first = start, first, first
-        while place < last:
-            token = self.tokens[place]
-            if token.kind is not Kind.line_end:
-                place = self._behind(place)
+        """Show the characters from `start` to `end`, line by line; `first` and `last` index their tokens."""
+        begin, index, line_first = start, first, first
+        while index < last:
+            token = self.tokens[index]
+            if token.kind != "line_end":
+                index = self.ends.get(index, index) + 1
                 continue
             length = self.out.length
-            self._line(line_first, place, begin, token.start)
+            self._line(line_first, index, begin, token.start)
             shows_nothing = length == self.out.length and begin < token.start
-            place += 1
-            line_first, begin = place, token.end
+            index += 1
+            line_first, begin = index, token.end
             if not shows_nothing and not (self._in_table and self._is_cell(begin)):
                 self.out.keep(token.start, token.end)
         self._line(line_first, last, begin, end)
-
-    def _behind(self, place: int) -> int:
-        return self.ends.get(place, place) + 1
 
     def _line(self, first: int, last: int, start: int, end: int) -> None:
         text, begin = self.text, self.out.length
@@ -418,7 +329,7 @@ class _Rendering:
             self.out.style(begin, BOLD)
 
     def _prefix(self, signs: str) -> str:
-        """What is shown for the signs before an item of a list, or an indented line."""
+        """Return the rendered signs before an item of a list, or an indented line."""
         indent = "  " * (len(signs) - 1)
         if signs.endswith("#"):
             self._items = {name: count for name, count in self._items.items() if len(name) <= len(signs)}
@@ -429,13 +340,9 @@ class _Rendering:
     # Tables
 
     def _is_cell(self, start: int) -> bool:
-        """Whether a line of a table goes on with the row that is begun."""
-        is_cell = self.text[start : start + 1] in ("|", "!") and self.text[start + 1 : start + 2] not in (
-            "-",
-            "}",
-            "+",
-        )
-        return is_cell and self._row_began
+        """Return whether a line of a table continues a row."""
+        is_cell = self.text[start : start + 1] in ("|", "!")
+        return self._row_began and is_cell and self.text[start + 1 : start + 2] not in ("-", "}", "+")
 
     def _table_line(self, first: int, last: int, start: int, end: int) -> None:
         text = self.text
@@ -457,89 +364,110 @@ class _Rendering:
                 self.out.style(begin, BOLD)
 
     def _cells(self, first: int, last: int, start: int, end: int) -> None:
-        """The cells of a line, without what they look like."""
-        may_have_looks = True
-        for place in self._own(first, last):
-            token = self.tokens[place]
-            if token.kind is not Kind.bar or token.start < start:
+        """Show the cells of a line, without their attributes."""
+        may_have_attributes = True
+        for index in self._outer(first, last):
+            token = self.tokens[index]
+            if token.kind != "bar" or token.start < start:
                 continue
             if self.text.startswith("|", token.end):
-                self._inline(first, place, start, token.start)
-                first, start, may_have_looks = place + 1, token.end + 1, True
+                self._inline(first, index, start, token.start)
+                first, start, may_have_attributes = index + 1, token.end + 1, True
                 if start < end:
                     self.out.insert("  │ ")
-            elif may_have_looks:
-                may_have_looks = False
-                if _CELL_LOOKS.match(self.text, start, token.start):
-                    first, start = place + 1, token.end
+            elif may_have_attributes:
+                may_have_attributes = False
+                if _CELL_ATTRIBUTES.match(self.text, start, token.start):
+                    first, start = index + 1, token.end
         self._inline(first, last, start, end)
 
-    def _own(self, first: int, last: int) -> Iterator[int]:
-        """The places of tokens that stand in nothing else."""
+    def _outer(self, first: int, last: int) -> Iterator[int]:
+        """Return the indexes of tokens, without those inside templates and links."""
         while first < last:
             yield first
-            first = self._behind(first)
+            first = self.ends.get(first, first) + 1
 
     # Within a line
 
     def _inline(self, first: int, last: int, start: int, end: int) -> None:
-        """Show what stands between two characters of a line."""
-        signs = [self.tokens[place] for place in self._own(first, last)]
-        quotes = Quotes([one for one in signs if one.kind is Kind.quotes and one.start >= start], self.out)
-        for place in self._own(first, last):
-            token = self.tokens[place]
-            if token.start < start:
+        """Show characters of a line."""
+        outer = list(self._outer(first, last))
+        quotes = [self.tokens[index] for index in outer if self.tokens[index].kind == "quotes"]
+        styles = _styles_of([token for token in quotes if token.start >= start])
+        begun: dict[str, int] = {}
+        for index in outer:
+            token = self.tokens[index]
+            if token.start < start or (token.kind not in _SHOWN_ALONE and index not in self.ends):
                 continue
-            if token.kind is Kind.quotes:
-                self.out.keep(start, token.start)
-                start = token.end
-                quotes.show(token)
-            elif place in self.ends:
-                self.out.keep(start, token.start)
-                start = self.tokens[self.ends[place]].end
-                self._inner(place, self.ends[place])
-            elif (shown := self._single(token)) is not None:
-                self.out.keep(start, token.start)
-                start = token.end
-                self.out.replace(token.start, token.end, shown)
-            elif token.kind in (Kind.verbatim, Kind.tag):
-                self.out.keep(start, token.start)
-                start = token.end
-                (self._verbatim if token.kind is Kind.verbatim else self._tags.show)(token)
+            self.out.keep(start, token.start)
+            start = token.end
+            written = self.text[token.start : token.end]
+            if index in self.ends:
+                start = self.tokens[self.ends[index]].end
+                self._enclosed(index, self.ends[index])
+            elif token.kind == "quotes":
+                self._quotes(token, styles[token.start], begun)
+            elif token.kind == "tag":
+                self._tag(token)
+            elif token.kind == "verbatim":
+                inside = self.text.index(">", token.start) + 1
+                self.out.keep(inside, self.text.rindex("<", token.start, token.end))
+            elif token.kind == "formula":
+                self.out.replace(token.start, token.end, self.formula(written))
+            elif token.kind == "entity":
+                self.out.replace(token.start, token.end, html.unescape(written))
         self.out.keep(start, end)
 
-    def _single(self, token: Token) -> str | None:
-        """What is shown for a sign that stands by itself; None for others, and for those that are text."""
-        written = self.text[token.start : token.end]
-        if token.kind is Kind.formula:
-            return self.formula(written)
-        if token.kind in (Kind.comment, Kind.switch):
-            return ""
-        if token.kind is Kind.entity:
-            return html.unescape(written)
-        return None
+    def _quotes(self, token: WikiToken, styles: tuple[str, ...], begun: dict[str, int]) -> None:
+        """Begin or end bold and italics; further apostrophes are text."""
+        signs = sum(3 if style == BOLD else 2 for style in styles)
+        self.out.keep(token.start, token.end - signs)
+        for style in styles:
+            if style in begun:
+                self.out.style(begun.pop(style), style)
+            else:
+                begun[style] = self.out.length
 
-    def _verbatim(self, token: Token) -> None:
-        inside, behind = self.text.index(">", token.start) + 1, self.text.rindex("<", token.start, token.end)
-        self.out.keep(inside, behind)
+    def _tag(self, token: WikiToken) -> None:
+        """Show a tag that begins or ends a style, or has a sign of its own."""
+        tag = _TAG.match(self.text, token.start)
+        if tag is None:
+            self.out.keep(token.start, token.end)
+            return
+        name = tag["name"].lower()
+        is_closed = self.text[token.end - 2] == "/"
+        if tag["closes"]:
+            if name == "ref" and self._open_tags and self._open_tags[-1][0] == name:
+                self.out.insert("]")
+            while self._open_tags and name in _TAG_STYLES:
+                open_name, begin = self._open_tags.pop()
+                if open_name == name:
+                    self.out.style(begin, _TAG_STYLES[name])
+                    break
+            return
+        if name in _TAG_STYLES and not is_closed:
+            self._open_tags.append((name, self.out.length))
+        if name == "ref" and not is_closed:
+            self.out.insert(" [")
+        if name in _TAG_SHOWS:
+            self.out.replace(token.start, token.end, _TAG_SHOWS[name])
 
     # Templates and links
 
-    def _inner(self, first: int, last: int) -> None:
+    def _enclosed(self, first: int, last: int) -> None:
         """Show a template or a link, from its first to its last token."""
         opening, closing = self.tokens[first], self.tokens[last]
-        if opening.kind is Kind.address:
-            address_is_all = not self.text[opening.end : closing.start].strip()
+        if opening.kind == "address":
             begin = self.out.length
-            if address_is_all:
-                self.out.keep(opening.start + 1, closing.start)
-            else:
+            if self.text[opening.end : closing.start].strip():
                 stripped = opening.end + (self.text[opening.end] == " ")
                 self._inline(first + 1, last, stripped, closing.start)
+            else:
+                self.out.keep(opening.start + 1, closing.start)
             self.out.style(begin, LINK)
             return
         arguments = list(self._arguments(first, last))
-        if opening.kind is Kind.link:
+        if opening.kind == "link":
             self._link(arguments)
         elif not self._template(arguments, opening.start, closing.end):
             self.out.keep(opening.start, opening.end)
@@ -547,30 +475,30 @@ class _Rendering:
             self.out.keep(closing.start, closing.end)
 
     def _link(self, arguments: list[Argument]) -> None:
-        """The words of a link: those of a picture are its last argument, others all behind the first bar."""
+        """Show the words of a link, after its first bar; those of a picture are its last argument."""
         begin, target, words = self.out.length, arguments[0], arguments[1:]
         if words and _PICTURE.match(self.text, target.start, target.end):
             words = words[-1:]
         if not words or not self.text[words[0].begin : words[-1].end].strip():
             words = [target]
-        self._block_of(words[0].first, words[-1].last, words[0].begin, words[-1].end)
+        self._stripped(words[0].first, words[-1].last, words[0].begin, words[-1].end)
         self.out.style(begin, LINK)
 
     def _arguments(self, first: int, last: int) -> Iterator[Argument]:
         begin, start = first + 1, self.tokens[first].end
-        bars = [place for place in self._own(begin, last) if self.tokens[place].kind is Kind.bar]
-        for number, place in enumerate([*bars, last]):
-            end = self.tokens[place].start
+        bars = [index for index in self._outer(begin, last) if self.tokens[index].kind == "bar"]
+        for number, index in enumerate([*bars, last]):
+            end = self.tokens[index].start
             named = _ARGUMENT_NAME.match(self.text, start, end) if number else None
             name = named["name"].lower() if named else ""
-            yield Argument(name, begin, place, start, named.end() if named else start, end)
-            begin, start = place + 1, self.tokens[place].end
+            yield Argument(name, begin, index, start, named.end() if named else start, end)
+            begin, start = index + 1, self.tokens[index].end
 
-    def _argument(self, one: Argument) -> None:
-        self._block_of(one.first, one.last, one.start, one.end)
+    def _argument(self, argument: Argument) -> None:
+        self._stripped(argument.first, argument.last, argument.start, argument.end)
 
-    def _block_of(self, first: int, last: int, start: int, end: int) -> None:
-        """Show what stands between two characters, without blanks at its ends."""
+    def _stripped(self, first: int, last: int, start: int, end: int) -> None:
+        """Show characters without blanks at their ends."""
         text = self.text[start:end]
         begin = start + len(text) - len(text.lstrip())
         end = max(begin, start + len(text.rstrip()))
@@ -581,7 +509,7 @@ class _Rendering:
         self.block(first, last, begin, end)
 
     def _template(self, arguments: list[Argument], start: int, end: int) -> bool:
-        """Show a template; whether it is one, and no braces of something else."""
+        """Show a template; return False for braces that are not a template."""
         title, given = arguments[0], arguments[1:]
         matched = _NAME.fullmatch(self.text, title.start, title.end)
         if matched is None:
@@ -592,69 +520,65 @@ class _Rendering:
             self._word(start, end, WORDS[name], given)
         elif name in EQUATIONS:
             self._equation(given, is_equation=name == "eqn")
-        elif name in SHOWN and (chosen := [named[key] for key in SHOWN[name].arguments if key in named]):
-            self.out.insert(SHOWN[name].before)
-            self._argument(chosen[0])
-            self.out.insert(SHOWN[name].behind)
+        elif name in ARGUMENT_TEMPLATES and named.keys() & ARGUMENT_TEMPLATES[name][1]:
+            before, keys, behind = ARGUMENT_TEMPLATES[name]
+            self.out.insert(before)
+            self._argument(next(named[key] for key in keys if key in named))
+            self.out.insert(behind)
         elif len(name) == 1:
-            return False  # {{x}} is a formula that nobody has marked as one
+            return False  # {{x}} is a formula without delimiters
         else:
             self._unknown(matched.span("name"), given)
         return True
 
     def _named(self, given: list[Argument]) -> Mapping[str, Argument]:
-        """Argument by their names, those without one by their numbers."""
-        unnamed = [one for one in given if not one.name]
-        numbered = {str(number): one for number, one in enumerate(unnamed, start=1)}
+        """Return arguments by their names, or by their numbers."""
+        unnamed = [argument for argument in given if not argument.name]
+        numbered = {str(number): argument for number, argument in enumerate(unnamed, start=1)}
         last = {"0": unnamed[-1]} if unnamed else {}
-        return {**numbered, **last, **{one.name: one for one in given if one.name}}
+        return {**numbered, **last, **{argument.name: argument for argument in given if argument.name}}
 
     def _word(self, start: int, end: int, word: str, given: list[Argument]) -> None:
         self.out.replace(start, given[0].start - 1 if given and word else end, word)
-        for one in given if word else ():
+        for argument in given if word else ():
             self.out.insert(" (")
-            self._argument(one)
+            self._argument(argument)
             self.out.insert(")")
 
     def _equation(self, given: list[Argument], *, is_equation: bool) -> None:
-        """A line of aligned formulas; where an equation has no other sign between its sides, they are equal."""
-        named = {one.name: one for one in given if one.name in PARTS and self._says_something(one)}
-        rest = [one for one in given if one is not named.get(one.name) and self._says_something(one)]
+        """Show a line of aligned formulas; by default the sides of an equation are equal."""
+        given = [argument for argument in given if self.text[argument.start : argument.end].strip()]
+        named = {argument.name: argument for argument in given if argument.name in EQUATION_PARTS}
         self.out.insert("   ")
-        for name in PARTS:
+        for name in EQUATION_PARTS:
             if name == "o" and is_equation and "o" not in named and "r" in named:
                 self.out.insert(" =")
-            elif name in named and name in IN_WORDS:
+            elif name in named and name in TEXT_PARTS:
                 self.out.insert("   ")
                 self._argument(named[name])
             elif name in named:
                 self.out.insert(" (" if name == "n" else " ")
                 self._formula(named[name])
                 self.out.insert(")" if name == "n" else ":" if name == "q" else "")
-        for one in rest:  # what a bar in a formula has cut off
-            self.out.insert(" | ")
-            self._block_of(one.first, one.last, one.begin, one.end)
+        for argument in given:
+            if argument is not named.get(argument.name):  # the rest of a formula with a bar
+                self.out.insert(" | ")
+                self._stripped(argument.first, argument.last, argument.begin, argument.end)
 
-    def _formula(self, one: Argument) -> None:
-        """An argument that is a formula without delimiters."""
-        written = self.text[one.start : one.end]
-        start = one.start + len(written) - len(written.lstrip())
+    def _formula(self, argument: Argument) -> None:
+        """Show an argument that is a formula without delimiters."""
+        written = self.text[argument.start : argument.end]
+        start = argument.start + len(written) - len(written.lstrip())
         written = written.strip()
         self.out.replace(start, start + len(written), self.formula(written))
 
-    def _says_something(self, one: Argument) -> bool:
-        return bool(self.text[one.start : one.end].strip())
-
     def _unknown(self, title: tuple[int, int], given: list[Argument]) -> None:
-        """A template whose meaning is not known: its name and its arguments."""
+        """Show name and arguments of an unknown template."""
         begin = self.out.length
         self.out.insert("(")
         self.out.keep(*title)
-        for number, one in enumerate(given):
+        for number, argument in enumerate(given):
             self.out.insert(" · " if number else ": ")
-            self._block_of(one.first, one.last, one.begin, one.end)
+            self._stripped(argument.first, argument.last, argument.begin, argument.end)
         self.out.insert(")")
         self.out.style(begin, ASIDE)
-
-
-__all__ = ["ASIDE", "BOLD", "HEADING", "ITALIC", "LINK", "rendered"]
