@@ -81,7 +81,8 @@ class Bench:
     def judged(self, name: str, grades: Grades) -> dict[str, float]:
         """The same once the grades have gone into a judgment log, for the recipe that learns from them."""
         qrels, log = self.folder / f"judged-{name}.qrels", str(self.folder / f"log-{name}.sqlite")
-        trec.write_qrels(qrels, grades)
+        with qrels.open("wb") as file:
+            trec.write_qrels(file, grades)
         whose = ["--format", "qrels", "--annotator", "gold", "--log", log]
         self.run("--quiet", "judgments", "import", self.task.name, str(qrels), *whose)
         return self.rank(f"judged-{name}", "neighbours", "--with-judgments", "--log", log)

@@ -55,7 +55,8 @@ def test_a_point_is_the_run_that_people_make_who_judge_so_many_topics(
     for scored in [_scored(indexed_nlps, grades)]:
         judged = {topic: held for topic, held in grades.items() if topic not in scored}
         qrels = tmp_path / "judged.qrels"
-        trec.write_qrels(qrels, judged)
+        with qrels.open("wb") as file:
+            trec.write_qrels(file, judged)
         whose = ("--format", "qrels", "--annotator", "gold", "--log", log)
         assert indexed_nlps("judgments", "import", "nlps", qrels, *whose).code == 0
         for name, more in (("plain", ()), ("judged", ("--with-judgments", "--log", log))):

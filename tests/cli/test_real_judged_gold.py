@@ -65,7 +65,8 @@ def gold_of(task: str) -> Grades:
 
 def imported(run: Cli, task: str, grades: Grades, log: Path) -> None:
     qrels = log.with_suffix(".qrels")
-    trec.write_qrels(qrels, grades)
+    with qrels.open("wb") as file:
+        trec.write_qrels(file, grades)
     whose = ("--format", "qrels", "--annotator", "gold", "--log", log)
     result = run("judgments", "import", task, qrels, *whose)
     assert result.code == 0, result.stderr

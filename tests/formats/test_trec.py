@@ -147,7 +147,8 @@ def test_a_run_survives_bit_by_bit(
 ) -> None:
     path = tmp_path_factory.mktemp("run") / "run.trec"
     run = Run(tag, tuple(rankings))
-    write_run(path, run)
+    with path.open("wb") as file:
+        write_run(file, run)
     again = read_run(path)
     assert again == run
     bits = [[struct.pack("<f", hit.score) for hit in ranking.hits] for ranking in run]
@@ -157,7 +158,8 @@ def test_a_run_survives_bit_by_bit(
 @given(st.dictionaries(IDS, st.dictionaries(IDS, st.integers(-9, 9), min_size=1), min_size=1))
 def test_qrels_survive(tmp_path_factory: pytest.TempPathFactory, qrels: dict[str, dict[str, int]]) -> None:
     path = tmp_path_factory.mktemp("qrels") / "qrels"
-    write_qrels(path, qrels)
+    with path.open("wb") as file:
+        write_qrels(file, qrels)
     assert read_qrels(path) == qrels
 
 
@@ -246,7 +248,8 @@ def test_distinct_scores_keep_the_order_whoever_reads_them(
     documents = [f"d{place:02}" for place in range(len(scores))]
     run = Run("r", (Ranking("t", Hits(documents, scores)),))
     path = tmp_path_factory.mktemp("run") / "run.trec"
-    write_run(path, with_distinct_scores(run))
+    with path.open("wb") as file:
+        write_run(file, with_distinct_scores(run))
     written = [line.split() for line in path.read_text().splitlines()]
     assert [cells[2] for cells in written] == documents
     doubles = [float(cells[4]) for cells in written]
