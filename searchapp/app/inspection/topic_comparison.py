@@ -44,8 +44,8 @@ class Sorting(StrEnum):
     """The order of the first run."""
 
 
-class ComparisonGold:
-    """The grades that runs are compared by.
+class Comparing:
+    """Runs beside each other; its methods may be called from several threads, one of them comparing.
 
     Args:
         request: the comparison
@@ -54,52 +54,27 @@ class ComparisonGold:
     """
 
     def __init__(self, request: CompareRequest, judged: Callable[[], Grades], *, follows: bool) -> None:
+        self.request = request
         self.follows = follows
-        self.judged = judged
-        self._request = request
+        self.topics: tuple[RunTopics, ...] = ()
+        """The topics of each run of the request, in its order."""
+        self._judged = judged
         self._lock = threading.Lock()
         self._grades: Grades | None = None if request.judgments is None else request.judgments.grades
+        self._stored: Sequence[StoredRun] = ()
+        self._rankings: list[Mapping[str, Sequence[str]]] = []
 
     def grades(self) -> Grades:
-        """Return the grades by topic and document, read once.
+        """Return the grades of the gold by topic and document, read once.
 
         Raises:
             SearchappError: they can't be read.
         """
         with self._lock:
             if self._grades is None:
-                request = self._request
+                request = self.request
                 self._grades = Scoring(request.source, request.judgments).grades(*gold_of(request))
             return self._grades
-
-    def read_again(self) -> None:
-        """Read the present judgments, if these are the gold."""
-        if self.follows:
-            grades = self.judged()
-            with self._lock:
-                self._grades = grades
-
-
-class Comparing:
-    """Runs beside each other; its methods may be called from several threads, one of them comparing.
-
-    Args:
-        request: the comparison
-        topics: the topics of each run of the request, in its order
-        gold: the grades that they are compared by
-    """
-
-    def __init__(self, request: CompareRequest, topics: Sequence[RunTopics], gold: ComparisonGold) -> None:
-        self.request = request
-        self.topics = tuple(topics)
-        self._gold = gold
-        self._stored: Sequence[StoredRun] = ()
-        self._rankings: list[Mapping[str, Sequence[str]]] = []
-
-    @property
-    def follows(self) -> bool:
-        """Whether the gold are the present judgments."""
-        return self._gold.follows
 
     def compare(self, progress: Progress) -> Comparison:
         """Compare the runs by the present grades.
@@ -109,8 +84,11 @@ class Comparing:
         """
         request = self.request
         if request.judgments is not None:
-            self._gold.read_again()
-            request = replace(request, judgments=replace(request.judgments, grades=self._gold.grades()))
+            if self.follows:
+                grades = self._judged()
+                with self._lock:
+                    self._grades = grades
+            request = replace(request, judgments=replace(request.judgments, grades=self.grades()))
         return compare_read(request, self._read(progress), progress)
 
     def compare_judged(self) -> Comparison | None:
@@ -119,7 +97,7 @@ class Comparing:
         Raises:
             as `compare` does.
         """
-        grades = self._gold.judged()
+        grades = self._judged()
         # Only rankings with grades count, which are few of a large run.
         stored = [
             replace(
@@ -159,7 +137,7 @@ class Comparing:
             pair,
             (values[first], values[second]),
             (rankings[first], rankings[second]),
-            self._gold.grades(),
+            self.grades(),
             found.depth,
         ).topics
 
@@ -195,7 +173,7 @@ def open_comparing(
 ) -> Comparing:
     """Open the topics of runs, which are read later; `opened` closes their resources.
 
-    `judged` and `follows` are those of `ComparisonGold`.
+    `judged` and `follows` are those of `Comparing`.
 
     Raises:
         UsageError: the request is invalid.
@@ -204,8 +182,8 @@ def open_comparing(
     """
     baseline_of(request)
     task, _gold = gold_of(request)
-    gold = ComparisonGold(request, judged, follows=follows)
-    topics = [
+    comparing = Comparing(request, judged, follows=follows)
+    comparing.topics = tuple(
         open_topics(
             opened,
             task,
@@ -213,14 +191,14 @@ def open_comparing(
             settings,
             progress,
             warn,
-            gold.grades,
+            comparing.grades,
         )
         for path in request.runs
-    ]
+    )
     stored = []  # without documents, which takes no time to read
-    for path, of_run in zip(request.runs, topics, strict=True):
+    for path, of_run in zip(request.runs, comparing.topics, strict=True):
         assert of_run.pages.manifest is not None  # a run directory has one
         rankings = tuple(Ranking(topic, Hits()) for topic in of_run.topics)
         stored.append(StoredRun(path, of_run.pages.manifest, Run("", rankings)))
     require_comparable(stored, anyway=request.anyway)
-    return Comparing(request, topics, gold)
+    return comparing
