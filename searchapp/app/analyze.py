@@ -20,6 +20,7 @@ class Analysis:
     """The steps of an analyzer on a text."""
 
     kind: str
+    """"field" for the analyzer that indexes a field, "search" for that of its queries, or "analyzer"."""
     name: str
     steps: Sequence[AnalysisStep]
 
@@ -30,8 +31,10 @@ class StepPair:
 
     name: str
     document: AnalysisStep | None
+    """None before the first step of the document's text."""
     query: AnalysisStep | None
     is_of_document: bool = True
+    """Whether the document's text takes the step."""
     is_of_query: bool = True
 
     @property
@@ -71,12 +74,12 @@ def analyze(
         return [Analysis("analyzer", analyzer, index.analyze(text, analyzer=analyzer))]
     names = [field] if field else fields_of(task)
     mapping = task.index_mapping()
-    found = []
+    analyses = []
     for name in names:
-        found.append(Analysis("field", name, index.analyze(text, field=name)))
-        if searching := _searching(mapping, name):
-            found.append(Analysis("search", name, index.analyze(text, analyzer=searching)))
-    return found
+        analyses.append(Analysis("field", name, index.analyze(text, field=name)))
+        if of_queries := _searching(mapping, name):
+            analyses.append(Analysis("search", name, index.analyze(text, analyzer=of_queries)))
+    return analyses
 
 
 def require(task: Task, field: str | None, analyzer: str | None) -> None:
@@ -105,8 +108,8 @@ def side_by_side(task: Task, index: Index, field: str, text: str, query: str) ->
     require(task, field, None)
     mapping = task.index_mapping()
     of_text = index.analyze(text, field=field)
-    if searching := _searching(mapping, field):
-        of_query = index.analyze(query, analyzer=searching)
+    if of_queries := _searching(mapping, field):
+        of_query = index.analyze(query, analyzer=of_queries)
     else:
         of_query = index.analyze(query, field=field)
     return SideBySide(field, list(_paired(of_text, of_query)))
@@ -126,7 +129,7 @@ def _paired(of_text: Sequence[AnalysisStep], of_query: Sequence[AnalysisStep]) -
     query: AnalysisStep | None = None
     left = list(of_query)
     for step in of_text:
-        place = next((at for at, one in enumerate(left) if _name(one) == _name(step)), None)
+        place = next((at for at, other in enumerate(left) if _name(other) == _name(step)), None)
         for query in left[: place or 0]:
             yield StepPair(_name(query), document, query, is_of_document=False)
         document = step
@@ -150,8 +153,7 @@ def _terms(tokens: Sequence[Token]) -> frozenset[str]:
 
 def _described(mapping: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     """Return the mapping of a field or sub-field, whose name has dots."""
-    found: Mapping[str, Any] = mapping["mappings"]
+    described: Mapping[str, Any] = mapping["mappings"]
     for name in field.split("."):
-        inner = {**found.get("properties", {}), **found.get("fields", {})}
-        found = inner[name]
-    return found
+        described = {**described.get("properties", {}), **described.get("fields", {})}[name]
+    return described

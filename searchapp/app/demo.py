@@ -69,10 +69,12 @@ def samples() -> list[Sample]:
 
 def _sample(task: Task) -> Sample:
     collection = task.collection(SAMPLES / task.name)
-    there = (
-        split for split in task.info.splits if all(file.exists() for file in collection.split_files(split))
+    split = next(
+        split
+        for split in task.info.splits
+        if split != SOLVED and all(file.exists() for file in collection.split_files(split))
     )
-    return Sample(task, collection, next(split for split in there if split != SOLVED))
+    return Sample(task, collection, split)
 
 
 def indexed(sample: Sample, engine: Engine) -> int:
@@ -93,6 +95,7 @@ class RecipeFigures:
     plain: Evaluation
     learning: Evaluation
     weighed: Evaluation | None
+    """The learning recipe with the weight DIRECT, if its own weight is worse than the plain one."""
     solved: int
 
 

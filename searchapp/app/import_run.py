@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection as Ids
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 from searchapp.app.index import index_digest
@@ -13,7 +14,6 @@ from searchapp.errors import DataError, UsageError
 from searchapp.files import DocumentsDigest, digest_file, digest_json, digest_text
 from searchapp.formats import run_files, trec
 from searchapp.formats.problems import Problems, shown
-from searchapp.formats.run_files import Row
 from searchapp.model import Hits, Ranking, Run
 from searchapp.progress import Progress
 from searchapp.runs import directory
@@ -38,8 +38,11 @@ class ImportRequest:
     collection: Collection
     split: str
     format: str | None = None
+    """One of `run_files.FORMATS`; by default it is detected."""
     tag: str | None = None
+    """By default that of the file."""
     tool: str | None = None
+    """What made the run, for the manifest."""
     lenient: bool = False
 
 
@@ -49,8 +52,11 @@ class ImportedRun:
 
     manifest: Manifest
     problems: Problems
+    """Entries that were left out, and oddities."""
     lines: int
+    """How many rows of the file are in the run."""
     shortfall: str | None
+    """Why there is no official file."""
 
 
 @dataclass
@@ -60,6 +66,7 @@ class _Topic:
     scores: dict[str, float] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
+    """Where each document is in the file."""
 
 
 def import_run(
@@ -82,9 +89,10 @@ def import_run(
         )
     with progress.stage("reading documents") as advance:
         source = collection.indexes[collection.index_of(split)]
-        seen, of_documents = DocumentsDigest(), Problems(lenient=True)
-        documents = {one.id: digest_text(one.text) for one in seen.watch(source.read(of_documents))}
-        of_documents.raise_if_any()
+        documents_digest, document_problems = DocumentsDigest(), Problems(lenient=True)
+        read = documents_digest.watch(source.read(document_problems))
+        documents = {document.id: digest_text(document.text) for document in read}
+        document_problems.raise_if_any()
         advance(len(documents))
     digest = digest_file(request.file)
     try:
@@ -95,24 +103,24 @@ def import_run(
         raise
     known = [topic.id for topic in topics]
     with progress.stage("reading the run") as advance:
-        read, tags, lines = _read(request.file, format_, set(known), documents, problems)
+        rows, tags, lines = _read(request.file, format_, set(known), documents, problems)
         advance(lines)
     problems.raise_if_any(ADVICE)
-    if not read:
+    if not rows:
         raise DataError(
             f"{request.file}: nothing of it is a ranking of {task.name} {split}: is it a run of that split?"
         )
-    _note_topics(task, request.file, split, known, read, problems)
+    _note_topics(task, request.file, split, known, rows, problems)
     tag = _tag(request, tags, problems)
     ordered = {
-        topic: _ordered(request.file, topic, read[topic], problems) for topic in known if topic in read
+        topic: _ordered(request.file, topic, rows[topic], problems) for topic in known if topic in rows
     }
     run = Run(tag, tuple(Ranking(topic, hits) for topic, hits in ordered.items()))
     official: Mapping[str, Writer] = {}
     shortfall = None
     try:
         official = task.official.files(run, DataSplit(collection, split))
-    except (NoOfficialFile, ValueError) as error:  # the latter of ids that are no numbers
+    except (NoOfficialFile, ValueError) as error:  # ValueError: ids are not numbers
         shortfall = str(error)
     mapping = task.index_mapping()
     manifest = manifest_of(
@@ -120,7 +128,7 @@ def import_run(
         collection,
         split,
         [*source.files, *collection.split_files(split)],
-        (digest_json(mapping), index_digest(mapping, seen)),
+        (digest_json(mapping), index_digest(mapping, documents_digest)),
     )
     manifest = replace(
         manifest,
@@ -143,7 +151,7 @@ def _read(
     file: Path, format_: str, topics: Ids[str], documents: Ids[str], problems: Problems
 ) -> tuple[dict[str, _Topic], dict[str, None], int]:
     """Return the rows of each known topic, the tags in the file, and the number of rows."""
-    found: dict[str, _Topic] = {}
+    topics_read: dict[str, _Topic] = {}
     tags: dict[str, None] = {}
     lines = 0
     for row in run_files.read_rows(file, format_, problems):
@@ -161,7 +169,7 @@ def _read(
                 file, "unknown document", row.where, f"{shown(row.document)} of topic {shown(row.topic)}"
             )
             continue
-        topic = found.setdefault(row.topic, _Topic())
+        topic = topics_read.setdefault(row.topic, _Topic())
         if row.document in topic.scores:
             first = topic.places[row.document]
             detail = f"{shown(row.document)} of topic {shown(row.topic)} stands on {first} too"
@@ -169,16 +177,12 @@ def _read(
             continue
         if row.tag:
             tags.setdefault(row.tag)
-        _add(topic, row)
-    return found, tags, lines
-
-
-def _add(topic: _Topic, row: Row) -> None:
-    topic.places[row.document] = row.where
-    if row.rank is not None:
-        topic.ranks[row.document] = row.rank
-    # Without scores the ranks say the order, and are made into scores when all are known.
-    topic.scores[row.document] = -float(row.rank or 0) if row.score is None else row.score
+        topic.places[row.document] = row.where
+        if row.rank is not None:
+            topic.ranks[row.document] = row.rank
+        # Without scores the negative ranks order the documents.
+        topic.scores[row.document] = -float(row.rank or 0) if row.score is None else row.score
+    return topics_read, tags, lines
 
 
 def _note_topics(
@@ -225,16 +229,9 @@ def _ordered(file: Path, topic_id: str, topic: _Topic, problems: Problems) -> Hi
     documents = trec.by_score(scores)
     by_rank = list(_by_rank(topic))
     if len(by_rank) == len(documents) and by_rank != documents:
-        told = next(
-            (
-                place
-                for place in range(1, len(by_rank))
-                if scores[by_rank[place]] > scores[by_rank[place - 1]]
-            ),
-            None,
-        )
-        if told is not None:
-            before, here = by_rank[told - 1], by_rank[told]
+        rising = next((pair for pair in pairwise(by_rank) if scores[pair[1]] > scores[pair[0]]), None)
+        if rising is not None:
+            before, here = rising
             where = topic.places[here]
             if topic.ranks:
                 kind, what = "ranks against the scores", f"rank {topic.ranks[here]}"

@@ -45,6 +45,7 @@ class MadeFrom:
 
     run: str
     command: str
+    """Makes the same run of the same data in a folder DATA; empty for runs of other tools."""
     searchapp: str
     engine: str
     created: str
@@ -54,6 +55,7 @@ class MadeFrom:
     mapping: str
     index: str
     files: Mapping[str, str]
+    """The digests of the data by name."""
     recipe: Mapping[str, Any]
 
 
@@ -76,8 +78,10 @@ class Reproduction:
     """The commands, inputs, versions and digests behind the figures."""
 
     commands: Mapping[str, str]
+    """By the numbers that they print."""
     runs: tuple[MadeFrom, ...]
     gold: Mapping[str, str]
+    """The SHA-256 of each file with gold, or of the grades of judgments in a log."""
     versions: Mapping[str, str]
     permutations: int
     resamples: int
@@ -242,6 +246,7 @@ class ReportedFigure:
     is_official: bool
     values: tuple[float | None, ...]
     intervals: tuple[Interval | None, ...]
+    """Of the mean over topics; None for a figure that is no such mean, or is not tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,10 +254,14 @@ class Report:
     """The content of a report."""
 
     title: str
+    """That of the task."""
     comparison: Comparison
     figures: tuple[ReportedFigure, ...]
+    """Those that are tested come first."""
     texts: Mapping[str, str]
+    """The texts of topics by their ids, as far as they can be read."""
     curves: tuple[Curves, ...]
+    """Those of each run over all topics with gold."""
     people: People | None
     reproduction: Reproduction
     warnings: tuple[str, ...]
@@ -260,35 +269,39 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON of `report --json`: that of `compare --json`, and more."""
         names = [run.name for run in self.comparison.runs]
+        agreement = None
+        if self.people is not None:
+            found = self.people.agreement
+            agreement = {
+                "annotators": list(found.annotators),
+                "documents": found.documents,
+                "alpha": found.alpha,
+            }
         return {
             **self.comparison.to_json(),
             "figures": [
                 {
-                    "name": one.name,
-                    "official": one.is_official,
-                    "values": dict(zip(names, one.values, strict=True)),
+                    "name": figure.name,
+                    "official": figure.is_official,
+                    "values": dict(zip(names, figure.values, strict=True)),
                     "intervals": {
                         name: None if interval is None else asdict(interval)
-                        for name, interval in zip(names, one.intervals, strict=True)
+                        for name, interval in zip(names, figure.intervals, strict=True)
                     },
                 }
-                for one in self.figures
+                for figure in self.figures
             ],
             "curves": {
                 name: {
-                    "interpolated_precision": {f"{level:.1f}": at for level, at in one.precision.items()},
-                    "recall": {str(rank): at for rank, at in one.recall.items()},
+                    "interpolated_precision": {f"{level:.1f}": at for level, at in of_run.precision.items()},
+                    "recall": {str(rank): at for rank, at in of_run.recall.items()},
                 }
-                for name, one in zip(names, self.curves, strict=True)
+                for name, of_run in zip(names, self.curves, strict=True)
             },
-            "agreement": None if self.people is None else _agreement(self.people.agreement),
+            "agreement": agreement,
             "reproduction": asdict(self.reproduction),
             "warnings": list(self.warnings),
         }
-
-
-def _agreement(found: Agreement) -> dict[str, Any]:
-    return {"annotators": list(found.annotators), "documents": found.documents, "alpha": found.alpha}
 
 
 def report(request: ReportRequest) -> Report:
@@ -300,53 +313,53 @@ def report(request: ReportRequest) -> Report:
     manifests = [directory.read_manifest(run) for run in request.runs.runs]
     task, gold = of_run(StoredRun(request.runs.runs[0], manifests[0], Run("", ())), request.runs.source)
     depth = max(manifest.depth for manifest in manifests)
-    asked = replace(
+    compare_request = replace(
         request.runs,
         source=replace(request.runs.source, also=measures_of_curves(depth)),
         alone=len(manifests) == 1,
     )
-    asked, comparison, left_out = _compared(asked)
+    compare_request, comparison, left_out = _compared(compare_request)
     texts, unread = _texts(task, gold)
     return Report(
         title=task.info.title,
         comparison=comparison,
         figures=tuple(_figures(comparison)),
         texts=texts,
-        curves=tuple(curves(one.also.values, depth) for one in comparison.evaluations),
+        curves=tuple(curves(evaluation.also.values, depth) for evaluation in comparison.evaluations),
         people=request.people,
-        reproduction=reproduction(asked, task, gold, comparison, request.judged),
+        reproduction=reproduction(compare_request, task, gold, comparison, request.judged),
         warnings=(*comparison.warnings, *left_out, *unread),
     )
 
 
-def _compared(asked: CompareRequest) -> tuple[CompareRequest, Comparison, Sequence[str]]:
+def _compared(request: CompareRequest) -> tuple[CompareRequest, Comparison, Sequence[str]]:
     """Compare the runs; return also the request, and why the default breakdowns are missing."""
-    source = asked.source
-    if source.by or source.gold or asked.judgments is not None:
-        return asked, compare(asked), ()
-    broken_down = replace(asked, source=replace(source, by=(ALL,)))
+    source = request.source
+    if source.by or source.gold or request.judgments is not None:
+        return request, compare(request), ()
+    broken_down = replace(request, source=replace(source, by=(ALL,)))
     try:
         return broken_down, compare(broken_down), ()
     except (DataError, UsageError) as error:
-        # Where something else is wrong, it is wrong without breakdowns too.
-        return asked, compare(asked), (f"there are no breakdowns: {error}",)
+        # Any other error is raised again without breakdowns.
+        return request, compare(request), (f"there are no breakdowns: {error}",)
 
 
 def _figures(found: Comparison) -> list[ReportedFigure]:
     """Return the tested figures first, then all others of `evaluate`."""
-    tested = {one.name: one for one in found.measures}
+    tested = {measured.name: measured for measured in found.measures}
     names = dict.fromkeys(tested)
     known = [{**one.measures.values, **one.official.values} for one in found.evaluations]
-    for held in known:
-        names |= dict.fromkeys(held)
+    for figures in known:
+        names |= dict.fromkeys(figures)
     return [
         ReportedFigure(
             name,
             name == found.evaluations[0].official.measure,
-            tuple(held.get(name) for held in known),
+            tuple(figures.get(name) for figures in known),
             tuple(
-                _interval(held.get(name), tested.get(name), place, found.seed)
-                for place, held in enumerate(known)
+                _interval(figures.get(name), tested.get(name), run, found.seed)
+                for run, figures in enumerate(known)
             ),
         )
         for name in names

@@ -64,7 +64,7 @@ class KnownRun:
 
 def remember_run(home: Path, run: Path) -> None:
     """Remember a run directory that was written."""
-    _kept(home).add({"run": str(run.resolve())})
+    _runs_file(home).add({"run": str(run.resolve())})
 
 
 def recent_runs(home: Path, folder: Path) -> list[KnownRun]:
@@ -72,27 +72,32 @@ def recent_runs(home: Path, folder: Path) -> list[KnownRun]:
 
     Unreadable directories are left out.
     """
-    found: dict[Path, KnownRun] = {}
-    for path in (*_remembered(home), *_lying_in(home / RUNS), *_lying_in(folder), *_lying_in(folder / RUNS)):
+    known: dict[Path, KnownRun] = {}
+    for path in (
+        *_remembered(home),
+        *_folders_in(home / RUNS),
+        *_folders_in(folder),
+        *_folders_in(folder / RUNS),
+    ):
         with suppress(SearchappError, OSError, ValueError):
-            place = path.resolve()
-            if place not in found and (place / MANIFEST).is_file():
-                found[place] = KnownRun(place, read_manifest(place))
-    latest = sorted(found.values(), key=lambda run: (run.manifest.created, str(run.path)), reverse=True)
+            path = path.resolve()
+            if path not in known and (path / MANIFEST).is_file():
+                known[path] = KnownRun(path, read_manifest(path))
+    latest = sorted(known.values(), key=lambda run: (run.manifest.created, str(run.path)), reverse=True)
     return latest[:RECENT]
 
 
-def _kept(home: Path) -> JsonLines:
+def _runs_file(home: Path) -> JsonLines:
     return JsonLines(home / RUNS_FILE, MOST_RUNS, file_names=True)
 
 
 def _remembered(home: Path) -> Sequence[Path]:
     """Return the remembered paths, the latest first, each once."""
-    paths = [described.get("run") for described in _kept(home).read()]
+    paths = [described.get("run") for described in _runs_file(home).read()]
     return [Path(path) for path in dict.fromkeys(reversed(paths)) if isinstance(path, str)][:MOST_RUNS]
 
 
-def _lying_in(folder: Path) -> Iterator[Path]:
+def _folders_in(folder: Path) -> Iterator[Path]:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in islice(entries, MOST_ENTRIES):
             if not entry.name.startswith(".") and entry.is_dir():
@@ -117,10 +122,10 @@ class FigureCache:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._kept = JsonLines(home / FIGURES_FILE, MOST_FIGURES)
+        self._file = JsonLines(home / FIGURES_FILE, MOST_FIGURES)
         self._known: dict[str, Figure] = {}
-        for one in self._kept.read():
-            key, measure, value = one.get("key"), one.get("measure"), one.get("value")
+        for line in self._file.read():
+            key, measure, value = line.get("key"), line.get("measure"), line.get("value")
             if isinstance(key, str) and isinstance(measure, str) and isinstance(value, int | float):
                 self._known[key] = Figure(measure, float(value))
 
@@ -139,21 +144,21 @@ class FigureCache:
         Raises:
             as `evaluate` does.
         """
-        (found,) = evaluate([run.path], GoldSource(home=self._home))
-        official = found.official
+        (evaluation,) = evaluate([run.path], GoldSource(home=self._home))
+        official = evaluation.official
         value = official.values.get(official.measure)
         if value is not None and math.isfinite(value):
             key = self._key(run)
             self._known[key] = Figure(official.measure, value)
-            self._kept.add({"key": key, "measure": official.measure, "value": value})
-        return found
+            self._file.add({"key": key, "measure": official.measure, "value": value})
+        return evaluation
 
     def _key(self, run: KnownRun) -> str:
         """Return the digest of the run, and of the states of the files with its rankings and its gold."""
         collection = load(run.task).collection(Path(run.manifest.data))
         files = [run.path / RANKINGS, *collection.gold_files(run.manifest.split)]
-        stamps = [(str(file), (seen := file.stat()).st_size, seen.st_mtime_ns) for file in files]
-        return digest_json([searchapp.__version__, run.manifest.digest, stamps])
+        states = [(str(file), (state := file.stat()).st_size, state.st_mtime_ns) for file in files]
+        return digest_json([searchapp.__version__, run.manifest.digest, states])
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +167,11 @@ class ListedRun:
 
     path: Path
     shown: str
+    """The path for people."""
     manifest: Manifest
     tags: tuple[str, ...]
     figure: Figure | None
+    """The cached official figure."""
 
     @property
     def figure_shown(self) -> str:
@@ -197,27 +204,20 @@ def list_runs(home: Path, folder: Path, task: str | None = None, tags: Sequence[
     Unreadable tags are left out.
     """
     figures = FigureCache(home)
-    found = []
+    inside = folder.resolve()
+    listed = []
     for run in recent_runs(home, folder):
         if task is not None and run.manifest.task != task:
             continue
-        held: tuple[str, ...] = ()
+        tags_of_run: tuple[str, ...] = ()
         with suppress(SearchappError):
-            held = of_runs.tags_of(run.path)
-        if set(tags) <= set(held):
-            found.append(
-                ListedRun(run.path, _shown(run.path, folder), run.manifest, held, _figure(figures, run))
-            )
-    return found
-
-
-def _shown(path: Path, folder: Path) -> str:
-    inside = folder.resolve()
-    return str(path.relative_to(inside)) if path.is_relative_to(inside) else str(path)
-
-
-def _figure(figures: FigureCache, run: KnownRun) -> Figure | None:
-    try:
-        return figures.known(run)
-    except (SearchappError, OSError):
-        return None
+            tags_of_run = of_runs.tags_of(run.path)
+        if not set(tags) <= set(tags_of_run):
+            continue
+        figure = None
+        with suppress(SearchappError, OSError):
+            figure = figures.known(run)
+        path = run.path
+        shown = str(path.relative_to(inside)) if path.is_relative_to(inside) else str(path)
+        listed.append(ListedRun(path, shown, run.manifest, tags_of_run, figure))
+    return listed
