@@ -153,12 +153,10 @@ class FigureLines(Plain):
         self.draw()
 
     def show_judged(self, measured: Measured, pair: Pair, judged: str) -> None:
-        """Show the figures by judgments, and in words how much is judged."""
         self._by_judgments = measured, pair, judged
         self.draw()
 
     def tell_judged(self, words: str | None, look: str = "$faint") -> None:
-        """Show why there are no figures by judgments; None removes the line."""
         self._by_judgments = None if words is None else Content.styled(f"{BY_JUDGMENTS}{words}", look)
         self.draw()
 
@@ -270,7 +268,6 @@ class DifferenceRows(TopicRows):
         self._greatest = 1.0
 
     def set_differences(self, topics: Sequence[TopicDifference]) -> None:
-        """Take the differences of all topics, without drawing them."""
         self.differences = {topic.topic_id: topic for topic in topics}
         self._greatest = max((abs(topic.difference) for topic in topics), default=0.0) or 1.0
 
@@ -313,7 +310,6 @@ class ComparedRows(RankingRows):
         """The place in `_by_weight` that `next_moved` returned last."""
 
     def set_other_ranks(self, ranks: Mapping[str, int] | None) -> None:
-        """Take the ranks in the other run, and show the moves."""
         self.other_ranks = ranks
         moves = [self._move_of(place) for place in range(len(self.documents))]
         self._cells = 0 if ranks is None else 1 + len(str(max((abs(one or 0) for one in moves), default=0)))
@@ -367,13 +363,7 @@ def _discount(rank: int) -> float:
 
 
 class ExplainedTwice(TextDialog):
-    """Shows why a document is where it is in two runs.
-
-    Args:
-        document: the id
-        results: the name of each run with the explanation there, or the error without one
-        task: the name of the task
-    """
+    """Shows why a document is where it is in two runs."""
 
     def __init__(
         self, document: str, results: Sequence[tuple[str, RankExplanation | Exception]], task: str
@@ -519,7 +509,6 @@ class CompareScreen(GoldScreen):
     # Documents in both runs
 
     def _next_moved(self, step: int) -> None:
-        """Go to the document with the most important move, then to the next one, or with step -1 back."""
         ranking = self._rankings[self._side_number]
         place = ranking.next_moved(step)
         self.focus_rows(ranking)
@@ -594,7 +583,6 @@ class CompareScreen(GoldScreen):
 
     @property
     def measure(self) -> str:
-        """The name of the chosen measure; nothing until the figures are known."""
         return "" if self.comparison is None else self.comparison.measures[self._measure_number].name
 
     def _compute_figures(self) -> None:
@@ -752,12 +740,6 @@ def compare_screen(
     comparing: Comparing, settings: Settings, session: Callable[[], Session], start: str | None = None
 ) -> CompareScreen:
     """Return the screen of compared runs.
-
-    Args:
-        comparing: the runs
-        settings: the settings
-        session: opens the annotator's session
-        start: the first topic to show
 
     Raises:
         UsageError: there is no topic `start`, or none at all.

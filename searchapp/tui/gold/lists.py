@@ -86,12 +86,7 @@ def shown_figure(value: float) -> str:
 
 
 class DocumentRows(RowList):
-    """Documents of a topic; a subclass supplies the text between the mark of the gold and the beginning.
-
-    Args:
-        text: returns the beginning of a document's text, None while it is unknown
-        id: the id of the widget
-    """
+    """Documents of a topic; a subclass supplies the text between the mark of the gold and the beginning."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "rows--zero", "rows--some", "rows--most", "rows--aside", "rows--rank", "rows--gold", "rows--lost",
@@ -120,7 +115,6 @@ class DocumentRows(RowList):
         self.show(len(documents), cursor)
 
     def redraw_documents(self, documents: Iterable[str] | None) -> None:
-        """Draw the visible lines of some documents again, or all."""
         if documents is None:
             self.refresh()
             return
@@ -176,7 +170,6 @@ class RankingRows(DocumentRows):
         return ()
 
     def next_gold(self, step: int) -> int | None:
-        """Return the line of the next relevant document, or with step -1 the one before; None if there is none."""
         places = range(self.cursor + step, len(self.documents) if step > 0 else -1, step)
         return next((place for place in places if self.documents[place] in self.relevant), None)
 
@@ -218,12 +211,7 @@ LONGEST_ID = 24
 
 
 class Reading(Vertical):
-    """The panes with a topic and one of its documents.
-
-    Args:
-        info: the task
-        pager: the label of the key that opens the pager
-    """
+    """The panes with a topic and one of its documents."""
 
     def __init__(self, info: TaskInfo, pager: str) -> None:
         super().__init__(id="right")
@@ -241,7 +229,6 @@ class Reading(Vertical):
         yield self._pane
 
     def show_topic(self, topic: Topic, figures: str) -> None:
-        """Show a topic from its beginning, with its figures in the border."""
         self.entitle_topic(topic.id, figures)
         self._topic_text.update(descriptions.topic_page(topic, self.notation))
         self._topic.scroll_home(animate=False)

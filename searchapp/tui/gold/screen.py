@@ -88,14 +88,7 @@ class QuestionKind(IntEnum):
 
 
 class RunSide:
-    """A run on a screen.
-
-    Args:
-        topics: its topics
-        ranking: the list with its ranking of the open topic
-        missed: the list with the missed gold
-        post: hands answers to the thread of the screen
-    """
+    """A run on a screen."""
 
     def __init__(self, topics: RunTopics, ranking: RankingRows, missed: MissedRows, post: Post) -> None:
         self.topics = topics
@@ -369,18 +362,7 @@ class GoldJudging(TopicJudging):
 
 
 class GoldScreen(KeyScreen):
-    """Topics beside their gold, in one run or several; a subclass makes `sides` and `topic_rows`, and orders topics.
-
-    Args:
-        keys: the actions by their keys
-        title: the title of the first line
-        columns: the panes and their columns, see `Panes`
-        lists: the panes that are lists, the main one first
-        topics: the topics of the first run
-        session: opens the annotator's session
-        command: the words of the command that opens the screen, up to the topic
-        start: the first topic to show, by default that of the run
-    """
+    """Topics beside their gold, in one run or several; a subclass makes `sides` and `topic_rows`, and orders topics."""
 
     SAVES_GRADES = True
 
@@ -463,7 +445,6 @@ class GoldScreen(KeyScreen):
 
     @property
     def side(self) -> RunSide:
-        """The run whose lists have the cursor."""
         return self.sides[0]
 
     @property
@@ -504,15 +485,12 @@ class GoldScreen(KeyScreen):
         raise NotImplementedError
 
     def figures_of(self, topic: str) -> str:
-        """Return the figures of a topic for its border; nothing until they are known."""
         raise NotImplementedError
 
     def next_order(self) -> None:
-        """Order the topics by the next criterion; the open one stays open."""
         raise NotImplementedError
 
     def list_topics(self) -> None:
-        """List the topics that the filter leaves, in the order that the user chose."""
         wanted = self.filter_line.value.lower().split()
         rows, pages, target = self.topic_rows, self.topics.pages, self.target_topic
         every = self.ordered_topics()
@@ -547,7 +525,6 @@ class GoldScreen(KeyScreen):
             self.open_topic(every[0])
 
     def walk(self, step: int) -> None:
-        """Open the next topic of the list, or with step -1 the one before."""
         topics, target = self.topic_rows.topics, self.target_topic
         place = topics.index(target) if target in topics else -1 if step > 0 else len(topics)
         if 0 <= place + step < len(topics):
@@ -564,7 +541,6 @@ class GoldScreen(KeyScreen):
             self._read_ranking(side, topic)
 
     def _read_ranking(self, side: RunSide, topic: str) -> None:
-        """Read a topic's ranking; after an engine's failure again, as long as the topic is open."""
 
         def work(topics: RunTopics) -> TopicRanking:
             ranked = topics.ranking(topic)
@@ -633,7 +609,6 @@ class GoldScreen(KeyScreen):
             self.show_document()
 
     def tell_failure(self, error: Exception, again: Callable[[], object]) -> None:
-        """Show an error, and after an engine's failure try again."""
         self.tell_error(error)
         if isinstance(error, EngineError):
             self.set_timer(RETRY_SECONDS, again)
@@ -700,7 +675,6 @@ class GoldScreen(KeyScreen):
         self.draw_documents(documents)
 
     def draw_documents(self, documents: Sequence[str] | None) -> None:
-        """Draw the lines of some documents again, or of all, and the shown document."""
         for rows in self.lists:
             rows.redraw_documents(documents)
         self.show_document()
@@ -736,7 +710,6 @@ class GoldScreen(KeyScreen):
             self.focus_rows(self.missed)
 
     def _ask_document(self) -> None:
-        """Ask for an id, and go to the document, or show why it is neither ranked nor missed."""
 
         def go(document: str | None) -> None:
             nearest = sorted(self.sides, key=lambda side: side is not self.side)
@@ -772,13 +745,11 @@ class GoldScreen(KeyScreen):
         self.side.slow.ask(QuestionKind.why, work, show, self.tell_error)
 
     def _document_here(self) -> str | None:
-        """Return the document under the cursor, or report that there is none."""
         if self.document_id is None:
             self.head.tell("there is no document here", "$warning")
         return self.document_id
 
     def _text_here(self) -> str | None:
-        """Return the text of the document under the cursor, or report that it is missing."""
         document = self._document_here()
         text = None if document is None else self.topics.pages.known_text(document)
         if document is not None and text is None:

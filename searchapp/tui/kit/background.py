@@ -316,7 +316,6 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
         lane.resource = None
 
     def _keep_first(self, generation: int, searcher: TaskSearcher) -> None:
-        """Keep the first searcher of its generation, and report another version of the index."""
         info = searcher.index.info
         with self._changed:
             if generation != self._generation:

@@ -257,7 +257,6 @@ def _composed(name: str, given: Sequence[str]) -> str:
 
 
 def _factor(term: str) -> str:
-    """Return a term of a fraction, in brackets if it has several parts."""
     term = term.strip()
     return term if re.fullmatch(r"[\w.′']*|\(.*\)", term) else f"({term})"
 
@@ -364,13 +363,7 @@ class Readable:
 
 
 def readable(text: str, spans: Sequence[Span], notation: Notation) -> Readable:
-    """Return a text for reading, without needless blank lines unless in the stored form.
-
-    Args:
-        text: the text
-        spans: its ranges to mark
-        notation: its markup, and the form to show
-    """
+    """Return a text for reading, without needless blank lines unless in the stored form."""
     rewritten = notation.rewritten(text)
     moved, styles = rewritten.moved(spans), rewritten.styles
     shown, places = visible_spans(rewritten.text, [*moved, *((one.start, one.end) for one in styles)])

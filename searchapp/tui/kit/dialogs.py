@@ -26,17 +26,11 @@ class Dialog(ModalScreen[ScreenResultType], OrderedScreen[ScreenResultType]):
 
 
 def _question(text: str) -> VerticalScroll:
-    """Return a question that scrolls if it is long, so that its answers stay visible."""
     return VerticalScroll(Plain(Content(text)), classes="question", can_focus=False)
 
 
 class Choose(Dialog[str | None]):
-    """A question with one key per answer; returns the key, or None for Escape.
-
-    Args:
-        question: the question
-        options: the keys and their meanings
-    """
+    """A question with one key per answer; returns the key, or None for Escape."""
 
     def __init__(self, question: str, options: Sequence[tuple[str, str]]) -> None:
         super().__init__()
@@ -222,7 +216,6 @@ class TextDialog(ScrollDialog):
 
     @property
     def room(self) -> int:
-        """The cells of a line."""
         return min(DIALOG_CELLS, int(self.app.size.width * 0.94)) - 7
 
 
@@ -283,7 +276,6 @@ class ChoiceRows(RowList):
         self._lines = 0
 
     def offer(self, choices: Sequence[Choice], cursor: int, lines: int) -> None:
-        """Show choices in a list of a constant number of lines."""
         if lines != self._lines:
             self._lines = lines
             self.refresh(layout=True)
@@ -362,7 +354,6 @@ class Picking(Dialog[int | None]):
         return {}
 
     def chosen(self, place: int) -> None:
-        """Act on the choice at a place."""
         self.dismiss(place)
 
     def fitting(self, words: str) -> Sequence[int]:

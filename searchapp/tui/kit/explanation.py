@@ -130,13 +130,7 @@ def shares(why: Reason, room: int) -> list[Content]:
 
 
 class ExplanationDialog(TextDialog):
-    """Shows why a document is where it is.
-
-    Args:
-        why: the explanation
-        rest: the heading behind the document's id
-        open_votes: shows the votes for the document, if given
-    """
+    """Shows why a document is where it is."""
 
     def __init__(self, why: Reason, rest: str, open_votes: Callable[[], object] | None = None) -> None:
         super().__init__(sentence(why.document_id, rest))

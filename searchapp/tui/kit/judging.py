@@ -36,7 +36,6 @@ class SessionControl:
         self._take_in = take_in
 
     def begin(self, session: Session) -> None:
-        """Keep the screen up to date with a session from now on."""
         self.session = session
         self._screen.set_interval(REFRESH_SECONDS, self.refresh)
 
@@ -158,7 +157,6 @@ class TopicJudging(SessionControl):
         return opinion_sign(self.opinion(document), len(self.labels) - 1)
 
     def others(self, document: str) -> Sequence[Opinion]:
-        """Return others' opinions on a document, once the annotator has judged it."""
         others, topic = self._others_opinions, self.topic_id
         return () if others is None or topic is None else others.others(topic, document)
 
@@ -174,7 +172,6 @@ class TopicJudging(SessionControl):
         return SeenDocument(self.topic_id, document, run, rank, saw_others)
 
     def done(self, outcome: Outcome, what: str) -> None:
-        """Report an action, which can be undone from now on."""
         self._undoable += 1
         self.tell(outcome, what)
 
@@ -203,18 +200,7 @@ TEAM_SECONDS = 0.5
 
 
 class WorkScreen(KeyScreen):
-    """A screen on which an annotator judges.
-
-    Args:
-        session: receives the judgments
-        pages: the documents
-        keys: the actions by their keys
-        labels: the names of the grades
-        title: annotator and task
-        columns: the panes and their columns, see `Panes`
-        lists: the panes that are lists, the main one first
-        presence: knows who else has the log open, if given
-    """
+    """A screen on which an annotator judges."""
 
     SAVES_GRADES = True
 
@@ -256,7 +242,6 @@ class WorkScreen(KeyScreen):
         raise NotImplementedError
 
     def take_in(self) -> Sequence[Event]:
-        """Read and show events that were written elsewhere; return them."""
         raise NotImplementedError
 
     def ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None:

@@ -196,12 +196,7 @@ _KEY_LABELS |= {"shift+f3": "⇧f3"}
 
 
 class KeyMap:
-    """The actions of a screen by their keys.
-
-    Args:
-        actions: the actions
-        section: the section of the settings file that can give them other keys
-    """
+    """The actions of a screen by their keys."""
 
     def __init__(self, actions: Sequence[KeyAction], section: str = "judge") -> None:
         self.actions = tuple(actions)
@@ -227,7 +222,6 @@ class KeyMap:
         return self._by_key.get(key)
 
     def first(self, name: str) -> str:
-        """Return the first key of an action, or nothing if it has none."""
         return next(iter(self[name].keys), "")
 
     def shown(self, name: str, *, in_line: bool = False) -> str:

@@ -75,7 +75,6 @@ class OfferMatcher:
         self.matcher = Matcher(words)
 
     def score(self, text: str) -> float:
-        """Return the score of a text; 0 if it does not match."""
         letters = iter(text.lower())
         if not all(letter in letters for letter in self._letters):  # rejects most texts quickly
             return 0.0
@@ -169,7 +168,6 @@ class Palette(CommandPalette):
         self.run_worker(self._add_further(), "the palette", exit_on_error=False)
 
     def on_click(self, event: events.Click) -> None:
-        """Ignore a click after a key has closed the palette."""
         if not self.is_current:
             event.prevent_default()
 

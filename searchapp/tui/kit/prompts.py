@@ -24,16 +24,7 @@ Ask = Callable[[str], str]
 
 
 class Conversation(ABC):
-    """A conversation with an annotator or adjudicator.
-
-    Args:
-        session: receives the judgments
-        labels: the names of the grades
-        markup: the markup of the texts
-        title: the words of the first line
-        ask: prompts for a line
-        out: receives the output, by default standard output
-    """
+    """A conversation with an annotator or adjudicator."""
 
     def __init__(
         self,

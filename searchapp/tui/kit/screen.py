@@ -71,7 +71,6 @@ class Panes:
         self._widths: dict[str, int] = {}
 
     def focus(self, widget: Widget) -> None:
-        """Focus a widget, and show it if a zoomed pane or the reading view hides it."""
         if self._zoomed and widget.id in self._columns:
             self._zoom(widget.id or "")
         if widget.id in self._lists and self.is_reading:
@@ -99,7 +98,6 @@ class Panes:
         self._zoom("" if self._zoomed else name)
 
     def toggle_reading(self) -> None:
-        """Hide the lists, on which keys still move, or show them again."""
         self._zoom("")
         self._read(not self.is_reading)
         self._screen.set_focus(None if self.is_reading else self._screen.query_one(f"#{self._lists[0]}"))
@@ -224,7 +222,6 @@ class SessionBanner(Banner):
         self._drawn: object = None
 
     def draw_if_changed(self) -> None:
-        """Draw again if the state of the cluster or of other windows has changed."""
         if self._surroundings() != self._drawn:
             self.draw()
 
@@ -406,13 +403,11 @@ class KeyScreen(OrderedScreen[None]):
 
     @property
     def about_focused(self) -> PaneHelp | None:
-        """The help about the pane with the focus, or else the main one, if there is any."""
         focused = self.focused
         name = None if focused is None else focused.id
         return self.ABOUT.get(name or self._main_list)
 
     def leave(self) -> None:
-        """Go back, after a question if something would be lost."""
         self.go_back()
 
     def last_words(self) -> str | None:
@@ -471,7 +466,6 @@ class KeyScreen(OrderedScreen[None]):
         return True
 
     def refuse(self, event: events.Key) -> None:
-        """Report that a key has no effect."""
         if self.labels and event.key.isdecimal():
             self.head.tell(unknown_grade_label(event.key, self.labels), "$warning")
             return
@@ -531,7 +525,6 @@ class KeyScreen(OrderedScreen[None]):
         return [KeyEntry(name, self.keys.shown(name), self.keys[name].word) for name in names]
 
     def _grade_entries(self, labels: Sequence[str], *others: str) -> list[KeyEntry]:
-        """Return the entries of the grades and of other actions for a line of keys."""
         names = [f"grade_{grade}" for grade in range(len(labels))]
         words = ["" if label == str(grade) else label for grade, label in enumerate(labels)]
         grades = [
@@ -687,7 +680,6 @@ class KeyApp(App[None]):
                 await super().on_event(event)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a text with a program of the system, or else through the terminal, and report which."""
         if self.is_web:  # the browser may run on another system than the program
             self._report_copy(text, None)
             return

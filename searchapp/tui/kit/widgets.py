@@ -77,7 +77,6 @@ class OrderedScreen(Screen[ScreenResultType]):
     _held_back: Sequence[Callable[[], object]] = ()
 
     def take(self, event: events.Key) -> bool:  # noqa: ARG002  # for subclasses
-        """Act on a key; return whether it has an effect."""
         return False
 
     def cursor_moved(self, rows: RowList) -> None:
@@ -255,7 +254,6 @@ class RowList(LinePane):
         self.refresh()
 
     def move(self, place: int) -> None:
-        """Put the cursor on a line, and have the screen follow."""
         if self.put(place) and isinstance(self.screen, OrderedScreen):
             self.screen.cursor_moved(self)
 
@@ -442,7 +440,6 @@ class KeyLine(Widget):
         self.chosen = ""
 
     def choose(self, name: str) -> None:
-        """Mark the entry of the opinion on the shown document."""
         if name != self.chosen:
             self.chosen = name
             self.refresh()

@@ -213,7 +213,6 @@ class TopicsScreen(GoldScreen):
         return (*super().command, "--failures") if self.failing else super().command
 
     def _toggle_failing(self) -> None:
-        """List only the topics that fail, the worst first, and their documents that are not relevant; or all again."""
         if not self._has_figures():
             return
         self.failing = not self.failing
@@ -255,15 +254,6 @@ def topics_screen(
     failing: bool = False,
 ) -> TopicsScreen:
     """Return the screen of the topics of a request.
-
-    Args:
-        topics: the topics
-        request: the request
-        settings: the settings
-        session: opens the annotator's session
-        start: the first topic to show
-        order: the order of the list
-        failing: whether only topics that fail are listed
 
     Raises:
         UsageError: there is no topic `start`, or none at all.
