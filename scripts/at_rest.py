@@ -86,5 +86,5 @@ def _askers(screen: KeyScreen) -> Sequence[Asks]:
     if isinstance(screen, TopicsScreen | CompareScreen):
         return *screen.sides, screen.figure_queue
     if isinstance(screen, HomeScreen):
-        return screen.watching, screen.opener
+        return screen.monitor, screen.opener
     return ()

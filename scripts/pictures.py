@@ -33,6 +33,7 @@ from searchapp.app.inspection.pages import LocalFirst, RunPages
 from searchapp.app.inspection.topic_comparison import open_comparing
 from searchapp.app.inspection.topics import TopicsRequest, open_topics
 from searchapp.app.rank import RunRequest, make_run
+from searchapp.app.saved_searches import SearchQuery
 from searchapp.app.search import TaskSearcher
 from searchapp.app.sessions import judged_by_now
 from searchapp.config.resolution import resolution
@@ -46,18 +47,18 @@ from searchapp.judging.session import Adjudication, JudgingSession, SeenDocument
 from searchapp.progress import SilentProgress
 from searchapp.ranking import recipes
 from searchapp.tasks import load
-from searchapp.tui.adjudicate.screen import AdjudicateApp, AdjudicateScreen
+from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.compare.screen import CompareScreen, compare_screen
 from searchapp.tui.config.screen import ConfigApp, ConfigScreen
 from searchapp.tui.home import overview as watching
 from searchapp.tui.home.screen import HomeApp, HomeScreen
-from searchapp.tui.judge.screen import JudgeApp, JudgeScreen
+from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
+from searchapp.tui.kit.judging import WorkApp
 from searchapp.tui.kit.screen import KeyApp, KeyScreen
 from searchapp.tui.kit.themes import next_theme
 from searchapp.tui.search import actions
-from searchapp.tui.search.requests import Sought
-from searchapp.tui.search.screen import Opened, SearchApp, SearchScreen
+from searchapp.tui.search.screen import SearchApp, SearchScreen, SearchSetup
 from searchapp.tui.topics.screen import TopicsScreen, topics_screen
 
 ROOT = Path(__file__).parents[1]
@@ -108,12 +109,12 @@ class Bench:
         task = load(name)
         engine = self._opened.enter_context(closing(open_engine(Settings(home=self._home))))
         searcher = TaskSearcher.open(task, engine, SilentProgress(), self._home, SAMPLES / name)
-        opened = Opened(
+        opened = SearchSetup(
             searcher,
             lambda progress: TaskSearcher.open(task, engine, progress, self._home, SAMPLES / name),
             self._own,
             ("searchapp", "search"),
-            Sought(),
+            SearchQuery(),
             lambda: self._session("ann"),
         )
         return SearchApp(opened, actions.load(self._own, task.info.grades))
@@ -146,15 +147,16 @@ class Bench:
         )
         return KeyApp(compare_screen(comparing, settings, lambda: self._session("ann")), THEMES[0])
 
-    def judge(self) -> JudgeApp:
+    def judge(self) -> WorkApp:
         """The judging screen."""
         pages = self._pages()
         judging = JudgingSession(
             self._session("ann"), pages.topics, pages.ranking, pages.scored, pages.name, None, None
         )
-        return JudgeApp(judging, pages, keys.load(self._own, load(TASK).info.grades), f"{TASK} {SPLIT} · ann")
+        own = keys.load(self._own, load(TASK).info.grades)
+        return WorkApp(JudgeScreen(judging, pages, own.keys, f"{TASK} {SPLIT} · ann"), own)
 
-    def adjudicate(self) -> AdjudicateApp:
+    def adjudicate(self) -> WorkApp:
         """The adjudicating screen, after three people and a model have judged two topics."""
         pages = self._pages()
         documents = {topic: pages.ranking(topic)[:4] for topic in pages.topics[:2]}
@@ -173,8 +175,9 @@ class Bench:
         self._session("eve").cant_tell(SeenDocument(topic, own[0]), "needs the whole page")
         session = Session(self._log, TASK, Author("kim"), (Action.adjudicate,))
         adjudication = Adjudication(session, ("ann", "ben", "bot"))
-        own_keys = keys.load(self._own, load(TASK).info.grades)
-        return AdjudicateApp(adjudication, pages, own_keys, f"{TASK} · kim decides")
+        own_settings = keys.load(self._own, load(TASK).info.grades)
+        screen = AdjudicateScreen(adjudication, pages, own_settings.keys, f"{TASK} · kim decides")
+        return WorkApp(screen, own_settings)
 
     def home(self) -> HomeApp:
         """The home screen of somebody who has indexed and ranked two samples, and graded some documents."""

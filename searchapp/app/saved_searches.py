@@ -63,7 +63,7 @@ FURTHEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSearch:
+class SearchQuery:
     """Typed words, or with `like` a search for documents like the one of that id, which has the text."""
 
     text: str = ""
@@ -73,7 +73,7 @@ class StoredSearch:
     literal: bool = False
 
     @classmethod
-    def from_json(cls, described: Described) -> StoredSearch:
+    def from_json(cls, described: Described) -> SearchQuery:
         """Return the search of a line.
 
         Raises:
@@ -100,17 +100,17 @@ class SavedSearchFile:
         self._file = JsonLines(home / SAVED)
         self._task = task
 
-    def searches(self) -> dict[str, StoredSearch]:
+    def searches(self) -> dict[str, SearchQuery]:
         """Return all searches by name, the latest first; none if the file can't be read."""
-        searches: dict[str, StoredSearch] = {}
+        searches: dict[str, SearchQuery] = {}
         for described in self._file.read():
             with suppress(ValueError, KeyError, TypeError, AttributeError):
                 if described.get("task") == self._task and 0 < len(described["name"].strip()) <= LONGEST_NAME:
                     searches.pop(described["name"], None)
-                    searches[described["name"]] = StoredSearch.from_json(described)
+                    searches[described["name"]] = SearchQuery.from_json(described)
         return dict(reversed(searches.items()))
 
-    def search(self, name: str) -> StoredSearch:
+    def search(self, name: str) -> SearchQuery:
         """Return the search of a name.
 
         Raises:
@@ -123,7 +123,7 @@ class SavedSearchFile:
             raise UsageError(f"there is no saved search of {self._task} {names}")
         return searches[name]
 
-    def save(self, name: str, search: StoredSearch) -> None:
+    def save(self, name: str, search: SearchQuery) -> None:
         """Save a search, and replace one of the same name.
 
         Raises:
@@ -154,7 +154,7 @@ class SavedSearchFile:
 class LastPosition:
     """The last search, hit and widths of columns in a terminal of `cells`."""
 
-    search: StoredSearch = field(default_factory=StoredSearch)
+    search: SearchQuery = field(default_factory=SearchQuery)
     cursor: int = 0
     cells: int = 0
     widths: Mapping[str, int] = field(default_factory=dict)
@@ -168,7 +168,7 @@ def last_position(home: Path, task: str) -> LastPosition | None:
             if described["task"] == task:
                 cursor, cells = _number(described["cursor"]), _number(described["cells"])
                 position = LastPosition(
-                    StoredSearch.from_json(described),
+                    SearchQuery.from_json(described),
                     cursor if cursor <= FURTHEST else 0,
                     cells,
                     {str(name): _number(width) for name, width in described["widths"].items()},

@@ -163,9 +163,10 @@ def judge(
             )
             JudgePrompts(judging, pages, title, topic).converse()
         else:
-            from searchapp.tui.judge.screen import JudgeApp
+            from searchapp.tui.judge.screen import JudgeScreen
+            from searchapp.tui.kit.judging import WorkApp
 
-            run_screen(JudgeApp(judging, pages, key_map, title, topic, presence))
+            run_screen(WorkApp(JudgeScreen(judging, pages, key_map.keys, title, topic, presence), key_map))
         log.damage.report = warn
         warn_all([*judging.session.news, *pages.news])
         for line in session_summary(summary(judging), loaded.info.grades):
@@ -423,11 +424,14 @@ def adjudicate(
                 )
                 AdjudicatePrompts(adjudication, pages, title).converse()
             else:
-                from searchapp.tui.adjudicate.screen import AdjudicateApp
+                from searchapp.tui.adjudicate.screen import AdjudicateScreen
                 from searchapp.tui.kit import keys
+                from searchapp.tui.kit.judging import WorkApp
 
                 key_map = keys.load(settings.of_user, loaded.info.grades)
-                run_screen(AdjudicateApp(adjudication, pages, key_map, title, presence))
+                run_screen(
+                    WorkApp(AdjudicateScreen(adjudication, pages, key_map.keys, title, presence), key_map)
+                )
         opened.damage.report = warn
         warn_all(session.news)
         decided = adjudication.decided

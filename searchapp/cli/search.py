@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from searchapp.ranking.query_language import FieldFilter
     from searchapp.ranking.search_results import SearchResult
     from searchapp.tasks.base import Task
-    from searchapp.tui.home.opener import Elsewhere
+    from searchapp.tui.home.opener import PaletteTargets
 
 
 def print_why(reason: Reason, sentence: str, about: Mapping[str, object], *, as_json: bool) -> None:
@@ -210,25 +210,25 @@ def _screen(
     annotator: str | None,
 ) -> None:
     """Open the search screen on a request."""
+    from searchapp.app.saved_searches import SearchQuery
     from searchapp.tui.search import actions
-    from searchapp.tui.search.requests import Sought
-    from searchapp.tui.search.screen import SearchApp, opened_search
+    from searchapp.tui.search.screen import SearchApp, search_setup
 
     own = actions.load(settings.of_user, searcher.task.info.grades)
     with ExitStack() as stack:
 
         @cache
-        def elsewhere() -> Elsewhere:
-            from searchapp.tui.home.opener import Elsewhere  # when somebody asks, for so much is behind it
+        def elsewhere() -> PaletteTargets:
+            from searchapp.tui.home.opener import PaletteTargets  # on demand: it imports all screens
 
-            result = Elsewhere(settings, Path.cwd())
-            stack.callback(result.close)
-            return result
+            targets = PaletteTargets(settings, Path.cwd())
+            stack.callback(targets.close)
+            return targets
 
-        sought = Sought(request.text, request.recipe, request.filters)
+        query = SearchQuery(request.text, request.recipe, request.filters)
         name = annotator or settings.annotator
-        opened = opened_search(searcher, engine, sought, settings, own, stack, data, name)
-        app = SearchApp(replace(opened, elsewhere=lambda screen: elsewhere().offers(screen)), own)
+        setup = search_setup(searcher, engine, query, settings, own, stack, data, name)
+        app = SearchApp(replace(setup, elsewhere=lambda screen: elsewhere().offers(screen)), own)
         run_screen(app)
 
 

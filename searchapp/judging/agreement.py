@@ -130,13 +130,13 @@ class AnnotatorProgress:
     graded: int
     cant_tell: int
     skipped: int
+    # The median time from one judgment to the next, see `seconds_each`.
     seconds: float | None
-    """The median time from one judgment to the next, see `seconds_each`."""
+    # The time of the first event, like `last`.
     first: str
-    """The time of the first event, like `last`."""
     last: str
+    # Number of documents by grade.
     grades: Mapping[int, int]
-    """Number of documents by grade."""
 
 
 def progress(view: JudgmentView) -> list[AnnotatorProgress]:
@@ -199,16 +199,16 @@ class Agreement:
 
     annotators: tuple[str, ...]
     documents: int
+    # Krippendorff's, ordinal.
     alpha: float
-    """Krippendorff's, ordinal."""
     pairs: tuple[PairAgreement, ...]
+    # The number of documents and alpha of each topic.
     topics: Mapping[str, tuple[int, float]]
-    """The number of documents and alpha of each topic."""
+    # The documents with different grades, by the difference of the extremes, the largest first.
     disputed: tuple[tuple[Key, Mapping[str, int]], ...]
-    """The documents with different grades, by the difference of the extremes, the largest first."""
     in_sight: SightCounts
+    # By annotator.
     in_sight_by: Mapping[str, SightCounts]
-    """By annotator."""
 
 
 def agreement(view: JudgmentView, annotators: Collection[str] | None = None) -> Agreement:

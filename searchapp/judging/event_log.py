@@ -291,12 +291,10 @@ class DamageReport:
 
     @property
     def found(self) -> tuple[Damage, ...]:
-        """All damage, in the order of detection."""
         return tuple(self._found)
 
     @property
     def places(self) -> list[int]:
-        """The places of damaged events."""
         return [damage.place for damage in self._found if damage.place is not None]
 
 
@@ -368,8 +366,8 @@ class EventLog:
         self.path = path
         self.damage = DamageReport(report)
         self._head_file = HeadFile(path)
+        # The sentence on events that disappeared with SQLite's write-ahead log.
         self._loss: str | None = None
-        """The sentence on events that disappeared with SQLite's write-ahead log."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with self._reading():
@@ -617,7 +615,6 @@ class EventLog:
                 self._database.execute("ROLLBACK")
 
     def structure(self) -> list[str]:
-        """Return what SQLite finds wrong with the file."""
         return [line for (line,) in self._all("PRAGMA integrity_check") if line != "ok"]
 
     def stored(self) -> Iterator[StoredEvent]:

@@ -20,15 +20,15 @@ class Action(StrEnum):
     """What an annotator did."""
 
     grade = "grade"
+    # Put the document off; not grade 0.
     skip = "skip"
-    """Put the document off; not grade 0."""
+    # State that the document can't be judged; not grade 0.
     cant_tell = "cant_tell"
-    """State that the document can't be judged; not grade 0."""
     note = "note"
+    # Take back the event that `Event.refers` names.
     retract = "retract"
-    """Take back the event that `Event.refers` names."""
+    # Give the grade that decides between annotators.
     adjudicate = "adjudicate"
-    """Give the grade that decides between annotators."""
 
 
 LIMIT = 2**31
@@ -59,10 +59,10 @@ class Kind(StrEnum):
 class Event:
     """One action of an annotator."""
 
+    # Globally unique.
     id: str
-    """Globally unique."""
+    # UTC, ISO 8601 with microseconds.
     time: str
-    """UTC, ISO 8601 with microseconds."""
     annotator: str
     kind: Kind
     channel: Channel
@@ -71,15 +71,16 @@ class Event:
     document_id: str
     action: Action
     grade: int | None = None
+    # The note, or the reason for the grade.
     text: str = ""
-    """The note, or the reason for the grade."""
+    # The run in which the document was seen; `rank` is its rank there.
     run: str = ""
-    """The run in which the document was seen; `rank` is its rank there."""
     rank: int | None = None
+    # The id of the event that a retraction takes back.
     refers: str = ""
-    """The id of the event that a retraction takes back."""
+    # Whether the annotator could see others' opinions on the document; None if unknown, as in imported
+    # grades.
     saw_others: bool | None = None
-    """Whether the annotator could see others' opinions on the document; None if unknown, as in imported grades."""
 
     @property
     def order(self) -> tuple[datetime, str]:
@@ -87,7 +88,6 @@ class Event:
         return datetime.fromisoformat(self.time), self.id
 
     def to_json(self) -> dict[str, Any]:
-        """Return the event as a JSON object with every field."""
         return asdict(self)
 
     @classmethod

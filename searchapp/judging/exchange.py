@@ -41,12 +41,12 @@ class IncomingFile:
 
     path: Path
     format: str
+    # The number of judgments in the file.
     judgments: int
-    """The number of judgments in the file."""
+    # The events that the log lacks.
     new: tuple[Event, ...]
-    """The events that the log lacks."""
+    # The number of its judgments that the log has and the annotator has undone.
     undone: int = 0
-    """The number of its judgments that the log has and the annotator has undone."""
 
 
 def import_file(log: JudgmentLog, task: str, incoming: IncomingFile) -> Import | None:

@@ -23,12 +23,12 @@ from searchapp.judging.view import JudgmentView, Key, Opinion, is_timed
 class Unjudged(StrEnum):
     """What a retrieved document without a judgment counts as."""
 
+    # Not relevant.
     nonrelevant = "nonrelevant"
-    """Not relevant."""
+    # Not retrieved.
     condensed = "condensed"
-    """Not retrieved."""
+    # Both not relevant and of the best grade, which gives two figures.
     bounds = "bounds"
-    """Both not relevant and of the best grade, which gives two figures."""
 
 
 BREAK_SECONDS = 300.0
@@ -62,7 +62,6 @@ class Pace:
         self._times = sorted(times)
 
     def add(self, event: Event) -> None:
-        """Add an event of any time."""
         if is_timed(event):
             insort(self._times, event.order[0])
 
@@ -98,12 +97,12 @@ SCORE_CUT_OFF = 10
 class TopicScores:
     """Scores of a topic's ranking as fractions; a grade above 0 is relevant, a document without a grade is not."""
 
+    # Average precision.
     ap: float
-    """Average precision."""
+    # Normalised discounted cumulative gain at `SCORE_CUT_OFF`.
     ndcg: float
-    """Normalised discounted cumulative gain at `SCORE_CUT_OFF`."""
+    # The share of the first `SCORE_CUT_OFF` documents that has a grade: how reliable the other two are.
     judged: float
-    """The share of the first `SCORE_CUT_OFF` documents that has a grade: how reliable the other two are."""
 
 
 def topic_scores(ranks: Mapping[str, int], grades: Mapping[str, int]) -> TopicScores:
@@ -142,12 +141,12 @@ def mean_topic_scores(scores: Collection[TopicScores]) -> TopicScores | None:
 class Rule(StrEnum):
     """How grades of several annotators become one grade, where they have not been adjudicated."""
 
+    # The grade that most annotators give; the median, if several grades are equally frequent.
     majority = "majority"
-    """The grade that most annotators give; the median, if several grades are equally frequent."""
+    # The median, the lower one of two middle grades.
     median = "median"
-    """The median, the lower one of two middle grades."""
+    # Only adjudicated and unanimous grades count.
     decided = "decided"
-    """Only adjudicated and unanimous grades count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +154,9 @@ class Aggregation:
     """How the opinions on a document become one grade; a decision between annotators always comes first."""
 
     rule: Rule = Rule.majority
+    # Only their opinions and decisions count; None means those of all people. Models count only if they are
+    # named.
     annotators: Collection[str] | None = None
-    """Only their opinions and decisions count; None means those of all people. Models count only if they are named."""
 
     def counts(self, opinion: Opinion) -> bool:
         if self.annotators is not None:
@@ -225,10 +225,10 @@ class ListedJudgment:
     document_id: str
     action: Action
     grade: int | None
+    # The note or the reason.
     words: str
-    """The note or the reason."""
+    # Of the event that makes the statement, like the next ones.
     time: str
-    """Of the event that makes the statement, like the next ones."""
     run: str
     rank: int | None
     saw_others: bool | None
@@ -242,8 +242,8 @@ class JudgmentFilter:
     topics: Collection[str] | None = None
     actions: Collection[Action] | None = None
     grades: Collection[int] | None = None
+    # Only judgments with words.
     noted: bool = False
-    """Only judgments with words."""
 
     def accepts(self, judgment: ListedJudgment) -> bool:
         return (

@@ -36,26 +36,26 @@ class Mirror:
     """An index in a cluster that holds the same events, as far as they have been exchanged."""
 
     number: int
+    # The same for every address of the index; another one when it was deleted and made again, or set back.
     identity: str
-    """The same for every address of the index; another one when it was deleted and made again, or set back."""
+    # All events of the log up to this place are in the index.
     sent: int
-    """All events of the log up to this place are in the index."""
+    # All events of the index up to this place of its own are in the log.
     received: int
-    """All events of the index up to this place of its own are in the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
     """A file whose judgments were imported."""
 
+    # Identifies the import in this log.
     number: int
-    """Identifies the import in this log."""
     time: str
     task: str
     file: str
     format: str
+    # The number of events that the log did not have.
     events: int
-    """The number of events that the log did not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +129,12 @@ class JudgmentLog(EventLog):
         return Import(number, now, task, file, format_, new)
 
     def imports(self, task: str) -> list[Import]:
-        """Return the imports of a task in their order."""
         columns = ", ".join(field.name for field in fields(Import))
         rows = self._all(f"SELECT {columns} FROM imports WHERE task = ? ORDER BY number", (task,))
         with self._reading():
             return [Import(*checked(row, int, str, str, str, str, int)) for row in rows]
 
     def events_of(self, number: int) -> list[Event]:
-        """Return the events of an import."""
         where = "sequence IN (SELECT sequence FROM imported WHERE import = ?)"
         return [event for _, event in self._read(where, [number])]
 
@@ -314,13 +312,13 @@ def annotators_in(path: Path, task: str) -> list[str]:
 class LogVerification:
     """The result of verifying a log."""
 
+    # The number of events that are as they were written.
     events: int
-    """The number of events that are as they were written."""
+    # Places, like `missing`.
     damaged: tuple[int, ...]
-    """Places, like `missing`."""
     missing: tuple[int, ...]
+    # Sentences on all damage, that of events included.
     problems: tuple[str, ...]
-    """Sentences on all damage, that of events included."""
 
     @property
     def is_sound(self) -> bool:
@@ -447,8 +445,8 @@ class Presence:
 
     def __init__(self, path: Path, task: str, annotator: str) -> None:
         now = time.time()
+        # The other open windows of the same annotator on the same task, as of the last heartbeat.
         self.others: tuple[Window, ...] = ()
-        """The other open windows of the same annotator on the same task, as of the last heartbeat."""
         self._path = path
         self._window = Window(
             uuid.uuid4().hex, annotator, task, platform.node(), os.getpid(), opened=now, beat=now

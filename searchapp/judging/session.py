@@ -77,13 +77,13 @@ class Session:
     ) -> None:
         self.task = task
         self.author = author
+        # Exchanges the log with a team's, when judgments are shared.
         self.synchronizer: Synchronizer | None = None
-        """Exchanges the log with a team's, when judgments are shared."""
+        # New sentences on damage of the log; the interface shows and removes them.
         self.news: list[str] = []
-        """New sentences on damage of the log; the interface shows and removes them."""
         self.view = open_view(log, task)
+        # The speed of this annotator on the task.
         self.pace = Pace(self.view.judging_times(author.annotator))
-        """The speed of this annotator on the task."""
         self._log = log
         self._seen: set[str] = set()
         self._made: dict[str, Event] = {}
@@ -93,8 +93,8 @@ class Session:
         self._done: list[tuple[Event, ...]] = []
         self._undone: list[tuple[Event, ...]] = []
         self._earlier = earlier
+        # This annotator's events of earlier sessions, the last first; None until undo needs them.
         self._earlier_events: Iterator[Event] | None = None
-        """This annotator's events of earlier sessions, the last first; None until undo needs them."""
 
     # State
 
@@ -113,11 +113,9 @@ class Session:
 
     @property
     def made_here(self) -> tuple[Event, ...]:
-        """The events that were made in this session, in their order."""
         return tuple(self._made.values())
 
     def opinion(self, topic_id: str, document_id: str) -> Opinion | None:
-        """Return this annotator's verdict on a document."""
         return self.view.opinion(self.author.annotator, topic_id, document_id)
 
     def is_judged(self, topic_id: str, document_id: str) -> bool:
@@ -150,13 +148,11 @@ class Session:
     # Actions
 
     def grade(self, documents: Sequence[SeenDocument], grade: int, reason: str = "") -> Outcome:
-        """Give one or several documents a grade, as one action."""
         return self._act(
             self._event(document, Action.grade, grade=grade, text=reason) for document in documents
         )
 
     def skip(self, document: SeenDocument) -> Outcome:
-        """Put a document off."""
         return self._act([self._event(document, Action.skip)])
 
     def cant_tell(self, document: SeenDocument, reason: str = "") -> Outcome:
@@ -164,11 +160,9 @@ class Session:
         return self._act([self._event(document, Action.cant_tell, text=reason)])
 
     def note(self, document: SeenDocument, words: str) -> Outcome:
-        """Attach words to a document."""
         return self._act([self._event(document, Action.note, text=words)])
 
     def adjudicate(self, document: SeenDocument, grade: int, reason: str = "") -> Outcome:
-        """Decide between the annotators."""
         return self._act([self._event(document, Action.adjudicate, grade=grade, text=reason)])
 
     def undo(self) -> Outcome | None:
@@ -195,7 +189,6 @@ class Session:
         return self._write(again)
 
     def save_waiting(self) -> Outcome:
-        """Try to write the waiting events."""
         return self._write(())
 
     def _act(self, events: Iterable[Event]) -> Outcome:
@@ -337,10 +330,10 @@ class DocumentOrder:
     """A topic's documents in the order of judging."""
 
     documents: tuple[str, ...]
+    # The rank of each document of the whole ranking, from 1.
     ranks: dict[str, int]
-    """The rank of each document of the whole ranking, from 1."""
+    # The index of each document in `documents`.
     places: dict[str, int]
-    """The index of each document in `documents`."""
 
 
 def own_seed(annotator: str) -> int:
@@ -401,8 +394,8 @@ class JudgingSession:
         self._orders: OrderedDict[str, DocumentOrder] = OrderedDict()
         self._judgments: OrderedDict[str, Mapping[str, Judgment]] = OrderedDict()
         self._counts: dict[str, int] = {}
+        # None for topics without grades.
         self._scores: dict[str, TopicScores | None] = {}
-        """None for topics without grades."""
 
     @property
     def is_blind(self) -> bool:
@@ -411,7 +404,6 @@ class JudgingSession:
     # Documents
 
     def order(self, topic_id: str) -> DocumentOrder:
-        """Return a topic's documents."""
         if topic_id not in self._orders:
             ranking = list(dict.fromkeys(self._ranking(topic_id)))
             documents = ranking[: self.length(topic_id)]
@@ -436,7 +428,6 @@ class JudgingSession:
         )
 
     def opinion(self, topic_id: str, document_id: str) -> Opinion | None:
-        """Return this annotator's verdict on a document."""
         return self.session.opinion(topic_id, document_id)
 
     def others(self, topic_id: str, document_id: str) -> list[Opinion]:
@@ -450,14 +441,12 @@ class JudgingSession:
     # Progress
 
     def length(self, topic_id: str) -> int:
-        """Return how many documents of a topic are to be judged."""
         if topic_id not in self._lengths:
             length = self._length(topic_id)
             self._lengths[topic_id] = length if self._depth is None else min(length, self._depth)
         return self._lengths[topic_id]
 
     def judged(self, topic_id: str) -> int:
-        """Return how many of a topic's documents are judged."""
         if topic_id not in self._counts:
             judged = self._judged(topic_id)
             if not judged:
@@ -521,15 +510,12 @@ class JudgingSession:
         return self._finish(self.session.grade(seen, grade, reason))
 
     def skip(self, topic_id: str, document: str) -> Outcome:
-        """Put a document off."""
         return self._finish(self.session.skip(self.seen(topic_id, document)))
 
     def cant_tell(self, topic_id: str, document: str, reason: str = "") -> Outcome:
-        """State that a document can't be judged."""
         return self._finish(self.session.cant_tell(self.seen(topic_id, document), reason))
 
     def note(self, topic_id: str, document: str, words: str) -> Outcome:
-        """Attach words to a document."""
         return self._finish(self.session.note(self.seen(topic_id, document), words))
 
     def undo(self) -> Outcome | None:
@@ -592,21 +578,20 @@ class Summary:
     """The judgments of a session that hold at its end."""
 
     topics: int
+    # Number of documents by grade.
     grades: Mapping[int, int]
-    """Number of documents by grade."""
     cant_tell: int
     skipped: int
     noted: int
+    # The median time from one judgment to the next, see `seconds_each`.
     seconds: float | None
-    """The median time from one judgment to the next, see `seconds_each`."""
+    # Number of unjudged documents of the run; None, like `topics_left`, if counting takes too long.
     left: int | None
-    """Number of unjudged documents of the run; None, like `topics_left`, if counting takes too long."""
+    # Number of topics with unjudged documents.
     topics_left: int | None
-    """Number of topics with unjudged documents."""
 
     @property
     def judged(self) -> int:
-        """Number of documents with a grade or "can't tell"."""
         return sum(self.grades.values()) + self.cant_tell
 
 
@@ -724,7 +709,6 @@ class Adjudication:
 
     @property
     def decided(self) -> int:
-        """The number of decided disputes."""
         return sum(self.decision(dispute) is not None for dispute in self.disputes)
 
     def place(self, key: Key) -> int | None:
@@ -741,7 +725,6 @@ class Adjudication:
         return self.session.adjudicate(dispute.seen, grade, reason)
 
     def note(self, dispute: Dispute, words: str) -> Outcome:
-        """Attach words to the document."""
         return self.session.note(dispute.seen, words)
 
     def refresh(self) -> tuple[Event, ...]:

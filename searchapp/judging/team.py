@@ -30,10 +30,10 @@ FETCH_SECONDS = 5.0
 class IndexState:
     """The present state of an index."""
 
+    # Another one when the index was deleted and made again, or set back to an older state.
     identity: str
-    """Another one when the index was deleted and made again, or set back to an older state."""
+    # Every event up to this place of the index is durable; -1 when there is none.
     checkpoint: int
-    """Every event up to this place of the index is durable; -1 when there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class EventPage:
     """Some of an index's events."""
 
     events: tuple[Event, ...]
+    # The place of the last event; None without events.
     up_to: int | None
-    """The place of the last event; None without events."""
+    # Sentences on documents that are no events.
     problems: tuple[str, ...] = ()
-    """Sentences on documents that are no events."""
 
 
 class EventIndex(Protocol):
@@ -167,10 +167,10 @@ class Synchronizer:
     ) -> None:
         self.address = address
         self.task = task
+        # Why the last attempt failed; None when it did not.
         self.trouble: str | None = None
-        """Why the last attempt failed; None when it did not."""
+        # Number of events fetched so far.
         self.fetched = 0
-        """Number of events fetched so far."""
         self._path = path
         self._connect = connect
         self._index: EventIndex | None = None

@@ -59,13 +59,13 @@ class Opinion:
 
     annotator: str
     kind: Kind
+    # One of `VERDICTS`.
     action: Action
-    """One of `VERDICTS`."""
     grade: int | None
+    # The event that states the verdict.
     event: Event
-    """The event that states the verdict."""
+    # The annotator's last words on the document.
     note: str = ""
-    """The annotator's last words on the document."""
 
 
 class Judgment(NamedTuple):
@@ -181,8 +181,8 @@ class AnnotatorWork:
     first: str
     last: str
     kind: str
+    # Microseconds since 1970, like `last_time`.
     first_time: int
-    """Microseconds since 1970, like `last_time`."""
     last_time: int
 
 
@@ -202,24 +202,24 @@ class JudgmentView:
         self, events: Iterable[Event] = (), *, log: JudgmentLog | None = None, task: str = ""
     ) -> None:
         self.task = task
+        # The place in the log up to which events were added.
         self.last = 0
-        """The place in the log up to which events were added."""
+        # The number of events.
         self.count = 0
-        """The number of events."""
+        # By annotator, in the order of addition.
         self.work: dict[str, AnnotatorWork] = {}
-        """By annotator, in the order of addition."""
         self._log = log
+        # Events without a place in the log; the first has the place -1, the next one -2.
         self._unsaved: list[Event] = []
-        """Events without a place in the log; the first has the place -1, the next one -2."""
         self._columns: dict[str, _TopicColumns] = {}
         self._topics_of: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._retracted_by: dict[str, list[str]] = {}
+        # The id that each retraction takes back.
         self._refers: dict[str, str] = {}
-        """The id that each retraction takes back."""
+        # Places of events that were retracted or are in no log.
         self._places: dict[str, int] = {}
-        """Places of events that were retracted or are in no log."""
+        # The places of retracted events, as of the last `_settle`.
         self._retracted: set[int] = set()
-        """The places of retracted events, as of the last `_settle`."""
         self._unsettled: set[str] = set()
         self._cache: OrderedDict[str, _TopicEvents] = OrderedDict()
         for event in events:
@@ -414,11 +414,9 @@ class JudgmentView:
         return sorted(self._columns, key=lambda name: (min(self._columns[name].columns["times"]), name))
 
     def topics_of(self, annotator: str) -> list[str]:
-        """Return the topics with events of an annotator."""
         return list(self._topics_of.get(annotator, ()))
 
     def annotators(self) -> list[str]:
-        """Return the names of the annotators with events, sorted."""
         return sorted(self._topics_of)
 
     # One annotator
@@ -445,7 +443,6 @@ class JudgmentView:
     # The snapshot
 
     def snapshot(self) -> bytes:
-        """Return the state as bytes for `restore`."""
         self._settle()
         documents = [columns.documents_json for columns in self._columns.values()]
         state = {

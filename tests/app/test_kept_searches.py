@@ -16,14 +16,14 @@ from searchapp.app.saved_searches import (
     SAVED,
     LastPosition,
     SavedSearchFile,
-    StoredSearch,
+    SearchQuery,
     last_position,
     store_position,
 )
 from searchapp.errors import SearchappError, UsageError
 from searchapp.ranking.query_language import FieldFilter
 
-WHOLE = StoredSearch("a\n\x1b[2J\u202e b", "words", (FieldFilter("speaker", "CASTELL"),), "d:1", literal=True)
+WHOLE = SearchQuery("a\n\x1b[2J\u202e b", "words", (FieldFilter("speaker", "CASTELL"),), "d:1", literal=True)
 
 DAMAGED = [
     b"",
@@ -52,11 +52,11 @@ def test_what_is_saved_is_found_again_the_latest_first(tmp_path: Path) -> None:
     home = tmp_path / "not made yet"
     saved = SavedSearchFile(home, "nlps")
     assert saved.searches() == {}
-    saved.save("one", StoredSearch("ring"))
+    saved.save("one", SearchQuery("ring"))
     saved.save(" two ", WHOLE)
-    SavedSearchFile(home, "checkthat").save("one", StoredSearch("jobs"))
-    assert list(saved.searches().items()) == [("two", WHOLE), ("one", StoredSearch("ring"))]
-    saved.save("one", StoredSearch("rings"))
+    SavedSearchFile(home, "checkthat").save("one", SearchQuery("jobs"))
+    assert list(saved.searches().items()) == [("two", WHOLE), ("one", SearchQuery("ring"))]
+    saved.save("one", SearchQuery("rings"))
     assert list(saved.searches()) == ["one", "two"] and saved.search("one").text == "rings"
     saved.delete("one")
     saved.delete("never there")
@@ -68,7 +68,7 @@ def test_a_name_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path)
     saved = SavedSearchFile(tmp_path, "nlps")
     with pytest.raises(UsageError, match="no saved search of nlps 'rings', nor another one"):
         saved.search("rings")
-    saved.save("ring", StoredSearch("ring"))
+    saved.save("ring", SearchQuery("ring"))
     with pytest.raises(UsageError, match=r"'rings' \(did you mean ring\?\): choose ring"):
         saved.search("rings")
 
@@ -76,9 +76,9 @@ def test_a_name_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path)
 @pytest.mark.parametrize("name", ["", "  ", "a" * 101])
 def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="the name of a search"):
-        SavedSearchFile(tmp_path, "nlps").save(name, StoredSearch("a"))
+        SavedSearchFile(tmp_path, "nlps").save(name, SearchQuery("a"))
     with pytest.raises(UsageError, match="a text of more than"):
-        SavedSearchFile(tmp_path, "nlps").save("a", StoredSearch("a" * (LONGEST + 1)))
+        SavedSearchFile(tmp_path, "nlps").save("a", SearchQuery("a" * (LONGEST + 1)))
 
 
 def test_lines_that_cannot_be_read_are_passed_over_and_stay(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_lines_that_cannot_be_read_are_passed_over_and_stay(tmp_path: Path) -> N
     own = json.dumps({"task": "nlps", "name": "own", "text": "ring", "new": 1}).encode()
     path.write_bytes(b"\n".join([*DAMAGED, own]))  # the last without its end
     saved = SavedSearchFile(tmp_path, "nlps")
-    assert saved.searches() == {"own": StoredSearch("ring")}
+    assert saved.searches() == {"own": SearchQuery("ring")}
     saved.save("another", WHOLE)
     assert list(saved.searches()) == ["another", "own"]
     kept = path.read_bytes().splitlines()
@@ -98,7 +98,7 @@ def test_a_file_that_is_none_gives_nothing_and_is_not_written_over(tmp_path: Pat
     (tmp_path / POSITIONS).mkdir()
     assert SavedSearchFile(tmp_path, "nlps").searches() == {}
     with pytest.raises(SearchappError):
-        SavedSearchFile(tmp_path, "nlps").save("a", StoredSearch("a"))
+        SavedSearchFile(tmp_path, "nlps").save("a", SearchQuery("a"))
     assert last_position(tmp_path, "nlps") is None
     store_position(tmp_path, "nlps", LastPosition())  # which says nothing
     assert (tmp_path / SAVED).is_fifo() and (tmp_path / POSITIONS).is_dir()
@@ -107,9 +107,7 @@ def test_a_file_that_is_none_gives_nothing_and_is_not_written_over(tmp_path: Pat
 def test_of_two_that_save_at_once_neither_loses_what_the_other_has_saved(tmp_path: Path) -> None:
     names = [str(number) for number in range(12)]
     with ThreadPoolExecutor(4) as threads:
-        list(
-            threads.map(lambda name: SavedSearchFile(tmp_path, "nlps").save(name, StoredSearch(name)), names)
-        )
+        list(threads.map(lambda name: SavedSearchFile(tmp_path, "nlps").save(name, SearchQuery(name)), names))
     assert sorted(SavedSearchFile(tmp_path, "nlps").searches()) == sorted(names)
 
 
@@ -117,11 +115,11 @@ def test_each_task_has_its_last_position(tmp_path: Path) -> None:
     position = LastPosition(WHOLE, 7, 160, {"list": 40})
     store_position(tmp_path, "nlps", LastPosition())
     store_position(tmp_path, "nlps", position)
-    store_position(tmp_path, "checkthat", LastPosition(StoredSearch("jobs")))
+    store_position(tmp_path, "checkthat", LastPosition(SearchQuery("jobs")))
     assert last_position(tmp_path, "nlps") == position
-    assert last_position(tmp_path, "checkthat") == LastPosition(StoredSearch("jobs"))
+    assert last_position(tmp_path, "checkthat") == LastPosition(SearchQuery("jobs"))
     assert len((tmp_path / POSITIONS).read_bytes().splitlines()) == 2
-    store_position(tmp_path, "nlps", LastPosition(StoredSearch("a" * (LONGEST + 1))))
+    store_position(tmp_path, "nlps", LastPosition(SearchQuery("a" * (LONGEST + 1))))
     assert last_position(tmp_path, "nlps") == position
 
 
@@ -141,4 +139,4 @@ def test_a_position_that_is_none_is_passed_over(tmp_path: Path, more: str) -> No
     (tmp_path / POSITIONS).write_text(f"{{{held}, {more}}}\n")
     assert last_position(tmp_path, "nlps") is None
     (tmp_path / POSITIONS).write_text(f'{{{held}, "cursor": {FURTHEST + 1}}}\n')
-    assert last_position(tmp_path, "nlps") == LastPosition(StoredSearch("a"), 0, 80)
+    assert last_position(tmp_path, "nlps") == LastPosition(SearchQuery("a"), 0, 80)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.app.saved_searches import SavedSearchFile, StoredSearch
+from searchapp.app.saved_searches import SavedSearchFile, SearchQuery
 from searchapp.config.resolution import resolve
 from searchapp.ranking.query_language import FieldFilter
 from tests.cli.conftest import SAMPLE, Cli, Result, run_command
@@ -234,8 +234,8 @@ def test_a_saved_search_is_printed_and_listed(checkthat: Cli, tmp_path: Path) ->
     settings = resolve({}, os.environ)
     saved = SavedSearchFile(settings.home, "checkthat")
     filters = (FieldFilter("speaker", "CASTELL"),)
-    saved.save("jobs", StoredSearch("jobs", None, filters))
-    saved.save("alike\x1b[2J", StoredSearch("-signs (are words", None, (), "a:1", literal=True))
+    saved.save("jobs", SearchQuery("jobs", None, filters))
+    saved.save("alike\x1b[2J", SearchQuery("-signs (are words", None, (), "a:1", literal=True))
     result = ids(checkthat("--saved", "jobs", "--json"))
     assert result == ids(checkthat("jobs", "--filter", "speaker=CASTELL", "--json")) != []
     other = ids(checkthat("--saved", "jobs", "--filter", "speaker=BRANDT", "--json"))

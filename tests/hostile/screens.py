@@ -29,12 +29,12 @@ SCREENS = {
     "Help": r"Undo the last action",
     "JudgmentList": r"tab graded, skipped",
     "SearchScreen": r"documents? · ",
-    "Filtering": r"again: drop",
-    "ExplanationDialog": r"scroll    esc back",
-    "Compared": r"Why .* is above",
-    "Analyzed": r"another field",
+    "FilterDialog": r"again: drop",
+    "Explained": r"scroll    esc back",
+    "ComparisonDialog": r"Why .* is above",
+    "AnalysisDialog": r"another field",
     "SolvedPage": r"of its gold",
-    "Folding": r"again: unfold",
+    "SectionDialog": r"again: unfold",
     "ConfigScreen": r"Settings  .*",
     "TopicsScreen": r"Missed gold · ",
     "CompareScreen": r"by topic · greatest gains first",
@@ -42,7 +42,7 @@ SCREENS = {
     "HomeScreen": r"smart-relations-wikidata",
     "ReportDialog": r"│  ↑↓ scroll    esc back",
     "Palette": "what to do, in a few letters",
-    "SavedSearches": r"\^x delete",
+    "SavedQueryDialog": r"\^x delete",
     "Jumping": r"\n[a-z] +1 ",
 }
 """What each screen shows that no other does; every screen of the program must be here and be driven below."""
@@ -89,8 +89,8 @@ class Driven:
     def back(self) -> None:
         """Leave a question."""
         self.terminal.press("escape")
-        questions = ("Choose", "WordsDialog", "Help", "JudgmentList", "Filtering", "ExplanationDialog", "ReportDialog",
-                     "Compared", "Analyzed", "SolvedPage", "Folding", "SavedSearches", "Jumping",
+        questions = ("Choose", "WordsDialog", "Help", "JudgmentList", "FilterDialog", "Explained", "ReportDialog",
+                     "ComparisonDialog", "AnalysisDialog", "SolvedPage", "SectionDialog", "SavedQueryDialog", "Jumping",
                      "ExplainedTwice")  # fmt: skip
         for shown in (*(SCREENS[screen] for screen in questions), PICKING, SEARCH_HELP):
             self.terminal.wait_for(rf"(?s)\A(?!.*(?:{shown}))")
@@ -231,20 +231,20 @@ def search(world: World) -> Result:
         one.do("home m m m", "LaTeX as Unicode")
         one.visit("w", "ExplanationDialog")
         one.do("/ enter home v", "is marked")
-        one.visit("down v", "Compared")
+        one.visit("down v", "ComparisonDialog")
         one.do("a", r"(?s)tokenizer.*another field")
-        one.see("Analyzed")
+        one.see("AnalysisDialog")
         one.back()
-        one.visit("o", "SavedSearches")
+        one.visit("o", "SavedQueryDialog")
         one.visit("home '", "Jumping")
-        one.visit("h", "Folding")
+        one.visit("h", "SectionDialog")
         one.do("end e", PICKING)
         one.visit("enter", "SolvedPage")
         one.do("i", "Go to the document with the id")
         one.paste(hostile.id("which document"))
         one.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['ExplanationDialog']}")
         one.back()
-        one.open("f", "Filtering")
+        one.open("f", "FilterDialog")
         one.do("enter", "●")
         one.paste(hostile.id("which values"))
         one.back()

@@ -27,12 +27,13 @@ from searchapp.judging.log import JudgmentLog, Presence
 from searchapp.judging.session import Adjudication, JudgingSession, SeenDocument, Session
 from searchapp.progress import SilentProgress
 from searchapp.tasks import load
-from searchapp.tui.adjudicate.screen import AdjudicateApp
-from searchapp.tui.judge.screen import JudgeApp
+from searchapp.tui.adjudicate.screen import AdjudicateScreen
+from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
 from searchapp.tui.kit import screen as kit_screen
 from searchapp.tui.kit.content import Form, Notation, Plain
 from searchapp.tui.kit.descriptions import document_label
+from searchapp.tui.kit.judging import WorkApp
 from searchapp.tui.kit.screen import KeyApp, KeyScreen
 from tests.cli.conftest import EMBEDDED, run_command
 from tests.profile import FULL
@@ -143,7 +144,7 @@ class Judging:
         see_others: bool = False,
         unscored: bool = True,
         presence: Presence | None = None,
-    ) -> JudgeApp:
+    ) -> WorkApp:
         path = self._prepared.run(task)
         loaded = load(task)
         on_disk = LocalFirst(Settings(home=self._prepared.home), SilentProgress(), pytest.fail, copy=False)
@@ -162,9 +163,11 @@ class Judging:
             require=run_pages.require_as_ranked,
         )
         settings = keys.load(self.home, loaded.info.grades)
-        return JudgeApp(self.judging, run_pages, settings, f"{task} {SPLITS[task]} · ann", start, presence)
+        title = f"{task} {SPLITS[task]} · ann"
+        screen = JudgeScreen(self.judging, run_pages, settings.keys, title, start, presence)
+        return WorkApp(screen, settings)
 
-    def adjudicating(self, between: tuple[str, ...] | None = None) -> AdjudicateApp:
+    def adjudicating(self, between: tuple[str, ...] | None = None) -> WorkApp:
         """The adjudicating screen after three people and a model have judged two topics of the sample."""
         self.app()
         documents = {topic: self.judging.order(topic).documents[:4] for topic in self.judging.topics[:2]}
@@ -185,7 +188,8 @@ class Judging:
         session = Session(self.log, "nlps", Author("kim"), (Action.adjudicate,))
         self.adjudication = Adjudication(session, between)
         settings = keys.load(self.home, load("nlps").info.grades)
-        return AdjudicateApp(self.adjudication, self.run_pages, settings, "nlps · kim decides")
+        screen = AdjudicateScreen(self.adjudication, self.run_pages, settings.keys, "nlps · kim decides")
+        return WorkApp(screen, settings)
 
     def begin(self, document: str) -> str:
         """How a document is called in what is said of it."""

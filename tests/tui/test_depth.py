@@ -74,7 +74,7 @@ def nothing_found(judging: Judging) -> JudgingSession:
 def test_a_topic_without_a_document_that_has_a_score_is_told_and_passed_over(judging: Judging) -> None:
     app = judging.app()
     session = nothing_found(judging)
-    fresh = JudgeScreen(session, judging.run_pages, app.work.keys, None, "title")
+    fresh = JudgeScreen(session, judging.run_pages, app.work.keys, "title")
     assert fresh.place_of_topic == 1
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:

@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.judging.session import SeenDocument
-from searchapp.tui.judge.lists import Fetching, JudgedRows
+from searchapp.tui.judge.panes import JudgmentRows, Prefetcher
 from searchapp.tui.judge.screen import JudgeScreen
 from tests.tui.conftest import Judging, drive, question, settled, text_of
 
@@ -18,7 +18,7 @@ P = Pilot[None]
 def test_what_was_said_is_listed_by_kind_and_words_and_gone_to(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         def listed() -> list[str]:
-            return [one.document_id for one in app.screen.query_one(JudgedRows).said]
+            return [one.document_id for one in app.screen.query_one(JudgmentRows).judgments]
 
         ids = screen.ranking.documents
         await pilot.press("1", "0", "s", "x", "n", *"odd one", "enter", "]", "1", "l")
@@ -55,7 +55,7 @@ def test_others_judgments_are_not_listed_and_what_is_not_offered_is_told(judging
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("l")
-        assert [one.document_id for one in app.screen.query_one(JudgedRows).said] == [deep]
+        assert [one.document_id for one in app.screen.query_one(JudgmentRows).judgments] == [deep]
         await pilot.press("enter")
         assert f"the document {deep} is not among those of this topic" in text_of(app)
 
@@ -79,17 +79,17 @@ def test_documents_that_come_late_leave_the_cursor_where_somebody_went(
     judging: Judging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     came: list[Callable[[], object]] = []
-    monkeypatch.setattr(Fetching, "beginnings", lambda _fetching, _documents, then: came.append(then))
+    monkeypatch.setattr(Prefetcher, "beginnings", lambda _fetching, _documents, then: came.append(then))
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("1", "0", "1", "l", "e", "up")
-        rows = app.screen.query_one(JudgedRows)
+        rows = app.screen.query_one(JudgmentRows)
         assert rows.count == 3
-        here = rows.said[rows.cursor]
+        here = rows.judgments[rows.cursor]
         assert rows.cursor == 1
         came[-1]()
         await settled(pilot)
-        assert rows.said[rows.cursor] == here
+        assert rows.judgments[rows.cursor] == here
         await pilot.press("down")
         came[-1]()
         assert rows.cursor == rows.count - 1  # the last one, as before

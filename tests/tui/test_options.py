@@ -12,11 +12,12 @@ from searchapp.judging.session import Adjudication, SeenDocument, Session
 from searchapp.model import Option, Topic
 from searchapp.tasks import load
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
-from searchapp.tui.adjudicate.screen import AdjudicateApp, AdjudicateScreen
+from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import AS_WRITTEN
 from searchapp.tui.kit.descriptions import topic_page
+from searchapp.tui.kit.judging import WorkApp
 from tests.tui.conftest import Judging, drive, text_of
 from tests.tui.test_plain import talk
 
@@ -58,7 +59,7 @@ def test_who_decides_sees_them_too(judging: Judging, task: str) -> None:
         assert all(option in text_of(app) for option in SHOWN)
 
     settings = keys.load(judging.home, load(task).info.grades)
-    app = AdjudicateApp(adjudication, judging.run_pages, settings, "title")
+    app = WorkApp(AdjudicateScreen(adjudication, judging.run_pages, settings.keys, "title"), settings)
     drive(app, steps)
     out = io.StringIO()
     AdjudicatePrompts(adjudication, judging.run_pages, "title", lambda _prompt: "q", out).converse()

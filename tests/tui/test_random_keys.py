@@ -97,7 +97,7 @@ def selected_on(screen: KeyScreen) -> list[str]:
     """The documents that are selected on the judging screen: a grade is for them, wherever the cursor is."""
     if not isinstance(screen, JudgeScreen):
         return []
-    return [screen.ranking.documents[place] for place in screen._selection.places()]
+    return [screen.ranking.documents[place] for place in screen.ranking.chosen]
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ def test_the_judging_screen_shows_what_a_fresh_one_does(judging: Judging, seed: 
     async def alike(fresh: JudgeScreen, worn: JudgeScreen) -> None:
         words = worn.query_one("#filter", TextLine).value
         fresh.query_one("#filter", TextLine).value = words
-        fresh._topic_list.filter(words)
+        fresh.topics.filter(words)
         fresh.topics.put(worn.topics.cursor)
         while fresh._reading.notation != worn._reading.notation:
             fresh._toggle_maths()

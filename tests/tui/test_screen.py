@@ -464,7 +464,7 @@ def test_keys_that_come_at_once_are_taken_in_their_order(judging: Judging) -> No
 def test_keys_that_come_while_documents_are_searched_go_on_from_what_is_found(
     judging: Judging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, find = threading.Event(), Finder._found
+    gate, find = threading.Event(), Finder._search
 
     def find_late(finder: Finder, documents: Sequence[str], sought: Sequence[str]) -> list[int]:
         assert gate.wait(PATIENCE_SECONDS)
@@ -477,7 +477,7 @@ def test_keys_that_come_while_documents_are_searched_go_on_from_what_is_found(
         expected, shown = screen.ranking.cursor, text_of(app).splitlines()[0]
         assert expected and "of" in shown
         await pilot.press("escape", "home")
-        monkeypatch.setattr(Finder, "_found", find_late)
+        monkeypatch.setattr(Finder, "_search", find_late)
         await pilot.press("slash", "ctrl+u", *"group", "enter", ".", ".")
         assert "searching …" in text_of(app) and screen.ranking.cursor == 0
         gate.set()

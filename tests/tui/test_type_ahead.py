@@ -104,7 +104,7 @@ def test_words_typed_ahead_reach_the_search_box_and_grades_do_not(searching: Sea
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await handle(pilot, early)
         await answered(pilot, screen)
-        assert screen.searching.sought.text == "ring" and screen.hits.has_focus
+        assert screen.loader.query.text == "ring" and screen.hits.has_focus
         assert pilot.app.screen is screen
 
     drive(searching.app(), steps)

@@ -1,4 +1,4 @@
-"""Deciding through ordinary prompts, line by line: for screen readers, simple terminals and scripts."""
+"""Adjudication by prompts, line by line: for screen readers, simple terminals and scripts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ q                leave; everything is saved"""
 
 
 class AdjudicatePrompts(Conversation):
-    """A conversation with the adjudicator."""
+    """Prompts with which an adjudicator decides."""
 
     def __init__(
         self,
@@ -45,15 +45,15 @@ class AdjudicatePrompts(Conversation):
         self.adjudication = adjudication
         self.run_pages = run_pages
         self._place = -1
-        self._rests_on: Key | None = None
-        """The document that was just decided on, and that is still shown because there is no other to go to."""
+        # The document that was just decided on, if there is no other to go to.
+        self._resting_on: Key | None = None
 
     @property
     def dispute(self) -> Dispute:
-        """The disagreement that is shown.
+        """The present disagreement.
 
         Raises:
-            UsageError: there is none any more.
+            UsageError: there is none.
         """
         if not self.adjudication.disputes:
             raise UsageError("nobody disagrees any more: q leaves")
@@ -76,8 +76,8 @@ class AdjudicatePrompts(Conversation):
         }
         if word in ("q", "quit", "exit"):
             return not leave_by_prompts(self.adjudication.session, self._say, self._ask)
-        if not self._take_in():
-            return True  # what the line was meant for is gone
+        if not self._refresh():
+            return True  # the disagreement that the line was typed for is gone
         if word.isdecimal():
             self._decide(int(word), rest.strip())
         elif match := re.fullmatch(r"#\s*(\d+)", line):
@@ -88,12 +88,11 @@ class AdjudicatePrompts(Conversation):
             self._say(f"there is no command {word!r}: ? lists them all")
         return True
 
-    def _take_in(self) -> bool:
-        """Read what others have written since; whether the disagreement that is shown is still one."""
+    def _refresh(self) -> bool:
+        """Read others' events; return whether the present disagreement is still one."""
         here = self.dispute.key
-        came = self.adjudication.refresh()
-        if came:
-            self._say(arrivals_label(came, self.adjudication.session.author.annotator))
+        if events := self.adjudication.refresh():
+            self._say(arrivals_label(events, self.adjudication.session.author.annotator))
         place = self.adjudication.place(here)
         if place is None:
             self._say("the disagreement that was shown is resolved")
@@ -112,24 +111,21 @@ class AdjudicatePrompts(Conversation):
         before = self.adjudication.decision(dispute)
         if before is not None and before.grade != grade:
             was = grade_label(before.grade or 0, self.labels)
-            if self._rests_on == dispute.key and not self._agrees(
-                f"{self._name(dispute)} is decided: {was}. Change it to {what}?"
+            if self._resting_on == dispute.key and not self._agrees(
+                f"{self._name(dispute.document_id)} is decided: {was}. Change it to {what}?"
             ):
                 return
             what += f", was {was}"
-        elif before is not None and self._rests_on == dispute.key:
+        elif before is not None and self._resting_on == dispute.key:
             self._say(f"it has {what} already: {DONE}")
             return
         outcome = self.adjudication.decide(dispute, grade, reason)
-        self._report(outcome, f"decided {what}: {self._name(dispute)}")
+        self._report(outcome, f"decided {what}: {self._name(dispute.document_id)}")
         self._next_open()
         if self.dispute.key == dispute.key:
-            self._rests_on = dispute.key
+            self._resting_on = dispute.key
 
-    def _name(self, dispute: Dispute) -> str:
-        return self._name_of(dispute.document_id)
-
-    def _name_of(self, document: str) -> str:
+    def _name(self, document: str) -> str:
         return document_label(document, self.run_pages.known_text(document), self._notation)
 
     def _note(self, words: str) -> None:
@@ -137,14 +133,14 @@ class AdjudicatePrompts(Conversation):
             self._say("write the note after the n")
         else:
             outcome = self.adjudication.note(self.dispute, words)
-            self._report(outcome, f"a note: {self._name(self.dispute)}")
+            self._report(outcome, f"a note: {self._name(self.dispute.document_id)}")
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
             self._say("there is nothing to undo or redo")
             return
         event = outcome.events[0]
-        self._report(outcome, f"{what}: {self._name_of(event.document_id)}")
+        self._report(outcome, f"{what}: {self._name(event.document_id)}")
         place = self.adjudication.place((event.topic_id, event.document_id))
         if place is not None:
             self._go(place)
@@ -162,7 +158,7 @@ class AdjudicatePrompts(Conversation):
             self._say("there is no such disagreement")
             return
         self._place = place
-        self._rests_on = None
+        self._resting_on = None
         self._read()
 
     def _toggle_maths(self) -> None:

@@ -1,4 +1,4 @@
-"""The adjudicating screen: disagreements on the left, who said what in the middle, topic and document on the right."""
+"""The adjudicating screen: disagreements on the left, opinions in the middle, topic and document on the right."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from textual.containers import Container, Horizontal, Vertical
 
 from searchapp.app.inspection.pages import Pages
 from searchapp.errors import SearchappError
-from searchapp.judging.events import Action, Event, Kind, grade_label
+from searchapp.judging.events import Event, Kind, grade_label
 from searchapp.judging.log import Presence
 from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.judging.view import Key, Opinion
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
-from searchapp.tui.kit.descriptions import FAINT, document_label
-from searchapp.tui.kit.judging import WorkApp, WorkScreen
-from searchapp.tui.kit.keys import EDITING, FILTERING, KeyMap, PaneHelp, ScreenSettings
+from searchapp.tui.kit.descriptions import FAINT, document_label, opinion_label
+from searchapp.tui.kit.judging import WorkScreen
+from searchapp.tui.kit.keys import EDITING, FILTERING, KeyMap, PaneHelp
 from searchapp.tui.kit.screen import Pane
 from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, TextLine, TextPane, fitted, one_line
 
@@ -57,7 +57,7 @@ _MOST_ID_CELLS = 26
 
 
 class DisputeRows(RowList):
-    """The disagreements, or those that the filter leaves: whether each is decided, how far apart, and on what."""
+    """The disagreements, or those that the filter leaves, with decision, spread and ids."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--aside"}
 
@@ -80,15 +80,15 @@ class DisputeRows(RowList):
         decision = self._adjudication.decision(dispute)
         mark, look = (OPEN, "rows--faint") if decision is None else (f"✓{decision.grade}", "rows--done")
         pointer = "▶" if place == self.cursor else " "
-        apart = f"↔{dispute.spread} "
+        spread = f"↔{dispute.spread} "
         cells = self._mark_cells + 1
-        left = width - 2 - cells - len(apart)
+        left = width - 2 - cells - len(spread)
         ids = min(self._id_cells, left)
         words = one_line(self._run_pages.topic(dispute.topic_id).text, self.notation)
         return [
             (pointer, "rows--begun"),
             (f"{mark:<{cells}} ", look),
-            (apart, "rows--aside"),
+            (spread, "rows--aside"),
             (fitted(_ids(dispute), ids), "rows--text"),
             (fitted(f"  {words}", left - ids), "rows--faint"),
         ]
@@ -101,7 +101,7 @@ def _ids(dispute: Dispute) -> str:
 def opinions_page(
     opinions: Sequence[Opinion], decision: Event | None, own_words: str, labels: Sequence[str]
 ) -> Content:
-    """Who says what: name, whether a model, the grade with its meaning, why, and where it came from and when."""
+    """Return decision and opinions with names, kinds, reasons, channels and times."""
     parts: list[Content] = []
     if decision is not None:
         grade = grade_label(decision.grade or 0, labels)
@@ -110,30 +110,25 @@ def opinions_page(
         parts.append(Content(""))
     for opinion in opinions:
         kind = (" a model ", "reverse $accent") if opinion.kind is Kind.model else ("a person", FAINT)
-        said, look = _said(opinion, labels)
+        verdict = opinion_label(opinion, labels)
+        look = "$warning" if opinion.grade is None else "bold $success" if opinion.grade else "$error"
         name = (f"{opinion.annotator}  ", "bold")
-        parts += [Content.assemble(name, (said, look), "  ", kind), *_below(opinion.note, opinion.event)]
+        parts += [Content.assemble(name, (verdict, look), "  ", kind), *_below(opinion.note, opinion.event)]
     if own_words:
         parts += [Content(""), Content.assemble(("✎ ", "$accent"), (own_words, "italic"))]
     return Content("\n").join(parts)
 
 
-def _said(opinion: Opinion, labels: Sequence[str]) -> tuple[str, str]:
-    if opinion.grade is None:
-        return "skipped" if opinion.action is Action.skip else "can't tell", "$warning"
-    look = "$error" if opinion.grade == 0 else "bold $success"
-    return grade_label(opinion.grade, labels), look
-
-
 def _below(words: str, event: Event) -> list[Content]:
-    """Why, if it was said, and where it came from and when."""
-    came = f"  {event.channel.value}, {datetime.fromisoformat(event.time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    source = (
+        f"  {event.channel.value}, {datetime.fromisoformat(event.time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    )
     lines = [Content.assemble("  ", (words, "italic"))] if words else []
-    return [*lines, Content.styled(came, FAINT)]
+    return [*lines, Content.styled(source, FAINT)]
 
 
 AHEAD = 3
-"""Documents that are fetched before anybody asks for them."""
+"""Number of documents below the cursor that are fetched."""
 
 OTHER = {
     "reason": ("Decide together with a reason", "reason"),
@@ -144,18 +139,18 @@ OTHER = {
     "filter": ("Filter by words of the topic, ids, or annotators", "filter"),
     "next_pane": ("Next pane: disagreements, opinions, topic, document", ""),
 }
-"""What actions of the judging screen do here: what, and in a word."""
+"""Actions of the judging screen with another meaning here: help and label."""
 
 SAME = ("undo", "redo", "note", "down", "up", "page_down", "page_up", "first", "last", "previous_pane",
         "jump", "zoom", "reading", "wider", "narrower", "scroll_down", "scroll_up", "maths", "theme", "copy",
         "palette", "help", "quit")  # fmt: skip
-"""Those that do the same."""
+"""Actions with the same meaning."""
 
 COLUMNS = {"disputes": "left", "opinions": "middle", "topic": "right", "document": "right"}
 
 
 class AdjudicateScreen(WorkScreen):
-    """The adjudicator's screen."""
+    """The screen on which an adjudicator decides."""
 
     CSS_PATH = Path(__file__).with_name("adjudicate.tcss")
     AUTO_FOCUS = "#disputes"
@@ -177,8 +172,8 @@ class AdjudicateScreen(WorkScreen):
         self.run_pages = run_pages
         self._notation = Notation(run_pages.task.info.markup, Form.written)
         self._shown: Key | None = None
-        self._rests_since: int | None = None
-        """The cursor has not moved since it stayed on a document that was just decided on, for want of another."""
+        # `RowList.moves` when the cursor stayed on a decided document because there is no other to go to.
+        self._moves_at_rest: int | None = None
 
     def compose(self) -> ComposeResult:
         yield self.head
@@ -210,36 +205,31 @@ class AdjudicateScreen(WorkScreen):
 
     @property
     def dispute(self) -> Dispute | None:
-        """The disagreement that the cursor is on."""
         rows = self.disputes
         return self.adjudication.disputes[rows.places[rows.cursor]] if rows.count else None
 
     # Drawing
 
     def _show(self) -> None:
-        """Show the disagreement that the cursor is on."""
         total = len(self.adjudication.disputes)
         left = f" · {self.disputes.count} shown" if self.disputes.count < total else ""
         entitle(self.disputes, f"{self.adjudication.decided} of {total} decided{left}")
         dispute = self.dispute
-        changed, self._shown = (
-            dispute is None or dispute.key != self._shown,
-            None if dispute is None else dispute.key,
-        )
+        key = None if dispute is None else dispute.key
+        changed, self._shown = key is None or key != self._shown, key
         opinions, topic = self.query_one("#opinions-text", Plain), self.query_one("#topic-text", Plain)
         document = self.query_one("#document", TextPane)
         if dispute is None:
-            for one in (opinions, topic):
-                one.update("")
+            opinions.update("")
+            topic.update("")
             document.show(Content.styled("There is nothing to decide here.", "$faint"))
             for name in ("topic", "document"):
                 entitle(self.query_one(f"#{name}"), name.capitalize())
             self.query_one("#grades", KeyLine).choose("")
             return
         decision = self.adjudication.decision(dispute)
-        said = self.adjudication.opinions(dispute)
         note = self.adjudication.words(dispute)
-        opinions.update(opinions_page(said, decision, note, self.labels))
+        opinions.update(opinions_page(self.adjudication.opinions(dispute), decision, note, self.labels))
         topic.update(descriptions.topic_page(self.run_pages.topic(dispute.topic_id), self._notation))
         for name, id_ in (("topic", dispute.topic_id), ("document", dispute.document_id)):
             entitle(self.query_one(f"#{name}"), f"{name.capitalize()} {id_}")
@@ -247,15 +237,7 @@ class AdjudicateScreen(WorkScreen):
             self.query_one(name).scroll_home(animate=False)
         document.show(self._document(dispute), changed=changed)
         self.query_one("#grades", KeyLine).choose("" if decision is None else f"grade_{decision.grade}")
-        if following := self._next_keys():
-            self.run_worker(
-                lambda: self._prepare(following),
-                "fetching the next documents",
-                "pages",
-                thread=True,
-                exclusive=True,
-                exit_on_error=False,
-            )
+        self._prefetch()
 
     def _document(self, dispute: Dispute) -> Content:
         try:
@@ -264,17 +246,21 @@ class AdjudicateScreen(WorkScreen):
             return Content.styled(str(error), "$error")
         return descriptions.document_page(page, (), "", self.labels, self._notation)
 
-    def _next_keys(self) -> list[tuple[str, str]]:
+    def _prefetch(self) -> None:
         rows = self.disputes
         following = rows.places[rows.cursor + 1 : rows.cursor + 1 + AHEAD]
         keys = [self.adjudication.disputes[place].key for place in following]
-        return [key for key in keys if not self.run_pages.has_page(*key)]
+        keys = [key for key in keys if not self.run_pages.has_page(*key)]
 
-    def _prepare(self, keys: Sequence[tuple[str, str]]) -> None:
-        for topic, document in keys:
-            self.run_pages.prepare(topic, [document])
+        def fetch() -> None:
+            for topic, document in keys:
+                self.run_pages.prepare(topic, [document])
 
-    # Moving
+        if keys:
+            name = "fetching the next documents"
+            self.run_worker(fetch, name, "pages", thread=True, exclusive=True, exit_on_error=False)
+
+    # Navigation
 
     def cursor_moved(self, rows: RowList) -> None:  # noqa: ARG002  # there is one list
         self._show()
@@ -284,7 +270,7 @@ class AdjudicateScreen(WorkScreen):
         self._show()
 
     def _open_places(self) -> list[int]:
-        """The lines of the disagreements in the list that are not decided."""
+        """Return the lines of the undecided disagreements."""
         every = self.adjudication.disputes
         return [
             line
@@ -298,35 +284,35 @@ class AdjudicateScreen(WorkScreen):
         if lines:
             self._go(next((line for line in lines if line > rows.cursor), lines[0]))
             return
-        self.head.tell(self._done_words(), "$success", add=True)
+        self.head.tell(self._done_message(), "$success", add=True)
         self._show()
 
-    def _done_words(self) -> str:
+    def _done_message(self) -> str:
         hidden = self.disputes.count < len(self.adjudication.disputes)
         return f"✓ all {'shown ' if hidden else ''}are decided"
 
     def _filter(self) -> None:
-        self.panes.focus(self.disputes)  # with which the line for words comes into sight
+        self.panes.focus(self.disputes)  # which makes the line visible
         self.set_focus(self.query_one("#filter"))
 
     def filtered(self, words: str) -> None:
-        """Leave the disagreements that have these words in their ids, their topic, or the names of who disagrees."""
+        """Leave the disagreements with some words in ids, topic or annotators."""
         self._list(words, self.dispute)
 
     def _list(self, words: str, here: Dispute | None) -> None:
-        """Show what these words leave, with the cursor where it was."""
-        sought = words.lower().split()
+        """Filter the list, and put the cursor on the disagreement `here` if it is left."""
+        wanted = words.lower().split()
         rows = self.disputes
         rows.places = [
             place
-            for place, one in enumerate(self.adjudication.disputes)
-            if all(word in self._words_of(one) for word in sought)
+            for place, dispute in enumerate(self.adjudication.disputes)
+            if all(word in self._text(dispute) for word in wanted)
         ]
         place = None if here is None else self.adjudication.place(here.key)
         rows.show(len(rows.places), rows.places.index(place) if place in rows.places else rows.cursor)
         self._show()
 
-    def _words_of(self, dispute: Dispute) -> str:
+    def _text(self, dispute: Dispute) -> str:
         topic = self.run_pages.topic(dispute.topic_id).text
         return f"{dispute.topic_id} {dispute.document_id} {' '.join(dispute.grades)} {topic}".lower()
 
@@ -337,12 +323,12 @@ class AdjudicateScreen(WorkScreen):
 
     def take_in(self) -> Sequence[Event]:
         here = self.dispute
-        came = self.adjudication.refresh()
-        if came:
+        events = self.adjudication.refresh()
+        if events:
             self._list(self.query_one("#filter", TextLine).value, here)
-        return came
+        return events
 
-    # Deciding
+    # Decisions
 
     def give(self, grade: int, reason: str = "") -> None:
         dispute = self.dispute
@@ -350,13 +336,13 @@ class AdjudicateScreen(WorkScreen):
             return
         self.run_pages.require_as_ranked(dispute.document_id)
         before, what = self.adjudication.decision(dispute), grade_label(grade, self.labels)
-        if self._rests_since != self.disputes.moves or before is None:
+        if self._moves_at_rest != self.disputes.moves or before is None:
             self._give(dispute, grade, reason)
         elif before.grade == grade:
-            self.head.tell(f"it has {what} already: {self._done_words()}", "$warning")
+            self.head.tell(f"it has {what} already: {self._done_message()}", "$warning")
         else:
             was = grade_label(before.grade or 0, self.labels)
-            question = f"{self._begin(dispute)} is decided: {was}. Change it to {what}?"
+            question = f"{self._begin_of(dispute.document_id)} is decided: {was}. Change it to {what}?"
             self.ask(question, lambda: self._give(dispute, grade, reason))
 
     def _give(self, dispute: Dispute, grade: int, reason: str) -> None:
@@ -365,17 +351,14 @@ class AdjudicateScreen(WorkScreen):
         if before is not None and before.grade != grade:
             what += f", was {grade_label(before.grade or 0, self.labels)}"
         outcome = self.adjudication.decide(dispute, grade, reason)
-        self._done(outcome, f"decided {what}: {self._begin(dispute)}")
-        # One that was looked up to be changed leads on to the one below it.
+        self._done(outcome, f"decided {what}: {self._begin_of(dispute.document_id)}")
+        # From a changed decision to the disagreement below it.
         if before is not None and self.disputes.cursor + 1 < self.disputes.count:
             self._go(self.disputes.cursor + 1)
             return
         self._next_open()
         if self.dispute is not None and self.dispute.key == dispute.key:
-            self._rests_since = self.disputes.moves
-
-    def _begin(self, dispute: Dispute) -> str:
-        return self._begin_of(dispute.document_id)
+            self._moves_at_rest = self.disputes.moves
 
     def _begin_of(self, document: str) -> str:
         return document_label(document, self.run_pages.known_text(document), self._notation)
@@ -390,12 +373,14 @@ class AdjudicateScreen(WorkScreen):
             return
 
         def write(words: str) -> None:
-            self._done(self.adjudication.note(dispute, words), f"a note: {self._begin(dispute)}")
+            self._done(
+                self.adjudication.note(dispute, words), f"a note: {self._begin_of(dispute.document_id)}"
+            )
             self._show()
 
-        self.ask_note(self._begin(dispute), self.adjudication.words(dispute), write)
+        self.ask_note(self._begin_of(dispute.document_id), self.adjudication.words(dispute), write)
 
-    def _again(self, outcome: Outcome | None, what: str) -> None:
+    def _repeat(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
             self.head.tell(f"there is nothing to {what}")
             return
@@ -414,8 +399,8 @@ class AdjudicateScreen(WorkScreen):
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {
-            "undo": lambda: self._again(self.adjudication.session.undo(), "undo"),
-            "redo": lambda: self._again(self.adjudication.session.redo(), "redo"),
+            "undo": lambda: self._repeat(self.adjudication.session.undo(), "undo"),
+            "redo": lambda: self._repeat(self.adjudication.session.redo(), "redo"),
             "note": self._note,
             "reason": self._reason,
             "clear": lambda: self.leave_line(self.query_one("#filter", TextLine)),
@@ -431,17 +416,3 @@ class AdjudicateScreen(WorkScreen):
         self.head.tell(self._notation.about)
         self.disputes.refresh()
         self._show()
-
-
-class AdjudicateApp(WorkApp):
-    """Shows the adjudicating screen until it is left."""
-
-    def __init__(
-        self,
-        adjudication: Adjudication,
-        run_pages: Pages,
-        settings: ScreenSettings,
-        title: str,
-        presence: Presence | None = None,
-    ) -> None:
-        super().__init__(AdjudicateScreen(adjudication, run_pages, settings.keys, title, presence), settings)

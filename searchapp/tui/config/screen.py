@@ -1,4 +1,4 @@
-"""The screen of settings: every setting, its value, and where that comes from."""
+"""The screen of settings: every setting, its value, and its source."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PANES = {
 
 
 VALUE_SHARE = 0.55
-"""The share of a line that a value may take of what the name leaves."""
+"""The share of the line behind the name for a value."""
 
 MOVES = ("down", "up", "page_down", "page_up", "first", "last", "scroll_down", "scroll_up")
 OTHERS = ("next_pane", "previous_pane", "jump", "theme", "copy", "palette", "help", "quit")
@@ -40,40 +40,31 @@ class SettingRows(RowList):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--some"}
 
-    def __init__(self, found: Sequence[SettingValue]) -> None:
+    def __init__(self, values: Sequence[SettingValue]) -> None:
         super().__init__(id="settings")
-        self.found = found
-        self._name_cells = max(len(one.setting.name) for one in found) + 2
+        self.values = values
+        self._name_cells = max(len(value.setting.name) for value in values) + 2
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        one = self.found[place]
+        value = self.values[place]
         left = width - self._name_cells - 2
         value_cells = int(left * VALUE_SHARE)
-        is_default = one.source.origin is Origin.default
+        look = "rows--faint" if value.source.origin is Origin.default else "rows--some"
+        # The files are named in the first line.
+        is_file = value.file is not None or not value.place
+        origin = str(value.source.origin) if is_file else value.place
         return [
             ("▶ " if place == self.cursor else "  ", "rows--begun"),
-            (fitted(one.setting.name, self._name_cells), "rows--text"),
-            (
-                fitted(one_line(with_tilde(one.shown), AS_WRITTEN), value_cells - 2) + "  ",
-                self._look_of(is_default),
-            ),
-            (fitted(_origin(one), left - value_cells), "rows--faint"),
+            (fitted(value.setting.name, self._name_cells), "rows--text"),
+            (fitted(one_line(with_tilde(value.shown), AS_WRITTEN), value_cells - 2) + "  ", look),
+            (fitted(origin, left - value_cells), "rows--faint"),
         ]
-
-    def _look_of(self, is_default: bool) -> str:
-        return "rows--faint" if is_default else "rows--some"
-
-
-def _origin(found: SettingValue) -> str:
-    """Where a value comes from, in a word: which files there are is said elsewhere."""
-    is_file = found.file is not None or not found.place
-    return str(found.source.origin) if is_file else found.place
 
 
 class ConfigScreen(KeyScreen):
-    """The settings in a list, and below it what the one under the cursor is for, and what sets it.
+    """The settings in a list, and the description of the one under the cursor.
 
-    `keys` are those of the judging screen, of which the ones that move do so here.
+    `keys` are those of the judging screen.
     """
 
     CSS_PATH = Path(__file__).with_name("config.tcss")
@@ -83,7 +74,7 @@ class ConfigScreen(KeyScreen):
 
     def __init__(self, resolution: Resolution, keys: KeyMap) -> None:
         every = keys.subset({"quit": ("Leave", "quit")}, *MOVES, *OTHERS).actions
-        own = KeyMap([one for one in every if not one.name.startswith("grade_")])
+        own = KeyMap([action for action in every if not action.name.startswith("grade_")])
         super().__init__(own, Banner("Settings"), COLUMNS, ("settings",))
         self._resolution = resolution
         self._rows = SettingRows(list(resolution.values.values()))
@@ -97,7 +88,7 @@ class ConfigScreen(KeyScreen):
 
     def begin(self) -> None:
         self.head.tell(with_tilde("; ".join(self._resolution.about_files)))
-        self._rows.show(len(self._rows.found), 0)
+        self._rows.show(len(self._rows.values), 0)
         self._describe()
 
     def actions(self) -> dict[str, Callable[[], object]]:
@@ -113,16 +104,15 @@ class ConfigScreen(KeyScreen):
         self._describe()
 
     def _describe(self) -> None:
-        """Say everything of the setting under the cursor."""
-        one = self._rows.found[self._rows.cursor]
-        where = with_tilde(f"{one.source.origin}{f' ({one.where})' if one.where else ''}")
-        ways = with_tilde(one.setting.ways(self._resolution.user_file, PROJECT_FILE))
+        value = self._rows.values[self._rows.cursor]
+        where = with_tilde(f"{value.source.origin}{f' ({value.where})' if value.where else ''}")
+        ways = with_tilde(value.setting.ways(self._resolution.user_file, PROJECT_FILE))
         pane = self.query_one("#about", Pane)
-        entitle(pane, one.setting.name)
+        entitle(pane, value.setting.name)
         self.query_one("#about-text", Plain).update(
             Content.assemble(
-                f"{one.setting.about}\n",
-                *(("value    ", "$faint"), f"{with_tilde(one.shown)}\n"),
+                f"{value.setting.about}\n",
+                *(("value    ", "$faint"), f"{with_tilde(value.shown)}\n"),
                 *(("from     ", "$faint"), f"{where}\n"),
                 *(("set by   ", "$faint"), ways),
             )
@@ -131,11 +121,11 @@ class ConfigScreen(KeyScreen):
 
 
 GRADES = [str(grade) for grade in range(100)]
-"""A file may give the grades of any task keys, which do nothing here."""
+"""The user's file may have keys for grades of any task, which have no effect here."""
 
 
 class ConfigApp(KeyApp):
-    """Shows the settings until somebody leaves them.
+    """Shows the settings until the user leaves them.
 
     Raises:
         DataError: the keys in the user's file contradict each other.

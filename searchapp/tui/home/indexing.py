@@ -1,4 +1,4 @@
-"""Indexing from the home screen: asks from what, says how far it is and what came of it, and can be stopped."""
+"""Indexing from the home screen, with questions, progress and a way to stop it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,21 @@ from searchapp.tui.kit.dialogs import Choose, WordsDialog
 from searchapp.tui.kit.screen import KeyScreen
 
 LEAVING_SECONDS = 10.0
-"""How long the end of the program waits until what is half done is removed."""
+"""How long the end of the program waits for the removal of an unfinished index."""
 
 
 class Indexing:
-    """One task being indexed; `post` has things done in the thread of the screen.
+    """A task being indexed in a thread; it is the `Progress` of its work.
 
     Args:
-        remember: whether the folder is where the task's files are looked for from now on
-        replace: whether the index is replaced also if most of its documents change
-        told: is called with how far it is
-        done: is called with what came of it, or with the error that it ended with; with None if it was stopped
+        settings: all settings
+        task: the task
+        folder: the folder with its files
+        post: calls a function in the thread of the screen
+        report: is called with the progress in words
+        done: is called with the sentences on the result, or the error; with None if it was stopped
+        remember: whether the folder becomes the default folder of the task
+        replace: whether an index with mostly other documents is replaced
     """
 
     def __init__(
@@ -42,7 +46,7 @@ class Indexing:
         task: Task,
         folder: Path,
         post: Post,
-        told: Callable[[str], object],
+        report: Callable[[str], object],
         done: Callable[[Sequence[str] | Exception | None], object],
         *,
         remember: bool,
@@ -53,64 +57,65 @@ class Indexing:
         self._folder = folder
         self._remember = remember
         self._replace = replace
-        self._words = TextProgress(lambda words: post(lambda: told(words)))
+        self._words = TextProgress(lambda words: post(lambda: report(words)))
         self._stop = threading.Event()
-        self._thread = in_background(f"index {task.name}", self._work, done, self._failed(done), post)
+        self._thread = in_background(
+            f"index {task.name}",
+            self._work,
+            done,
+            lambda error: done(None if isinstance(error, WorkStopped) else error),
+            post,
+        )
 
     @property
     def is_stopping(self) -> bool:
         return self._stop.is_set()
 
     def stop(self) -> None:
-        """Stop at the next document; what serves now stays."""
+        """Stop at the next document; the present index stays."""
         self._stop.set()
 
     def stop_and_wait(self) -> None:
-        """Stop, and wait until what is half done is removed."""
         self.stop()
         self._thread.join(LEAVING_SECONDS)
 
     @contextmanager
     def stage(self, label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
-        """As a `Progress` has it."""
-        self._require_wanted()
+        self._check_stop()
         with self._words.stage(label, total, in_bytes=in_bytes) as say:
 
             def advance(further: int) -> None:
-                self._require_wanted()
+                self._check_stop()
                 say(further)
 
             yield advance
 
-    def _require_wanted(self) -> None:
+    def _check_stop(self) -> None:
         if self._stop.is_set():
             raise WorkStopped
-
-    def _failed(self, done: Callable[[Exception | None], object]) -> Callable[[Exception], object]:
-        return lambda error: done(None if isinstance(error, WorkStopped) else error)
 
     def _work(self) -> Sequence[str]:
         collection = self.task.collection(self._folder)
         with closing(open_engine(self._settings, no_notice)) as engine:
             outcome = index_task(self.task, engine, collection, self, replace=self._replace)
-        said = list(outcome_sentences(self.task, collection, outcome))
+        sentences = list(outcome_sentences(self.task, collection, outcome))
         if self._remember:
             try:
                 folders.remember(self.task, self._settings.home, self._folder)
             except SearchappError as error:
-                said.append(f"the folder must be named again: {error}")
-        return said
+                sentences.append(f"the folder must be named again: {error}")
+        return sentences
 
 
-class Maker:
+class Indexer:
     """Indexes one task at a time.
 
     Args:
         home: the screen
-        settings: say where everything is
-        post: has things done in the thread of the screen
-        tell_news: shows sentences on what was done, in a look
-        done: is called when something was indexed, or was not
+        settings: all settings
+        post: calls a function in the thread of the screen
+        tell_news: shows sentences with a look
+        done: is called when indexing has ended
     """
 
     def __init__(
@@ -129,7 +134,7 @@ class Maker:
         self.indexing: Indexing | None = None
 
     def ask(self, state: TaskState) -> None:
-        """Ask what to index a task from, and do it."""
+        """Ask for the source of a task's documents, and index them."""
         if self._is_busy():
             return
         task, sample = state.task, state.sample
@@ -156,7 +161,7 @@ class Maker:
         self._home.app.push_screen(Choose(question, [(key, about) for key, about, _act in ways]), answer)
 
     def ask_own_task(self) -> None:
-        """Ask for the file of a task of the user's own, and index it."""
+        """Ask for the file of the user's own task, and index it."""
         if self._is_busy():
             return
 
@@ -169,16 +174,16 @@ class Maker:
                     raise UsageError(f"{path} is not the file of a task: its name must end in .toml")
                 task = load(str(path))
             except (SearchappError, OSError) as error:
-                self._home.tell_error(_told(error, words))
+                self._home.tell_error(_path_error(error, words))
             else:
                 self.start(task, path.parent)
 
         self._home.app.push_screen(WordsDialog("The TOML file of a task of your own"), named)
 
     def start(self, task: Task, folder: Path, *, remember: bool = False, replace: bool = False) -> None:
-        """Index a task from a folder; with `remember` its files are looked for there from now on.
+        """Index a task from a folder; for the options see `Indexing`.
 
-        An index is replaced by other documents only with `replace`: without it, that is asked.
+        Without `replace`, ask before an index is replaced by other documents.
         """
 
         def ended(result: Sequence[str] | Exception | None) -> None:
@@ -196,14 +201,13 @@ class Maker:
                 task,
                 folder,
                 self._post,
-                self._how_far,
+                self._report,
                 ended,
                 remember=remember,
                 replace=replace,
             )
 
     def stop(self) -> None:
-        """Stop what is being indexed."""
         if self.indexing is None:
             self._home.head.tell("")
         else:
@@ -218,22 +222,22 @@ class Maker:
                 folder = _path(words)
                 if not folder.is_dir():
                     raise UsageError(f"there is no folder {folder}")
-            except (UsageError, OSError) as error:  # a name can be longer than any file's
-                self._home.tell_error(_told(error, words))
+            except (UsageError, OSError) as error:  # the system may reject a long name
+                self._home.tell_error(_path_error(error, words))
             else:
                 self.start(task, folder, remember=True)
 
         self._home.app.push_screen(WordsDialog(f"The folder with the official files of {task.name}"), named)
 
     def _is_busy(self) -> bool:
-        """Whether something is being indexed; says so."""
+        """Return whether a task is being indexed, and report it."""
         if self.indexing is None:
             return False
         stop = self._home.keys.shown("stop")
         self._home.head.tell(f"{self.indexing.task.name} is being indexed: {stop} stops that", "$warning")
         return True
 
-    def _how_far(self, words: str) -> None:
+    def _report(self, words: str) -> None:
         if self.indexing is not None and not self.indexing.is_stopping:
             stop = self._home.keys.shown("stop")
             self._home.head.tell(f"{self.indexing.task.name}: {words}   {stop} stops it", "$primary")
@@ -252,10 +256,10 @@ class Maker:
 
 
 def _path(words: str) -> Path:
-    """The path that somebody typed.
+    """Return a typed path.
 
     Raises:
-        UsageError: it is in the home folder of a user whom nobody knows.
+        UsageError: it is in the home folder of an unknown user.
     """
     try:
         return Path(words).expanduser().absolute()
@@ -263,8 +267,8 @@ def _path(words: str) -> Path:
         raise UsageError(f"{words} begins with ~ and nobody knows whose folder that is") from error
 
 
-def _told(error: SearchappError | OSError, words: str) -> SearchappError:
-    """What is wrong with the path that somebody typed, in a sentence."""
+def _path_error(error: SearchappError | OSError, words: str) -> SearchappError:
+    """Return the error to report on a typed path."""
     if isinstance(error, SearchappError):
         return error
     return DataError(f"{words} can't be read: {reason(error)}")

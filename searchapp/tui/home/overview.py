@@ -1,8 +1,9 @@
-"""Looks at engine, tasks and runs in the background, again and again, and scores the runs one after the other."""
+"""Monitoring of engine, tasks and runs in the background; the runs are scored one after the other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from textual.timer import Timer
@@ -16,19 +17,19 @@ from searchapp.tui.kit.background import Post, in_background
 from searchapp.tui.kit.screen import KeyScreen
 
 EVERY_SECONDS = 5.0
-"""How often it is looked whether the engine answers, and what else has changed."""
+"""Interval of looking at engine, tasks and runs."""
 
 
-class Watching:
-    """What is known of engine, tasks and runs.
+class OverviewMonitor:
+    """The present state of engine, tasks and runs.
 
     Args:
         screen: the screen
-        settings: say where everything is
-        folder: where runs are looked for too
-        post: has answers taken in, in the thread of the screen
-        show_overview: shows what was found when everything was looked at
-        show_figures: shows that more is known of a run, or of the files of a task
+        settings: all settings
+        folder: a further folder with runs
+        post: calls a function in the thread of the screen
+        show_overview: shows the state
+        show_figures: shows new figures of a run, or the topics of a task
     """
 
     def __init__(
@@ -48,51 +49,40 @@ class Watching:
         self._folder = folder
         self._post = post
         self._figures = FigureCache(settings.home)
+        # The figure of each run, or why it has none, by path and digest.
         self._known: dict[tuple[Path, str], Figure | str] = {}
-        """The figure of each run by its path and digest, or why there is none."""
         self._files: dict[tuple[str, Path, str], Files | None] = {}
         self._is_looking = self._is_scoring = self._is_closed = False
-        self._asked_for = 0
-        """Runs that are scored because somebody asked for it."""
-        self._again: Timer | None = None
+        # Number of runs that are being scored by request.
+        self._requested = 0
+        self._timer: Timer | None = None
+        # Whether something may have changed since the present look began.
         self._is_outdated = False
-        """Whether something may have changed since it was begun to look."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything was looked at, and each run is scored."""
-        is_scoring = self._is_scoring or self._asked_for > 0
+        """Whether the state is known, and every run is scored."""
+        is_scoring = self._is_scoring or self._requested > 0
         is_busy = self._is_looking or is_scoring or None in self._files.values()
         return self.overview is not None and not is_busy
 
-    def begin(self) -> None:
-        """Look for the first time."""
-        self.look()
-
     def resume(self) -> None:
-        """Look again, now that the screen is seen again."""
         if self.overview is not None:
             self.look()
 
     def close(self) -> None:
-        """Begin nothing any more."""
         self._is_closed = True
 
     def look(self) -> None:
-        """Look at everything, or again once that is done if it is being done."""
+        """Look at everything; if that is under way, again afterwards."""
         self._is_outdated = self._is_looking
         if self._is_looking or self._is_closed:
             return
-        if self._again is not None:
-            self._again.stop()
+        if self._timer is not None:
+            self._timer.stop()
         self._is_looking = True
-        in_background(
-            "look around",
-            lambda: look(self._settings, self._folder),
-            self._looked,
-            self._failed,
-            self._post,
-        )
+        work = lambda: look(self._settings, self._folder)  # noqa: E731  # looked up when it is called
+        in_background("look around", work, self._looked, self._failed, self._post)
 
     def _looked(self, overview: Overview) -> None:
         self._is_looking = False
@@ -110,7 +100,7 @@ class Watching:
         if self._is_outdated:
             self.look()
         elif not self._is_closed:
-            self._again = self._screen.set_timer(EVERY_SECONDS, self._look_if_seen)
+            self._timer = self._screen.set_timer(EVERY_SECONDS, self._look_if_seen)
 
     def _look_if_seen(self) -> None:
         if self._screen.is_current:
@@ -118,70 +108,56 @@ class Watching:
         else:
             self._plan()
 
-    # What is in the files
-
     def files(self, state: TaskState) -> Files | None:
-        """What is in the files of a task; None until they are read, after which the screen is told."""
+        """Return the content of a task's files; None until they are read, then `show_figures` is called."""
         folder = state.files
         if folder is None:
             return None
         index = state.index.digest if state.index is not None else ""
-        key = state.task.reference, folder, index  # read again once they were indexed anew
+        key = state.task.reference, folder, index  # read again after indexing
         if key not in self._files:
             self._files[key] = None
 
-            def read(found: Files) -> None:
-                self._files[key] = found
+            def read(content: Files) -> None:
+                self._files[key] = content
                 self._show_figures()
 
-            in_background(
-                "count topics",
-                lambda: look_into(state.task, folder),
-                read,
-                self._screen.tell_error,
-                self._post,
-            )
+            work = partial(look_into, state.task, folder)
+            in_background("count topics", work, read, self._screen.tell_error, self._post)
         return self._files[key]
 
-    # Figures
+    # FigureCache
 
     def figure(self, run: KnownRun) -> str:
-        """The official figure of a run in a few characters; nothing where it is not known."""
+        """Return the official figure of a run in a few characters."""
         known = self._known.get(_key(run))
         return f"{known.value:.4f}" if isinstance(known, Figure) else "–" if known is not None else "…"
 
     def figure_words(self, run: KnownRun) -> str:
-        """The official figure of a run, or why there is none; nothing where it is not known yet."""
+        """Return the official figure of a run with its measure, or why it has none; empty until it is known."""
         known = self._known.get(_key(run))
         return f"{known.measure} {known.value:.6f}" if isinstance(known, Figure) else known or ""
 
     def evaluate(self, run: KnownRun, then: Callable[[Evaluation], object]) -> None:
-        """Score a run now; its figures go to `then`."""
+        """Score a run now, and call `then` with its figures."""
+        self._requested += 1
 
-        self._asked_for += 1
-
-        def scored(found: Evaluation) -> None:
-            self._asked_for -= 1
-            self._keep(run, found)
-            then(found)
+        def scored(evaluation: Evaluation) -> None:
+            self._requested -= 1
+            self._record(run, evaluation)
+            then(evaluation)
 
         def failed(error: Exception) -> None:
-            self._asked_for -= 1
+            self._requested -= 1
             self._screen.tell_error(error)
 
-        in_background(
-            "score a run",
-            lambda: self._figures.evaluated(run),
-            scored,
-            failed,
-            self._post,
-        )
+        in_background("score a run", partial(self._figures.evaluated, run), scored, failed, self._post)
 
     def _score_next(self) -> None:
-        """Score the latest run whose figure is not known, and then the next one."""
+        """Score the latest run whose figure is not known, then the next one."""
         if self._is_scoring or self._is_closed or self.overview is None:
             return
-        run = next((one for one in self.overview.runs if _key(one) not in self._known), None)
+        run = next((run for run in self.overview.runs if _key(run) not in self._known), None)
         if run is None:
             return
         self._is_scoring = True
@@ -190,28 +166,27 @@ class Watching:
             known = self._figures.known(run)
             return self._figures.evaluated(run) if known is None else known
 
-        def scored(found: Figure | Evaluation) -> None:
+        def scored(result: Figure | Evaluation) -> None:
             self._is_scoring = False
-            if isinstance(found, Figure):
-                self._known[_key(run)] = found
-                self._show_figures()
-            else:
-                self._keep(run, found)
+            self._record(run, result)
             self._score_next()
 
         def failed(error: Exception) -> None:
             self._is_scoring = False
-            is_ours = isinstance(error, SearchappError | OSError)
-            self._known[_key(run)] = str(error) if is_ours else f"{type(error).__name__}: {error}"
+            is_expected = isinstance(error, SearchappError | OSError)
+            self._known[_key(run)] = str(error) if is_expected else f"{type(error).__name__}: {error}"
             self._show_figures()
             self._score_next()
 
         in_background("score runs", work, scored, failed, self._post)
 
-    def _keep(self, run: KnownRun, found: Evaluation) -> None:
-        official = found.official
-        value = official.values.get(official.measure)
-        self._known[_key(run)] = "there is none" if value is None else Figure(official.measure, value)
+    def _record(self, run: KnownRun, result: Figure | Evaluation) -> None:
+        if isinstance(result, Figure):
+            self._known[_key(run)] = result
+        else:
+            official = result.official
+            value = official.values.get(official.measure)
+            self._known[_key(run)] = "there is none" if value is None else Figure(official.measure, value)
         self._show_figures()
 
 

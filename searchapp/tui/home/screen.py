@@ -1,4 +1,4 @@
-"""The home screen: tasks, runs, the details of either, and what can be done with them."""
+"""The home screen: tasks, runs, and the details of one of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from searchapp.app.evaluate import Evaluation
 from searchapp.app.inspection.pages import every_topic
 from searchapp.app.overview import Files, Overview, TaskState
 from searchapp.app.runs import KnownRun
-from searchapp.app.saved_searches import RecentSearches
+from searchapp.app.saved_searches import RecentSearches, SearchQuery
 from searchapp.config.resolution import Resolution
 from searchapp.errors import SearchappError
 from searchapp.model import Topic
@@ -25,9 +25,9 @@ from searchapp.ranking import recipes
 from searchapp.tasks import SAMPLE
 from searchapp.text import counted
 from searchapp.tui.home import opener
-from searchapp.tui.home.indexing import Maker
+from searchapp.tui.home.indexing import Indexer
 from searchapp.tui.home.opener import Opener
-from searchapp.tui.home.overview import Watching
+from searchapp.tui.home.overview import OverviewMonitor
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import Content, Notation, entitle
 from searchapp.tui.kit.descriptions import error_text, with_tilde
@@ -45,7 +45,6 @@ from searchapp.tui.kit.widgets import (
     one_line,
     shortened,
 )
-from searchapp.tui.search.requests import Sought
 
 PANES = {
     "tasks": PaneHelp(
@@ -101,7 +100,7 @@ IN_LAST_LINE = ("open", "index", "evaluate", "topics", "compare", "next_pane", "
 
 
 def load(home: Path) -> ScreenSettings:
-    """The settings of the home screen.
+    """Return the settings of the home screen.
 
     Raises:
         as `keys.load` does.
@@ -110,18 +109,18 @@ def load(home: Path) -> ScreenSettings:
 
 
 NAME_SHARE = 0.5
-"""The share of a line that a name may take."""
+"""The share of a line for a name."""
 
 COUNT_CELLS = 11
 JUDGED_CELLS = 14
 FIGURE_CELLS = 9
 WHEN_CELLS = 10
 NARROW_CELLS = 44
-"""A narrower list leaves out what is in the details too."""
+"""A narrower list leaves out columns that the details repeat."""
 
 
 class TaskRows(RowList):
-    """The tasks: what is indexed of each, and how many judgments there are."""
+    """The tasks with their numbers of documents and judgments."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--rank"}
 
@@ -131,11 +130,10 @@ class TaskRows(RowList):
 
     @property
     def state(self) -> TaskState | None:
-        """The task that the cursor is on."""
         return self.states[self.cursor] if self.states else None
 
     def list(self, states: Sequence[TaskState]) -> None:
-        """Show tasks. The cursor stays on its task, or moves from there to the task's sample when that is new."""
+        """Show tasks; the cursor stays on its task, or moves to the task's new sample."""
         here = self.state
         before = [state.task.reference for state in self.states]
         self.states = states
@@ -148,15 +146,15 @@ class TaskRows(RowList):
         self.show(len(states), place)
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        one = self.states[place]
+        state = self.states[place]
         is_narrow = width < NARROW_CELLS
         name_cells = width - 2 - COUNT_CELLS - (0 if is_narrow else JUDGED_CELLS)
-        documents = "–" if one.index is None else f"{one.index.documents:,}"
-        judged = f"{one.judged:,} judged" if one.judged else ""
+        documents = "–" if state.index is None else f"{state.index.documents:,}"
+        judged = f"{state.judged:,} judged" if state.judged else ""
         parts = [
             ("▶ " if place == self.cursor else "  ", "rows--begun"),
-            (fitted(one.task.name, name_cells), "rows--text" if one.index else "rows--faint"),
-            (f"{documents:>{COUNT_CELLS}}", "rows--done" if one.index else "rows--faint"),
+            (fitted(state.task.name, name_cells), "rows--text" if state.index else "rows--faint"),
+            (f"{documents:>{COUNT_CELLS}}", "rows--done" if state.index else "rows--faint"),
         ]
         if not is_narrow:
             parts.append((f"{judged:>{JUDGED_CELLS}}", "rows--rank"))
@@ -164,7 +162,7 @@ class TaskRows(RowList):
 
 
 class RunRows(RowList):
-    """The runs, the latest first, with their official figure as `figure` has it."""
+    """The runs, the latest first; `figure` returns their official figure."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--rank"}
 
@@ -175,42 +173,41 @@ class RunRows(RowList):
 
     @property
     def run(self) -> KnownRun | None:
-        """The run that the cursor is on."""
         return self.runs[self.cursor] if self.runs else None
 
     def list(self, runs: Sequence[KnownRun]) -> None:
-        """Show runs, the cursor where it was."""
+        """Show runs; the cursor stays on its run."""
         here = self.run
         self.runs = runs
-        paths = [one.path for one in runs]
+        paths = [run.path for run in runs]
         place = paths.index(here.path) if here is not None and here.path in paths else self.cursor
         self.show(len(runs), place)
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        one = self.runs[place]
+        run = self.runs[place]
         is_narrow = width < NARROW_CELLS
         left = width - 2 - FIGURE_CELLS - (0 if is_narrow else WHEN_CELLS + 2)
         name_cells = int(left * NAME_SHARE)
         parts = [
             ("▶ " if place == self.cursor else "  ", "rows--begun"),
-            (fitted(one.path.name, name_cells - 1) + " ", "rows--text"),
+            (fitted(run.path.name, name_cells - 1) + " ", "rows--text"),
             (
-                fitted(f"{one.manifest.task} {one.manifest.split} {one.recipe}", left - name_cells),
+                fitted(f"{run.manifest.task} {run.manifest.split} {run.recipe}", left - name_cells),
                 "rows--faint",
             ),
-            (fitted(f"{self._figure(one):>{FIGURE_CELLS}}", FIGURE_CELLS), "rows--done"),
+            (fitted(f"{self._figure(run):>{FIGURE_CELLS}}", FIGURE_CELLS), "rows--done"),
         ]
         if not is_narrow:
-            parts.append((f"  {fitted(one.manifest.created[:WHEN_CELLS], WHEN_CELLS)}", "rows--rank"))
+            parts.append((f"  {fitted(run.manifest.created[:WHEN_CELLS], WHEN_CELLS)}", "rows--rank"))
         return parts
 
 
 LONGEST_PATH = 60
-"""In cells: a longer one is cut."""
+"""Width of a path in the first line."""
 
 
-class HomeHead(Banner):
-    """Says which engine is in use, and whether it answers; behind it what was just done, or else where it is."""
+class EngineBanner(Banner):
+    """The first line: the engine, whether it answers, and the last message or the engine's address."""
 
     def __init__(self, engine: str) -> None:
         super().__init__("searchapp")
@@ -218,7 +215,6 @@ class HomeHead(Banner):
         self._more = Content.styled("looking whether it answers …", "$faint")
 
     def show_engine(self, name: str, overview: Overview) -> None:
-        """Show what the engine in use is like."""
         engine = overview.engine
         if engine is None:
             self._engine = Content.styled(f"▲ {name} does not answer  ", "bold $error")
@@ -237,19 +233,22 @@ class HomeHead(Banner):
 
 LABEL_CELLS = 10
 
-Row = tuple[str, str]
+DetailRow = tuple[str, str]
+"""A label and its value."""
 
 
-def of_task(state: TaskState, files: Files | None, overview: Overview, keys: KeyMap) -> Content:
-    """A task: what there is of it, and what can be done now."""
+def task_page(state: TaskState, files: Files | None, overview: Overview, keys: KeyMap) -> Content:
+    """Return the details of a task with the next step."""
     info = state.task.info
     title = Content.styled(info.title, "bold")
     about = Content(info.about)
     hint = Content.styled(_next_step(state, overview, keys), "$accent")
-    return Content("\n").join([title, hint, Content(""), *_rows(_of_task(state, files)), Content(""), about])
+    return Content("\n").join(
+        [title, hint, Content(""), *_rows(_task_rows(state, files)), Content(""), about]
+    )
 
 
-def _of_task(state: TaskState, files: Files | None) -> Iterator[Row]:
+def _task_rows(state: TaskState, files: Files | None) -> Iterator[DetailRow]:
     task = state.task
     if state.index is not None:
         yield "documents", f"{state.index.documents:,}"
@@ -286,8 +285,8 @@ def _next_step(state: TaskState, overview: Overview, keys: KeyMap) -> str:
     return f"{first}{index} indexes {ways} or a folder of yours; then {open_} searches it."
 
 
-def of_run(run: KnownRun, figure: str, keys: KeyMap) -> Content:
-    """A run: what was ranked and how, its figure, and what can be done with it."""
+def run_page(run: KnownRun, figure: str, keys: KeyMap) -> Content:
+    """Return the details of a run with its actions."""
     made = run.manifest
     rows = [
         ("run", with_tilde(str(run.path))),
@@ -304,25 +303,25 @@ def of_run(run: KnownRun, figure: str, keys: KeyMap) -> Content:
     return Content("\n").join([Content.styled(hint, "$accent"), Content(""), *_rows(rows)])
 
 
-def of_evaluation(found: Evaluation) -> Content:
-    """All figures of a run."""
-    official = found.official
-    rows = [("topics", f"{found.topics:,}")]
+def evaluation_page(evaluation: Evaluation) -> Content:
+    """Return all figures of a run."""
+    official = evaluation.official
+    rows = [("topics", f"{evaluation.topics:,}")]
     rows += [(name, f"{value:.6f}  (official)") for name, value in official.values.items()]
     rows += [(name, f"{value:.6f}  (honest)") for name, value in official.honest.items()]
-    rows += [(name, f"{value:.6f}") for name, value in found.measures.values.items()]
+    rows += [(name, f"{value:.6f}") for name, value in evaluation.measures.values.items()]
     cells = max(len(name) for name, _value in rows) + 2
     lines = [Content.assemble((f"{name:<{cells}}", "$faint"), value) for name, value in rows]
-    lines += [Content.assemble(("! ", "bold $warning"), warning) for warning in found.warnings]
+    lines += [Content.assemble(("! ", "bold $warning"), warning) for warning in evaluation.warnings]
     return Content("\n").join(lines)
 
 
-def _rows(rows: Iterator[Row] | Sequence[Row]) -> list[Content]:
+def _rows(rows: Iterator[DetailRow] | Sequence[DetailRow]) -> list[Content]:
     return [Content.assemble((f"{name:<{LABEL_CELLS}} ", "$faint"), value) for name, value in rows]
 
 
 def _when(moment: str) -> str:
-    """A moment in the time zone of whoever reads it."""
+    """Return a moment in the local time zone."""
     try:
         return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):
@@ -332,37 +331,37 @@ def _when(moment: str) -> str:
 COLUMNS = {"tasks": "lists", "runs": "lists", "details": "details"}
 
 RECENT_TEXTS = 20
-"""Past searches of each task that the palette has."""
+"""Number of recent searches of each task in the palette."""
 
 
 class HomeScreen(KeyScreen):
-    """Tasks and runs, with what there is of the one that the cursor is on."""
+    """The screen with tasks and runs, and the details of the one under the cursor."""
 
     CSS_PATH = Path(__file__).with_name("home.tcss")
     AUTO_FOCUS = "#tasks"
     ABOUT = PANES
     SCROLLED = "#details"
 
-    head: HomeHead
+    head: EngineBanner
 
     def __init__(self, resolution: Resolution, folder: Path, keys: KeyMap) -> None:
-        super().__init__(keys, HomeHead(resolution.settings.engine), COLUMNS, ("tasks", "runs"))
+        super().__init__(keys, EngineBanner(resolution.settings.engine), COLUMNS, ("tasks", "runs"))
         self._resolution = resolution
         self.settings = resolution.settings
-        self.watching = Watching(
+        self.monitor = OverviewMonitor(
             self, self.settings, folder, self._later, self.show_overview, self.show_figures
         )
         self.opener = Opener(self, self.settings, self._later)
-        self.maker = Maker(self, self.settings, self._later, self.tell_news, self.watching.look)
+        self.indexer = Indexer(self, self.settings, self._later, self.tell_news, self.monitor.look)
         self.tasks = TaskRows()
-        self.runs = RunRows(self.watching.figure)
+        self.runs = RunRows(self.monitor.figure)
         self._details = TextPane(id="details")
+        # The list that was focused last.
         self._current: RowList = self.tasks
-        """The list that was last gone to."""
         self._described: object = None
         self._news: Sequence[str] = ()
+        # Redraws the figures in the list of runs to compare with.
         self._draw_others: Callable[[], object] = lambda: None
-        """Draws the figures again of the runs that one may be compared with."""
 
     def compose(self) -> ComposeResult:
         yield self.head
@@ -377,16 +376,16 @@ class HomeScreen(KeyScreen):
         entitle(self.tasks, "Tasks")
         entitle(self.runs, "Runs")
         entitle(self._details, "Details")
-        self.watching.begin()
+        self.monitor.look()
 
     def on_screen_resume(self) -> None:
-        self.watching.resume()
+        self.monitor.resume()
 
     def on_unmount(self) -> None:
-        self.watching.close()
+        self.monitor.close()
 
     def leave(self) -> None:
-        indexing = self.maker.indexing
+        indexing = self.indexer.indexing
         if indexing is None:
             super().leave()
             return
@@ -398,38 +397,36 @@ class HomeScreen(KeyScreen):
         self.ask(f"{indexing.task.name} is being indexed. Stop that, and leave?", stop)
 
     def last_words(self) -> str | None:
-        indexing = self.maker.indexing
+        indexing = self.indexer.indexing
         if indexing is None:
             return None
         indexing.stop_and_wait()
         return f"{indexing.task.name} was not indexed to the end: what was indexed before still serves"
 
     def leave_line(self, line: TextLine) -> None:
-        """There is none."""
+        """Do nothing: the screen has no line."""
 
-    def _later(self, what: Callable[[], object]) -> None:
-        """Have something done here, whichever thread asks for it."""
-        self.call_later(self._take_in, what)
+    def _later(self, callback: Callable[[], object]) -> None:
+        """Call a function in the thread of the screen."""
+        self.call_later(self._call_in_batch, callback)
 
-    def _take_in(self, what: Callable[[], object]) -> None:
+    def _call_in_batch(self, callback: Callable[[], object]) -> None:
         with self.app.batch_update():
-            what()
+            callback()
 
     def tell_error(self, error: Exception) -> None:
-        """Say that something has failed."""
         lines = error.lines if isinstance(error, SearchappError) else (error_text(error),)
         self.tell_news(lines, "$error")
 
     def tell_news(self, sentences: Sequence[str], look: str) -> None:
-        """Say what was done: the first sentence in the first line, all of them above the details until one moves."""
+        """Show the first sentence in the first line, and all above the details until the cursor moves."""
         self.head.tell(sentences[0], look)
         self._news = sentences
         self.describe()
 
-    # What is seen
+    # Drawing
 
     def show_overview(self, overview: Overview) -> None:
-        """Show how everything is now."""
         self.head.show_engine(self.settings.engine, overview)
         if self.tasks.states != overview.tasks:
             self.tasks.list(overview.tasks)
@@ -438,25 +435,24 @@ class HomeScreen(KeyScreen):
         self.describe()
 
     def show_figures(self) -> None:
-        """Show what has become known of runs or files."""
+        """Show new figures of runs or topics of tasks."""
         self.runs.refresh()
         self.describe()
         self._draw_others()
 
     def describe(self) -> None:
-        """Describe what the cursor is on, in the list that was last gone to."""
-        overview = self.watching.overview
+        overview = self.monitor.overview
         if overview is None:
             self._details.show(Content.styled("…", "$faint"))
             return
         run, state = self.run, self.tasks.state
         if run is not None:
             key: object = run.path
-            text = of_run(run, self.watching.figure_words(run), self.keys)
+            text = run_page(run, self.monitor.figure_words(run), self.keys)
             title = f"Run {run.path.name}"
         elif state is not None and not self._is_in_runs:
             key = state.task.reference
-            text = of_task(state, self.watching.files(state), overview, self.keys)
+            text = task_page(state, self.monitor.files(state), overview, self.keys)
             title = f"Task {state.task.name}"
         else:
             key, title = None, "Runs"
@@ -475,7 +471,6 @@ class HomeScreen(KeyScreen):
 
     @property
     def run(self) -> KnownRun | None:
-        """The run that the cursor is on, if it is on one."""
         return self.runs.run if self._is_in_runs else None
 
     def cursor_moved(self, rows: RowList) -> None:  # noqa: ARG002  # the one with the focus
@@ -489,7 +484,7 @@ class HomeScreen(KeyScreen):
         self.describe()
 
     def watch_focused(self, focused: Widget | None) -> None:
-        # At once: the next key may come before the message that a list has the focus.
+        # Not in a message handler: the next key may come before the message about the focus.
         if isinstance(focused, RowList):
             self._current = focused
             self._news = ()
@@ -507,35 +502,34 @@ class HomeScreen(KeyScreen):
             self.search(state)
 
     def _state(self) -> TaskState | None:
-        """The task that the cursor is on; says so if there is none."""
+        """Return the task under the cursor; report if there is none."""
         state = self.tasks.state
         if state is None:
             self.head.tell("the tasks are still being looked for", "$warning")
         return state
 
-    def search(self, state: TaskState, sought: Sought | None = None, topic: Topic | None = None) -> None:
-        """Open the search screen on a task; one that is not indexed is indexed first, if somebody wants that."""
+    def search(self, state: TaskState, query: SearchQuery | None = None, topic: Topic | None = None) -> None:
+        """Open the search screen on a task, or offer to index it."""
         if state.index is None:
-            self.maker.ask(state)
+            self.indexer.ask(state)
         else:
-            self.opener.search(state, sought, topic)
+            self.opener.search(state, query, topic)
 
     def evaluate(self, run: KnownRun | None) -> None:
-        """Show all figures of a run."""
         if run is None:
             self._tell_no_run()
             return
         self.head.wait(f"scoring {run.path.name} …")
 
-        def scored(found: Evaluation) -> None:
+        def scored(evaluation: Evaluation) -> None:
             title = f"{run.path.name}: {run.manifest.task} {run.manifest.split}"
-            if self.app.screen is self:  # or somebody has opened something else meanwhile
+            if self.app.screen is self:  # else a dialog would appear on another screen
                 self.head.came()
-                self.app.push_screen(ReportDialog(title, of_evaluation(found)))
+                self.app.push_screen(ReportDialog(title, evaluation_page(evaluation)))
             else:
-                self.head.tell(f"{title}: {self.watching.figure_words(run)}")
+                self.head.tell(f"{title}: {self.monitor.figure_words(run)}")
 
-        self.watching.evaluate(run, scored)
+        self.monitor.evaluate(run, scored)
 
     def _topics(self) -> None:
         run = self.run
@@ -545,16 +539,15 @@ class HomeScreen(KeyScreen):
             self.opener.topics(run)
 
     def _compare(self, run: KnownRun | None) -> None:
-        """Ask for a run to compare another one with."""
-        overview = self.watching.overview
+        overview = self.monitor.overview
         if run is None or overview is None:
             self._tell_no_run()
             return
         made = run.manifest
         others = [
-            one
-            for one in overview.runs
-            if one.path != run.path and (one.task, one.manifest.split) == (run.task, made.split)
+            other
+            for other in overview.runs
+            if other.path != run.path and (other.task, other.manifest.split) == (run.task, made.split)
         ]
         if not others:
             self.head.tell(
@@ -567,10 +560,10 @@ class HomeScreen(KeyScreen):
                 self.opener.compare([run, others[place]])
 
         def question() -> str:
-            return f"{run.path.name} ({run.recipe} {self.watching.figure(run)}) is compared with"
+            return f"{run.path.name} ({run.recipe} {self.monitor.figure(run)}) is compared with"
 
         def choices() -> list[Choice]:
-            return [Choice(one.path.name, f"{one.recipe}  {self.watching.figure(one)}") for one in others]
+            return [Choice(run.path.name, f"{run.recipe}  {self.monitor.figure(run)}") for run in others]
 
         def draw() -> None:
             if dialog.is_attached:
@@ -587,14 +580,14 @@ class HomeScreen(KeyScreen):
     def _refresh(self) -> None:
         self._news = ()
         self.head.tell("")
-        self.watching.look()
+        self.monitor.look()
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {
             "open": self._open,
-            "index": lambda: self.maker.ask(state) if (state := self._state()) is not None else None,
-            "own_task": self.maker.ask_own_task,
-            "stop": self.maker.stop,
+            "index": lambda: self.indexer.ask(state) if (state := self._state()) is not None else None,
+            "own_task": self.indexer.ask_own_task,
+            "stop": self.indexer.stop,
             "evaluate": lambda: self.evaluate(self.run),
             "topics": self._topics,
             "compare": lambda: self._compare(self.run),
@@ -606,40 +599,36 @@ class HomeScreen(KeyScreen):
     # The palette
 
     def offers_everywhere(self) -> Iterable[Offer]:
-        overview = self.watching.overview
+        overview = self.monitor.overview
         if overview is None:
             return
         yield from opener.task_offers(overview, self.search)
         for state in overview.tasks:
             if state.index is None:
-                yield Offer(f"index {state.task.name}", partial(self.maker.ask, state), "task")
+                yield Offer(f"index {state.task.name}", partial(self.indexer.ask, state), "task")
         yield from opener.run_offers(overview, "judge", self.opener.judge)
         yield from opener.run_offers(overview, "evaluate", self.evaluate)
         yield from opener.run_offers(overview, "topics of", self.opener.topics)
         yield from opener.run_offers(overview, "compare", self._compare)
 
     def offers(self) -> Iterable[Offer]:
-        overview = self.watching.overview
+        overview = self.monitor.overview
         for state in () if overview is None else overview.tasks:
             if state.index is not None:
                 yield from self._recipes(state)
 
     def _recipes(self, state: TaskState) -> Iterable[Offer]:
         for name in sorted(state.task.recipe_book().recipes):
-            sought = Sought(recipe=name)
-            yield Offer(
-                f"search {state.task.name} with {name}", partial(self.search, state, sought), "recipe"
-            )
+            search = partial(self.search, state, SearchQuery(recipe=name))
+            yield Offer(f"search {state.task.name} with {name}", search, "recipe")
 
     def further_offers(self) -> Iterable[Offer]:
-        overview = self.watching.overview
+        overview = self.monitor.overview
         for state in () if overview is None else overview.tasks:
             if state.index is not None:
                 for text in RecentSearches(self.settings.home, state.task.name).texts[:RECENT_TEXTS]:
-                    sought = Sought(text)
-                    yield Offer(
-                        f"{text}  ({state.task.name})", partial(self.search, state, sought), "searched"
-                    )
+                    search = partial(self.search, state, SearchQuery(text))
+                    yield Offer(f"{text}  ({state.task.name})", search, "searched")
         here = self.tasks.state
         if here is not None and here.index is not None and here.files is not None:
             for topic in every_topic(here.task, here.task.collection(here.files)):
@@ -648,9 +637,7 @@ class HomeScreen(KeyScreen):
 
 
 class HomeApp(KeyApp):
-    """Shows the home screen, and what is opened from it, until it is left.
-
-    Runs are looked for in `folder` too.
+    """Shows the home screen until the user leaves it; `folder` is a further folder with runs.
 
     Raises:
         DataError: the keys in the user's file contradict each other.

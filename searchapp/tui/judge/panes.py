@@ -1,35 +1,438 @@
-"""The panes beside the lists: the topic, the document with the words that are searched for, the scores so far."""
+"""The panes of the judging screen: topics, ranking, topic and document, figures; the search and the prefetching."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
+from rich.cells import cell_len
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 
 from searchapp.app.inspection.pages import RunPages
 from searchapp.errors import SearchappError
-from searchapp.judging.judgments import duration
-from searchapp.judging.session import JudgingSession
+from searchapp.judging.events import Action, grade_label
+from searchapp.judging.judgments import JudgmentFilter, ListedJudgment, duration, list_judgments
+from searchapp.judging.session import JudgingSession, Session
 from searchapp.text import counted
-from searchapp.tui.judge.lists import RankingRows
 from searchapp.tui.kit import descriptions
-from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
+from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, Plain, entitle
+from searchapp.tui.kit.descriptions import CANT_TELL, NOTED, SKIPPED, UNSCORED, opinion_sign
+from searchapp.tui.kit.dialogs import Dialog
 from searchapp.tui.kit.keys import KeyMap
-from searchapp.tui.kit.screen import Banner, Pane
-from searchapp.tui.kit.widgets import TextPane
+from searchapp.tui.kit.screen import Pane, SessionBanner
+from searchapp.tui.kit.widgets import RowList, RowPart, TextLine, TextPane, fitted, one_line
+
+_MOST_ID_CELLS = 12
+_BLOCK = 1000
+_IDS_FROM = 44
+"""Least width of a list that shows ids."""
+
+
+def has_words(text: str, words: Iterable[str]) -> bool:
+    """Return whether a text has all of some words in lower case."""
+    text = text.lower()
+    return all(word in text for word in words)
+
+
+class TopicRows(RowList):
+    """The topics, or those that the filter leaves."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done"}
+
+    def __init__(self, judging: JudgingSession, run_pages: RunPages) -> None:
+        super().__init__(id="topics")
+        self._judging = judging
+        self._run_pages = run_pages
+        self.notation = Notation(run_pages.task.info.markup, Form.written)
+        # The index of the open topic.
+        self.current = -1
+        # The indexes of the topics in the list.
+        self.places: Sequence[int] = range(len(judging.topics))
+
+    def filter(self, words: str) -> None:
+        """Leave the topics with some words in text or id, and put the cursor on the open one."""
+        wanted = words.lower().split()
+        names = self._judging.topics
+        self.places = [
+            place
+            for place, topic in enumerate(names)
+            if has_words(f"{topic} {self._run_pages.topic(topic).text}", wanted)
+        ]
+        entitle(self, "Topics" if not wanted else f"Topics · {len(self.places)} of {len(names)}")
+        self.show(len(self.places), self.places.index(self.current) if self.current in self.places else 0)
+
+    def mark_current(self, place: int) -> None:
+        self.current = place
+        if place in self.places:
+            self.move(self.places.index(place))
+        self.refresh()
+
+    @property
+    def chosen(self) -> int | None:
+        """The index of the topic under the cursor; None if the list is empty."""
+        return self.places[self.cursor] if self.count else None
+
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
+        number = self.places[place]
+        topic = self._judging.topics[number]
+        sign, look, count = self._progress(topic)
+        words = one_line(self._run_pages.topic(topic).text, self.notation) or topic
+        pointer = "▶" if number == self.current else " "
+        return [
+            (pointer, "rows--begun"),
+            (f"{sign} ", look),
+            (fitted(words, width - 3 - len(count)), "rows--text"),
+            (count, look),
+        ]
+
+    def redraw_topic(self, topic: str) -> None:
+        """Redraw the line of a topic, if it is in the list."""
+        if topic in self._judging.topics:
+            number = self._judging.topics.index(topic)
+            if number in self.places:
+                self.redraw(self.places.index(number))
+
+    def _progress(self, topic: str) -> tuple[str, str, str]:
+        """Return a topic's mark, the look of the mark, and the number of judged documents."""
+        try:
+            judged = self._judging.judged(topic)
+            if not judged:  # for which no ranking is read
+                return "○", "rows--faint", ""
+            total = self._judging.length(topic)
+        except SearchappError:
+            return "✗", "rows--aside", ""  # opening the topic reports the error
+        is_done = judged >= total
+        return ("●" if is_done else "◐"), ("rows--done" if is_done else "rows--begun"), f" {judged}/{total}"
+
+
+class RankingRows(RowList):
+    """A topic's documents with verdict, rank and beginning; some of them are selected."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "rows--zero", "rows--some", "rows--most", "rows--aside", "rows--selected", "rows--matching", "rows--rank",
+    }  # fmt: skip
+
+    def __init__(
+        self, judging: JudgingSession, top_grade: int, beginning: Callable[[str], str | None]
+    ) -> None:
+        super().__init__(id="ranking")
+        self._judging = judging
+        self._top_grade = top_grade
+        self._mark_cells = len(str(top_grade))
+        self._beginning = beginning
+        self.topic = ""
+        self.documents: Sequence[str] = ()
+        self._id_cells = 0
+        self.selected: set[int] = set()
+        self.matching: frozenset[int] = frozenset()
+        self._scored: int | None = None
+
+    def open(self, topic: str, documents: Sequence[str], cursor: int, scored: int | None) -> None:
+        """Show a topic's documents, of which the first `scored` have a score; None hides that."""
+        self.topic, self.documents, self._scored = topic, documents, scored
+        self.selected.clear()
+        longest = max((len(document) for document in documents[:_BLOCK]), default=0)
+        self._id_cells = min(_MOST_ID_CELLS, longest)
+        self.show(len(documents), cursor)
+
+    @property
+    def document(self) -> str | None:
+        return self.documents[self.cursor] if self.documents else None
+
+    @property
+    def chosen(self) -> list[int]:
+        """The selected lines, without any the line under the cursor."""
+        return sorted(self.selected) if self.selected else [self.cursor] if self.documents else []
+
+    def toggle_selected(self) -> None:
+        """Select or deselect the line under the cursor, and move down."""
+        self.selected ^= {self.cursor}
+        self.redraw(self.cursor)
+        self.move(self.cursor + 1)
+
+    def extend_selection(self, step: int) -> None:
+        """Select the line under the cursor and the next one, in the direction of `step`."""
+        self.selected.add(self.cursor)
+        self.move(self.cursor + step)
+        self.selected.add(self.cursor)
+        self.redraw(self.cursor)
+
+    def deselect(self) -> None:
+        self.selected.clear()
+        self.refresh()
+
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
+        document = self.documents[place]
+        sign, look = opinion_sign(self._judging.opinion(self.topic, document), self._top_grade)
+        digits = len(str(len(self.documents)))
+        pointer = "▶" if place == self.cursor else " "
+        selected = "+" if place in self.selected else " "
+        parts = [
+            (pointer + selected, "rows--begun"),
+            (f"{sign:>{self._mark_cells}} ", look),
+            (f"{place + 1:>{digits}} ", "rows--rank"),
+        ]
+        left = width - 4 - self._mark_cells - digits
+        if width >= _IDS_FROM:
+            parts.append((fitted(document, self._id_cells) + "  ", "rows--faint"))
+            left -= self._id_cells + 2
+        is_unscored = self._scored is not None and place >= self._scored
+        if is_unscored:
+            parts.append((UNSCORED, "rows--faint"))
+            left -= len(UNSCORED)
+        text = self._beginning(document)
+        noted = f" {NOTED}" if self._judging.words(self.topic, document) else ""
+        look = "rows--matching" if place in self.matching else "rows--faint" if is_unscored else "rows--text"
+        parts.append((fitted(document if text is None else text, left - len(noted)) + noted, look))
+        return parts
+
+    def row_class(self, place: int) -> str:
+        return "rows--selected" if place in self.selected else ""
+
+    def redraw_documents(self, documents: Iterable[str]) -> None:
+        wanted = set(documents)
+        for place in self.visible_places:
+            if self.documents[place] in wanted:
+                self.redraw(place)
+
+
+AHEAD = 3
+"""Number of documents below the cursor that are fetched."""
+BLOCK = 150
+SLICE = 20
+"""Number of beginnings that are fetched in the background, and at a time."""
+
+
+class Snippets:
+    """The beginnings of documents that have been fetched."""
+
+    def __init__(self, run_pages: RunPages) -> None:
+        self._run_pages = run_pages
+        self._known: dict[str, str] = {}
+        self._notation = Notation(run_pages.task.info.markup, Form.written)
+
+    def of(self, document: str) -> str | None:
+        """Return the beginning of a document; None if it has not been fetched."""
+        snippet = self._known.get(document)
+        if snippet is None:
+            text = self._run_pages.known_text(document)
+            if text is None:
+                return None
+            snippet = self._known[document] = one_line(text, self._notation)
+        return snippet
+
+    def show_in(self, notation: Notation) -> None:
+        self._notation = notation
+        self._known.clear()
+
+
+class Prefetcher:
+    """Fetches documents in the background before they are shown; the screen reports a failure."""
+
+    def __init__(self, screen: Screen[Any], run_pages: RunPages) -> None:
+        self._screen = screen
+        self._run_pages = run_pages
+
+    def around(self, documents: Sequence[str], place: int) -> None:
+        """Fetch the visible beginnings now.
+
+        Raises:
+            SearchappError: the documents can't be read.
+        """
+        begin = max(0, place - SLICE)
+        self._run_pages.texts(documents[begin : begin + 3 * SLICE])
+
+    def ahead(self, topic: str, rows: RankingRows) -> None:
+        """Fetch the documents below the cursor."""
+        following = tuple(rows.documents[rows.cursor + 1 : rows.cursor + 1 + AHEAD])
+
+        def fetch() -> None:
+            for document in following:  # one by one, so that another request does not wait for all
+                self._run_pages.prepare(topic, [document])
+
+        if not all(self._run_pages.has_page(topic, document) for document in following):
+            self._start(fetch, "fetching the next documents", "pages")
+        begin = max(0, rows.cursor - rows.page)
+        near = rows.documents[begin : rows.cursor + 2 * rows.page]
+        if not all(self._run_pages.is_fetched(document) for document in near):
+            self.beginnings(rows.documents[begin : begin + BLOCK], rows.refresh)
+
+    def beginnings(self, documents: Sequence[str], then: Callable[[], object]) -> None:
+        """Fetch the beginnings of some documents, and call `then` when all have come."""
+
+        def fetch() -> None:
+            for start in range(0, len(documents), SLICE):
+                self._run_pages.texts(documents[start : start + SLICE])
+            self._screen.app.call_from_thread(then)
+
+        self._start(fetch, "fetching the beginnings of documents", "rows")
+
+    def _start(self, work: Callable[[], None], name: str, group: str) -> None:
+        self._screen.run_worker(work, name, group, thread=True, exclusive=True, exit_on_error=False)
+
+
+TOPIC_SHARE = 0.35
+"""The share of a line for the beginning of the topic."""
+
+_SIGNS = {Action.skip: SKIPPED, Action.cant_tell: CANT_TELL, Action.note: NOTED}
+
+
+class JudgmentRows(RowList):
+    """Judgments, one a line."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--zero", "rows--some", "rows--most", "rows--aside"}
+
+    def __init__(self, run_pages: RunPages, snippets: Snippets, top_grade: int) -> None:
+        super().__init__(id="judged")
+        self._run_pages = run_pages
+        self._snippets = snippets
+        self._top_grade = top_grade
+        self.judgments: Sequence[ListedJudgment] = ()
+
+    def parts(self, place: int, width: int) -> Sequence[RowPart]:
+        judgment = self.judgments[place]
+        sign, look = self._mark(judgment)
+        topic = one_line(self._run_pages.topic(judgment.topic_id).text, AS_WRITTEN) or judgment.topic_id
+        text = self._snippets.of(judgment.document_id)
+        words = f"  {NOTED} {one_line(judgment.words, AS_WRITTEN)}" if judgment.words else ""
+        topic_cells = int((width - 4) * TOPIC_SHARE)
+        left = width - 4 - topic_cells
+        words = fitted(words, min(cell_len(words), left // 2))
+        return [
+            ("▶" if place == self.cursor else " ", "rows--begun"),
+            (f"{sign:>2} ", look),
+            (fitted(topic, topic_cells - 2) + "  ", "rows--faint"),
+            (fitted(judgment.document_id if text is None else text, left - cell_len(words)), "rows--text"),
+            (words, "rows--text"),
+        ]
+
+    def _mark(self, judgment: ListedJudgment) -> RowPart:
+        if judgment.grade is None:
+            return _SIGNS[judgment.action], "rows--aside"
+        look = "zero" if judgment.grade == 0 else "most" if judgment.grade == self._top_grade else "some"
+        return str(judgment.grade), f"rows--{look}"
+
+
+class JudgmentList(Dialog[ListedJudgment | None]):
+    """Lists an annotator's judgments, filtered by kind and by words; returns the chosen one."""
+
+    def __init__(
+        self,
+        session: Session,
+        topics: frozenset[str],
+        run_pages: RunPages,
+        snippets: Snippets,
+        labels: Sequence[str],
+    ) -> None:
+        super().__init__()
+        self._kinds = judgments_by_kind(session, topics, labels)
+        self._kind = next(iter(self._kinds))
+        self._run_pages = run_pages
+        self._words = TextLine(lambda _words: self._choose(), lambda _words: self._filter(), hint="words")
+        self._rows = JudgmentRows(run_pages, snippets, len(labels) - 1)
+        self._prefetcher = Prefetcher(self, run_pages)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog judged"):
+            yield Plain(id="kinds", classes="question")
+            yield self._words
+            yield self._rows
+            yield Plain("tab graded, skipped, …    ↵ go there    esc back", classes="hint")
+
+    def on_mount(self) -> None:
+        self._filter()
+        documents = list(dict.fromkeys(judgment.document_id for judgment in self._kinds[self._kind]))
+        self._prefetcher.beginnings(documents, self._fetched)
+
+    def take(self, event: events.Key) -> bool:
+        rows = self._rows
+        moves: dict[str, Callable[[], object]] = {
+            "escape": lambda: self.dismiss(None),
+            "enter": self._choose,
+            "tab": lambda: self._turn(1),
+            "shift+tab": lambda: self._turn(-1),
+            "down": lambda: rows.move(rows.cursor + 1),
+            "up": lambda: rows.move(rows.cursor - 1),
+            "pagedown": lambda: rows.move(rows.cursor + rows.page),
+            "pageup": lambda: rows.move(rows.cursor - rows.page),
+        }
+        if event.key in moves:
+            moves[event.key]()
+        else:
+            self._words.take(event)
+        return True
+
+    @on(RowList.Picked)
+    def _picked(self, event: RowList.Picked) -> None:
+        event.stop()
+        self._choose()
+
+    def _turn(self, step: int) -> None:
+        names = list(self._kinds)
+        self._kind = names[(names.index(self._kind) + step) % len(names)]
+        self._filter()
+
+    def _choose(self) -> None:
+        if self._rows.count:
+            self.dismiss(self._rows.judgments[self._rows.cursor])
+
+    def _filter(self) -> None:
+        words = self._words.value.lower().split()
+        rows = self._rows
+        rows.judgments = [
+            judgment for judgment in self._kinds[self._kind] if has_words(self._text(judgment), words)
+        ]
+        rows.show(len(rows.judgments), len(rows.judgments) - 1)
+        parts: list[str | tuple[str, str]] = []
+        for name, judgments in self._kinds.items():
+            look = "bold reverse $primary" if name == self._kind else "$faint"
+            parts += [(f" {name} {len(judgments):,} ", look), " "]
+        self.query_one("#kinds", Plain).update(Content.assemble(*parts))
+
+    def _fetched(self) -> None:
+        """Show the beginnings that have come, and search them too."""
+        if self.is_attached and self._words.value:
+            rows = self._rows
+            # A cursor that the user has moved stays on its judgment.
+            here = rows.judgments[rows.cursor] if rows.cursor < rows.count - 1 else None
+            self._filter()
+            if here in rows.judgments:
+                rows.put(rows.judgments.index(here))
+        self._rows.refresh()
+
+    def _text(self, judgment: ListedJudgment) -> str:
+        topic, document = judgment.topic_id, judgment.document_id
+        topic_text, text = self._run_pages.topic(topic).text, self._run_pages.known_text(document)
+        return f"{topic} {topic_text} {document} {text or ''} {judgment.words}"
+
+
+def judgments_by_kind(
+    session: Session, topics: frozenset[str], labels: Sequence[str]
+) -> Mapping[str, Sequence[ListedJudgment]]:
+    """Return an annotator's judgments on these topics by kind; all first, empty kinds left out."""
+    wanted = JudgmentFilter(annotators=[session.author.annotator], topics=topics)
+    own = [one for one in list_judgments(session.view, wanted) if one.action is not Action.adjudicate]
+    kinds = {"all": own}
+    for grade in range(len(labels)):
+        kinds[grade_label(grade, labels)] = [judgment for judgment in own if judgment.grade == grade]
+    kinds["skipped"] = [judgment for judgment in own if judgment.action is Action.skip]
+    kinds["can't tell"] = [judgment for judgment in own if judgment.action is Action.cant_tell]
+    kinds["noted"] = [judgment for judgment in own if judgment.words]
+    return {name: judgments for name, judgments in kinds.items() if judgments or name == "all"}
 
 
 class Finder:
-    """Finds the documents with some words, and goes from one to the next.
+    """Searches the topic's documents for words in the background, and goes from match to match.
 
     Args:
-        screen: does the search in the background
+        screen: runs the search
         rows: the topic's documents
         run_pages: has their texts
-        head: shows what was found
-        keys: which keys go on
+        head: shows the number of matches
+        keys: the keys that the messages name
         go: puts the cursor on a document
     """
 
@@ -38,14 +441,14 @@ class Finder:
         screen: Screen[None],
         rows: RankingRows,
         run_pages: RunPages,
-        head: Banner,
+        head: SessionBanner,
         keys: KeyMap,
         go: Callable[[int], object],
     ) -> None:
+        # In lower case.
         self.words: tuple[str, ...] = ()
-        """What is sought, in lower case."""
+        # The steps that were requested during a search; None while there is none.
         self._steps: list[int] | None = None
-        """Where to go from the document that is being searched for; None while nothing is."""
         self._screen = screen
         self._rows = rows
         self._run_pages = run_pages
@@ -54,25 +457,24 @@ class Finder:
         self._go = go
 
     def find(self, words: str) -> None:
-        """Search for words; for none, forget what was sought."""
+        """Start a search; without words, forget the last one."""
         self.words = tuple(words.lower().split())
         if not self.words:
             self.forget()
             return
         self._head.wait("searching …")
         self._steps = []
-        topic, documents, sought = self._rows.topic, self._rows.documents, self.words
+        topic, documents, wanted = self._rows.topic, self._rows.documents, self.words
 
         def work() -> None:
-            found = self._found(documents, sought)
-            self._screen.app.call_from_thread(self._show, topic, sought, found)
+            matching = self._search(documents, wanted)
+            self._screen.app.call_from_thread(self._show, topic, wanted, matching)
 
         self._screen.run_worker(
             work, "the search", "search", thread=True, exclusive=True, exit_on_error=False
         )
 
     def forget(self) -> None:
-        """Seek nothing."""
         self.words = ()
         self._rows.matching = frozenset()
         if self._steps is not None:
@@ -80,7 +482,7 @@ class Finder:
             self._head.came()
 
     def next(self, step: int) -> None:
-        """Go to the next document with the words, or to the one before."""
+        """Go to the next match, or to the one before."""
         rows = self._rows
         if self._steps is not None:
             self._steps.append(step)
@@ -94,40 +496,40 @@ class Finder:
             return
         places = sorted(rows.matching, reverse=step < 0)
         self._go(next((place for place in places if (place - rows.cursor) * step > 0), places[0]))
-        self._say()
+        self._report()
 
-    def _found(self, documents: Sequence[str], sought: Sequence[str]) -> list[int]:
+    def _search(self, documents: Sequence[str], words: Sequence[str]) -> list[int]:
         texts = self._run_pages.texts(documents)
         return [
             place
             for place, (document, text) in enumerate(zip(documents, texts, strict=True))
-            if all(word in f"{document} {text}".lower() for word in sought)
+            if has_words(f"{document} {text}", words)
         ]
 
-    def _show(self, topic: str, sought: tuple[str, ...], found: list[int]) -> None:
+    def _show(self, topic: str, words: tuple[str, ...], matching: list[int]) -> None:
         rows = self._rows
-        if topic != rows.topic or sought != self.words:
-            return  # the person has moved on
+        if topic != rows.topic or words != self.words:
+            return  # a later search or topic replaced this one
         steps, self._steps = self._steps or [], None
         self._head.came()
-        rows.matching = frozenset(found)
+        rows.matching = frozenset(matching)
         rows.refresh()
         if rows.cursor in rows.matching:
             self._go(rows.cursor)
-            self._say()
+            self._report()
         else:
             self.next(1)
         for step in steps:
             self.next(step)
 
-    def _say(self) -> None:
+    def _report(self) -> None:
         places = sorted(self._rows.matching)
-        which = places.index(self._rows.cursor) + 1 if self._rows.cursor in self._rows.matching else 0
-        again = f"{self._keys.shown('previous_match')} {self._keys.shown('next_match')}"
-        self._head.tell(f"“{' '.join(self.words)}”: {which} of {counted(len(places), 'document')} ({again})")
+        number = places.index(self._rows.cursor) + 1 if self._rows.cursor in places else 0
+        keys = f"{self._keys.shown('previous_match')} {self._keys.shown('next_match')}"
+        self._head.tell(f"“{' '.join(self.words)}”: {number} of {counted(len(places), 'document')} ({keys})")
 
 
-class Reading(Vertical):
+class TopicAndDocument(Vertical):
     """The panes with a topic and one of its documents."""
 
     def __init__(self, judging: JudgingSession, run_pages: RunPages) -> None:
@@ -146,18 +548,19 @@ class Reading(Vertical):
         yield self._document
 
     def show_topic(self, topic: str) -> None:
-        """Show a topic from its beginning."""
         self._topic_text.update(descriptions.topic_page(self._run_pages.topic(topic), self.notation))
         self._topic.scroll_home(animate=False)
         entitle(self._topic, f"Topic {topic}")
 
-    def show_document(self, topic: str, document: str | None, finder: Finder) -> None:
-        """Show a document with what was said of it: from its beginning, unless it is the one shown already."""
+    def show_document(self, topic: str, document: str | None, words: Sequence[str]) -> None:
+        """Show a document with its opinions and marked words; from its beginning, unless it is in the pane."""
         pane, key = self._document, (topic, document or "")
         changed, self._shown = key != self._shown, key
         if document is None:
             entitle(pane, "Document")
-            pane.show(Content.styled(self._why_none(topic), "$faint"))
+            unscored = "No document of this topic has a score: `--depth all` offers those without one too."
+            reason = unscored if self._run_pages.ranking(topic) else "This topic has no documents."
+            pane.show(Content.styled(reason, "$faint"))
             return
         entitle(pane, self._title(topic, document))
         try:
@@ -165,15 +568,11 @@ class Reading(Vertical):
         except SearchappError as error:
             pane.show(Content.styled(str(error), "$error"))
             return
-        others, words = self._judging.others(topic, document), self._judging.words(topic, document)
+        others, note = self._judging.others(topic, document), self._judging.words(topic, document)
         labels = self._run_pages.task.info.grades
-        text = descriptions.document_page(page, others, words, labels, self.notation, finder.words)
-        pane.show(text, changed=changed)
-
-    def _why_none(self, topic: str) -> str:
-        if self._run_pages.ranking(topic):
-            return "No document of this topic has a score: `--depth all` offers those without one too."
-        return "This topic has no documents."
+        pane.show(
+            descriptions.document_page(page, others, note, labels, self.notation, words), changed=changed
+        )
 
     def _title(self, topic: str, document: str) -> str:
         title = f"Document {document}"
@@ -182,19 +581,19 @@ class Reading(Vertical):
         rank, score = self._judging.order(topic).ranks[document], self._run_pages.score(topic, document)
         if score is None:
             return f"{title} · rank {rank:,}"
-        known = rank <= self._run_pages.scored(topic)
-        return f"{title} · rank {rank:,} · {f'{score:.4f}' if known else 'no score'}"
+        is_scored = rank <= self._run_pages.scored(topic)
+        return f"{title} · rank {rank:,} · {f'{score:.4f}' if is_scored else 'no score'}"
 
 
 TOPICS_AT_ONCE = 20
 LATER_SECONDS = 0.01
-"""Topics whose rankings are read between two keys, and the time left for keys."""
+"""Number of topics whose rankings are read between two keys, and the time left for keys."""
 
 BAR_CELLS = 12
 
 
-class Figures(Horizontal):
-    """The figures of the topic that is open, and of all."""
+class FigureLine(Horizontal):
+    """The scores of the open topic and of all, and the progress."""
 
     def __init__(self, judging: JudgingSession) -> None:
         super().__init__(id="figures")
@@ -202,14 +601,13 @@ class Figures(Horizontal):
         self._topic = ""
         self._unreadable: set[str] = set()
         self._scores = Plain(id="scores")
-        self._progress = Progress(judging)
+        self._progress = TopicProgress(judging)
 
     def compose(self) -> ComposeResult:
         yield self._scores
         yield self._progress
 
     def show(self, topic: str) -> None:
-        """Show the figures of a topic."""
         self._topic = topic
         judging = self._judging
         if not judging.is_blind:
@@ -220,23 +618,23 @@ class Figures(Horizontal):
         self._progress.show(topic)
 
     def score_the_rest(self) -> None:
-        """Score graded topics whose rankings are not read yet, a few at a time, so that keys are not kept waiting."""
-        for topic in self._to_score()[:TOPICS_AT_ONCE]:
+        """Score the graded topics whose rankings have not been read, a few at a time so that keys don't wait."""
+        for topic in self._unscored()[:TOPICS_AT_ONCE]:
             try:
                 self._judging.scores(topic)
             except SearchappError:
-                self._unreadable.add(topic)  # why is said when it is opened
+                self._unreadable.add(topic)  # opening the topic reports the error
         if self._topic:
             self.show(self._topic)
-        if self._to_score():
+        if self._unscored():
             self.set_timer(LATER_SECONDS, self.score_the_rest)
 
-    def _to_score(self) -> list[str]:
+    def _unscored(self) -> list[str]:
         return [topic for topic in self._judging.unscored() if topic not in self._unreadable]
 
 
-class Progress(Plain):
-    """How much of a topic is judged, and how long the rest takes, for the room that there is."""
+class TopicProgress(Plain):
+    """The judged share of a topic and the time for the rest, as far as the width allows."""
 
     def __init__(self, judging: JudgingSession) -> None:
         super().__init__(id="progress")
@@ -244,7 +642,6 @@ class Progress(Plain):
         self._topic = ""
 
     def show(self, topic: str) -> None:
-        """Show how far a topic is."""
         self._topic = topic
         self.update(self._lines(topic), layout=False)
 

@@ -1,7 +1,4 @@
-"""Judging through ordinary prompts, line by line: for screen readers, simple terminals and scripts.
-
-Nothing is drawn, moved or coloured. What can be done is what the full-screen interface can do.
-"""
+"""Judging by prompts, line by line: for screen readers, simple terminals and scripts."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from searchapp.errors import UsageError
 from searchapp.judging.events import Action, grade_label
 from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores
 from searchapp.judging.session import JudgingSession, Outcome
+from searchapp.judging.view import Opinion
 from searchapp.text import counted
 from searchapp.tui.kit.content import AS_WRITTEN, readable
 from searchapp.tui.kit.descriptions import (
@@ -52,7 +50,7 @@ NO_DOCUMENT = "this topic has no document with a score: --depth all offers those
 
 
 class JudgePrompts(Conversation):
-    """An annotator's conversation about a run."""
+    """Prompts with which an annotator judges a run."""
 
     def __init__(
         self,
@@ -68,11 +66,11 @@ class JudgePrompts(Conversation):
         )
         self.judging = judging
         self.run_pages = run_pages
-        self._sought: list[str] = []
+        self._words: list[str] = []
         self._number = judging.topics.index(start) if start else judging.next_unjudged_topic() or 0
         self._place = 0
-        self._rests_on: str | None = None
-        """The document that was just judged, and that is still shown because there is no other to go to."""
+        # The document that was just judged, if there is no other to go to.
+        self._resting_on: str | None = None
 
     @property
     def topic(self) -> str:
@@ -80,7 +78,7 @@ class JudgePrompts(Conversation):
 
     @property
     def document(self) -> str:
-        """The document that is shown.
+        """The present document.
 
         Raises:
             UsageError: the topic has none.
@@ -101,8 +99,8 @@ class JudgePrompts(Conversation):
         if line in ("q", "quit", "exit"):
             return not leave_by_prompts(self.judging.session, self._say, self._ask)
         self._say_news(self.judging.session.news)
-        if came := arrivals_label(self.judging.refresh(), self.judging.session.author.annotator):
-            self._say(came)
+        if news := arrivals_label(self.judging.refresh(), self.judging.session.author.annotator):
+            self._say(news)
         if match := re.fullmatch(r"(\d+)(?:\s+(.*))?", line):
             self._grade(int(match[1]), match[2] or "")
         elif match := re.fullmatch(r"bulk\s+(\d+)\s*-\s*(\d+)\s+(\d+)", line):
@@ -146,36 +144,36 @@ class JudgePrompts(Conversation):
         if grade >= len(self.labels):
             self._say(f"there is no grade {grade}. {self._grades()}")
             return
-        document, what = self.document, grade_label(grade, self.labels)
-        if self._may_change(document, what):
-            before = self.judging.opinion(self.topic, document)
+        document, label = self.document, grade_label(grade, self.labels)
+        if self._may_change(document, label):
+            before = self._opinion(document)
             outcome = self.judging.grade(self.topic, [document], grade, reason)
-            self._moved_on(outcome, change_label(what, before, self.labels), document)
+            self._go_on(outcome, change_label(label, before, self.labels), document)
 
     def _cant_tell(self, reason: str) -> None:
         document = self.document
         if self._may_change(document, "can't tell"):
-            before = self.judging.opinion(self.topic, document)
+            before = self._opinion(document)
             outcome = self.judging.cant_tell(self.topic, document, reason)
-            self._moved_on(outcome, change_label("can't tell", before, self.labels), document)
+            self._go_on(outcome, change_label("can't tell", before, self.labels), document)
 
     def _skip(self) -> None:
         document = self.document
-        before = self.judging.opinion(self.topic, document)
+        before = self._opinion(document)
         if before is not None and before.action is not Action.skip:
             said_before = opinion_label(before, self.labels)
             if not self._agrees(f"{self._name(document)} has {said_before}. Skip it, which undoes that?"):
                 return
-        elif before is not None and self._rests_on == document:
+        elif before is not None and self._resting_on == document:
             self._say(f"it is skipped already: {ON}")
             return
         outcome = self.judging.skip(self.topic, document)
-        self._moved_on(outcome, change_label("skipped", before, self.labels), document)
+        self._go_on(outcome, change_label("skipped", before, self.labels), document)
 
     def _may_change(self, document: str, what: str) -> bool:
-        """Whether to say this of a document: after a question, if it was just judged and nothing came after it."""
-        before = self.judging.opinion(self.topic, document)
-        if self._rests_on != document or before is None or before.action is Action.skip:
+        """Return whether to save a verdict; asks first if the document was just judged and is still the present one."""
+        before = self._opinion(document)
+        if self._resting_on != document or before is None or before.action is Action.skip:
             return True
         was = opinion_label(before, self.labels)
         if was == what:
@@ -191,9 +189,12 @@ class JudgePrompts(Conversation):
             )
             return
         what = f"{len(documents)} documents {grade_label(grade, self.labels)}"
-        already = judged_label([self.judging.opinion(self.topic, one) for one in documents], self.labels)
+        already = judged_label([self._opinion(document) for document in documents], self.labels)
         if self._agrees(f"Grade {what}?{f' {already}.' if already else ''}"):
             self._report(self.judging.grade(self.topic, documents, grade), what)
+
+    def _opinion(self, document: str) -> Opinion | None:
+        return self.judging.opinion(self.topic, document)
 
     def _name(self, document: str) -> str:
         return document_label(document, self.run_pages.known_text(document), self._notation)
@@ -205,11 +206,11 @@ class JudgePrompts(Conversation):
             document = self.document
             self._report(self.judging.note(self.topic, document, words), f"a note: {self._name(document)}")
 
-    def _moved_on(self, outcome: Outcome, what: str, document: str) -> None:
+    def _go_on(self, outcome: Outcome, what: str, document: str) -> None:
         self._report(outcome, f"{what}: {self._name(document)}")
         self._next_unjudged()
         if self.document == document:
-            self._rests_on = document
+            self._resting_on = document
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
@@ -234,8 +235,8 @@ class JudgePrompts(Conversation):
             return
         self._number = number
         self._place = self.judging.next_unjudged(self.topic) or 0
-        self._sought = []
-        self._rests_on = None
+        self._words = []
+        self._resting_on = None
         self._read_topic()
         if self.judging.order(self.topic).documents:
             self._read_document()
@@ -247,7 +248,7 @@ class JudgePrompts(Conversation):
             self._say("there is no such document")
             return
         self._place = place
-        self._rests_on = None
+        self._resting_on = None
         self._read_document()
 
     def _next_unjudged(self) -> None:
@@ -272,36 +273,36 @@ class JudgePrompts(Conversation):
             self._go(place)
 
     def _search(self, words: list[str]) -> None:
-        self._sought = words or self._sought
+        self._words = words or self._words
         documents = self.judging.order(self.topic).documents
         texts = self.run_pages.texts(documents)
-        found = [
+        matches = [
             place
             for place, (document, text) in enumerate(zip(documents, texts, strict=True))
-            if all(word in f"{document} {text}".lower() for word in self._sought)
+            if all(word in f"{document} {text}".lower() for word in self._words)
         ]
-        if not self._sought or not found:
+        if not self._words or not matches:
             self._say("no document has these words")
             return
-        self._say(f"{counted(len(found), 'document')} {'has' if len(found) == 1 else 'have'} these words")
-        self._go(next((place for place in found if place > self._place), found[0]))
+        self._say(f"{counted(len(matches), 'document')} {'has' if len(matches) == 1 else 'have'} these words")
+        self._go(next((place for place in matches if place > self._place), matches[0]))
 
     def _topics(self, words: str) -> None:
         if words.isdecimal():
             self._open(int(words) - 1)
             return
-        sought = words.lower().split()
-        found = 0
+        wanted = words.lower().split()
+        matches = 0
         for number, topic in enumerate(self.judging.topics, 1):
             text = self.run_pages.topic(topic).text
-            if all(word in f"{topic} {text}".lower() for word in sought):
-                found += 1
-                if found <= LISTED_TOPICS:
+            if all(word in f"{topic} {text}".lower() for word in wanted):
+                matches += 1
+                if matches <= LISTED_TOPICS:
                     judged = f"{self.judging.judged(topic)} of {self.judging.length(topic)} judged"
                     self._say(f"{number}. {topic}, {judged}: {' '.join(text.split())[:60]}")
-        if found > LISTED_TOPICS:
-            self._say(f"and {found - LISTED_TOPICS} more: name words of the topic")
-        elif not found:
+        if matches > LISTED_TOPICS:
+            self._say(f"and {matches - LISTED_TOPICS} more: name words of the topic")
+        elif not matches:
             self._say("no topic has these words")
 
     # Reading
@@ -324,15 +325,15 @@ class JudgePrompts(Conversation):
         self._say(f"\nDocument {where}, {document}{', which has no score' if unscored else ''}:")
         if page.is_missing:
             self._say("The index does not have it any more: index and rank again.")
-        for one in page.before:
-            self._say(f"before: {one.get('text', '')}")
+        for neighbour in page.before:
+            self._say(f"before: {neighbour.get('text', '')}")
         self._say(readable(page.text, (), self._notation).text)
-        for one in page.behind:
-            self._say(f"after: {one.get('text', '')}")
+        for neighbour in page.behind:
+            self._say(f"after: {neighbour.get('text', '')}")
         for name, value in page.fields:
             if shown := field_text(value):
                 self._say(f"{name}: {readable(shown, (), AS_WRITTEN).text}")
-        mine = self.judging.opinion(self.topic, document)
+        mine = self._opinion(document)
         if mine is not None:
             self._say(f"you: {opinion_text(mine, self.labels)}")
         for other in self.judging.others(self.topic, document):

@@ -1,4 +1,4 @@
-"""Judging what is found: the topic that it is judged for, grades, and taking them back."""
+"""Judging hits for a chosen topic."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from searchapp.tui.kit.dialogs import Choice, Picking
 from searchapp.tui.kit.judging import TopicJudging
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.widgets import one_line
-from searchapp.tui.search.panes import Said, SearchView
+from searchapp.tui.search.panes import SearchView, Statements
 
 NO_TOPIC = "no topic"
 
 
-class Judging(TopicJudging):
-    """Grades the hit that the cursor is on, for the topic that the annotator chose."""
+class SearchJudging(TopicJudging):
+    """Grades hits for the topic that the annotator chose."""
 
     def __init__(
         self, screen: SearchView, labels: Sequence[str], open_session: Callable[[], Session]
@@ -32,36 +32,36 @@ class Judging(TopicJudging):
         super().__init__(screen, labels, open_session)
         self._search = screen
         self.topic: Topic | None = None
+        # The last chosen topic.
         self._last: Topic | None = None
-        """The topic that was judged last; None before one was chosen."""
+        # Whether no hits of the topic have been shown: grades are discarded until then.
         self.awaits_hits = False
-        """Whether no hits of the topic were shown yet: grades are discarded until then."""
 
     @property
     def topic_id(self) -> str | None:
         return None if self.topic is None else self.topic.id
 
-    def redraw(self, documents: Sequence[str] | None) -> None:  # noqa: ARG002  # few lines are in sight
+    def redraw(self, documents: Sequence[str] | None) -> None:  # noqa: ARG002  # few lines are visible
         self._search.hits.refresh()
         self._search.show_document()
 
     @property
     def mark_cells(self) -> int:
-        """The cells of a mark; 0 while nothing is judged."""
+        """The width of marks; 0 while no topic is judged."""
         return 0 if self.topic is None else len(str(len(self.labels) - 1))
 
-    def said(self, document: str) -> Said:
-        """What is said of a document for the topic that was chosen."""
-        return Said(self.topic, self.opinion(document), self.others(document), self.words(document))
+    def statements(self, document: str) -> Statements:
+        """Return the visible verdicts on a document for the chosen topic."""
+        return Statements(self.topic, self.opinion(document), self.others(document), self.words(document))
 
     def toggle(self) -> None:
-        """Judge no longer, or again for the topic of before; without one a topic is chosen."""
+        """Stop judging, or resume with the last topic; ask for one if there is none."""
         if self.topic is None and self._last is None:
             self.choose_topic()
             return
         self.topic = self._last if self.topic is None else None
         self._screen.set_class(self.topic is not None, "-judging")
-        self._search.seek(self._search.searching.sought, self._search.hits.cursor)
+        self._search.seek(self._search.loader.query, self._search.hits.cursor)
 
     def choose_topic(self) -> None:
         collection = self._search.searcher.collection
@@ -83,7 +83,7 @@ class Judging(TopicJudging):
         self._screen.head.came()
         choices = [
             Choice(NO_TOPIC),
-            *(Choice(one.id, one_line(one.text, self._search.hits.notation)) for one in topics),
+            *(Choice(topic.id, one_line(topic.text, self._search.hits.notation)) for topic in topics),
         ]
 
         def chosen(place: int | None) -> None:
@@ -94,7 +94,7 @@ class Judging(TopicJudging):
         self._screen.when_in_front(lambda: self._screen.app.push_screen(dialog, chosen))
 
     def offers(self) -> Iterator[Offer]:
-        """The topics of the task, where its files are at hand, for the palette; reading them takes a while."""
+        """Yield the topics of the task for the palette, if its files are available; reading them takes a while."""
         collection = self._search.searcher.collection
         if collection is None or not collection.folder.is_dir():
             return
@@ -103,7 +103,7 @@ class Judging(TopicJudging):
             yield Offer(words, partial(self.begin_topic, topic), "topic")
 
     def begin_topic(self, topic: Topic | None) -> None:
-        """Judge for a topic, and search for its text; a text is words alone, whatever signs are in it."""
+        """Judge for a topic, and search for its text, without the query language."""
         try:
             if topic is not None:
                 self.open()
@@ -114,14 +114,14 @@ class Judging(TopicJudging):
         self.awaits_hits = topic is not None
         self._screen.set_class(topic is not None, "-judging")
         if topic is None:
-            self._search.seek(self._search.searching.sought)
+            self._search.seek(self._search.loader.query)
             return
         text = " ".join(topic.text.split())
-        self._search.leave_for(replace(self._search.searching.sought, text=text, like=None, literal=True))
+        self._search.leave_for(replace(self._search.loader.query, text=text, like=None, literal=True))
         self._search.panes.focus(self._search.hits)
 
     def give(self, grade: int) -> None:
-        """Grade the hit that the cursor is on, and go on to the next one."""
+        """Grade the hit under the cursor, and go to the next one."""
         session, head = self.session, self._screen.head
         if session is None or self.topic is None:
             head.tell(f"grades are for a topic: {self._screen.keys.shown('judge')} chooses one", "$warning")
@@ -133,9 +133,9 @@ class Judging(TopicJudging):
         if self._search.searched.info.topics_are_documents and document == self.topic.id:
             head.tell("this document is the topic itself, which is not graded", "$warning")
             return
-        what = change_label(grade_label(grade, self.labels), self.opinion(document), self.labels)
+        label = change_label(grade_label(grade, self.labels), self.opinion(document), self.labels)
         outcome = session.grade([self.seen(document, seen_in(self._search.recipe), result.rank)], grade)
-        self.done(outcome, f"{what}: {document_label(document, result.text, hits.notation)}")
+        self.done(outcome, f"{label}: {document_label(document, result.text, hits.notation)}")
         hits.redraw(hits.cursor)
         if hits.cursor + 1 < hits.count:
             hits.move(hits.cursor + 1)
@@ -147,5 +147,5 @@ class Judging(TopicJudging):
         if outcome is None:
             self._screen.head.tell("there is no grade of this session to undo")
             return
-        self.tell(outcome, f"undone: {', '.join(one.document_id for one in outcome.events)}")
+        self.tell(outcome, f"undone: {', '.join(event.document_id for event in outcome.events)}")
         self.redraw(None)

@@ -1,7 +1,4 @@
-"""The panes of the search screen: the words and what is wrong with them, the hits, the document.
-
-`SearchView` is what the parts of the screen may ask of it.
-"""
+"""The panes of the search screen: the line of words with its note, the hits, the document."""
 
 from __future__ import annotations
 
@@ -18,6 +15,7 @@ from textual.message import Message
 from textual.style import Style
 
 from searchapp.app.inspection.pages import Page, page_of, stands_in_text, with_neighbours
+from searchapp.app.saved_searches import SearchQuery
 from searchapp.app.search import SearchRequest, SolvedTopic, SolvedTopicIndex, TaskSearcher, solved_topics
 from searchapp.judging.events import grade_label
 from searchapp.judging.view import Opinion
@@ -28,56 +26,51 @@ from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Task, TaskInfo
 from searchapp.text import counted, visible_line, visible_spans
 from searchapp.tui.kit import descriptions
-from searchapp.tui.kit.background import BackgroundQueue, Post, SearchQueue, SearchRequestKind
+from searchapp.tui.kit.background import Post, SearchQueue, SearchRequestKind, in_background
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
-from searchapp.tui.kit.screen import KeyScreen
 from searchapp.tui.kit.widgets import RowList, RowPart, TextLine, TextPane, fitted, one_line, shortened
-from searchapp.tui.search.requests import Listing, Searching, Sought
+from searchapp.tui.search.requests import Listing, RankingLoader, RankingScreen
 
 READ, WINDOW = 640, 480
-"""Of a longer text only about this many characters are looked at for a line, those with the most matches: as it is
+"""Lengths of the part of a longer text, the one with the most matches, that a line is made of: of the text as it is
 written, and as it is shown."""
 
 _LEAD = 120
-"""Characters before the first match that are among them."""
+"""Number of characters before the first match in that part."""
 
 _ID_CELLS = 14
 _SCORE_FROM = 52
-"""Scores are shown in a list that is at least this wide."""
+"""Least width of a list that shows scores; `_IDS_FROM` for ids."""
 
 _IDS_FROM = 36
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """A hit that is to be compared with another one: of which ranking, at which rank."""
+class MarkedHit:
+    """A hit to be compared with another one of the same ranking, with its rank."""
 
     request: SearchRequest
     place: tuple[int, Hit]
 
 
-Mark = Callable[[str], RowPart]
-"""What was said of a document, in a sign."""
-
-
 class HitRows(RowList):
-    """The hits: what was said of each, its rank, its id, a piece of it with what matches, and its score."""
+    """The hits with verdict, rank, id, a snippet with marked matches, and score."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "rows--match", "rows--rank", "rows--zero", "rows--some", "rows--most", "rows--aside",
     }  # fmt: skip
 
     class Wanted(Message):
-        """A line is in sight whose hit is not there."""
+        """The hit of a visible line has not come yet."""
 
-    def __init__(self, mark: Mark, markup: Markup) -> None:
+    def __init__(self, mark: Callable[[str], RowPart], markup: Markup) -> None:
         super().__init__(id="hits")
         self.listing = Listing(SearchRequest(""))
         self.notation = Notation(markup)
         self._mark = mark
-        self.marked: Marked | None = None
+        self.marked: MarkedHit | None = None
         self._mark_cells = 0
         self._lines: dict[int, Sequence[RowPart]] = {}
         self._width = 0
@@ -85,7 +78,7 @@ class HitRows(RowList):
         self._is_wanted = False
 
     def open(self, listing: Listing, cursor: int, mark_cells: int) -> None:
-        """Show another ranking; marks of documents take this many cells, 0 where there are none."""
+        """Show another ranking with verdicts of some width, 0 for none."""
         self.listing = listing
         self._mark_cells = mark_cells
         self._id_cells = 0
@@ -93,31 +86,30 @@ class HitRows(RowList):
         self.show(listing.total, cursor)
 
     def page_came(self, places: range) -> None:
-        """Draw what is there by now."""
+        """Draw the hits that have come at these indexes."""
         self._is_wanted = False
         for place in self.visible_places:
             if place in places:
                 self.redraw(place)
 
     def show_in(self, notation: Notation) -> None:
-        """Show texts in another form."""
         self.notation = notation
         self._forget()
         self.refresh()
 
     def mark_place(self, result: SearchResult | None) -> None:
-        """Mark a hit to be compared, or none any more."""
-        self.marked = None if result is None else Marked(self.listing.request, (result.rank, result.hit))
+        """Mark a hit to be compared, or none."""
+        self.marked = None if result is None else MarkedHit(self.listing.request, (result.rank, result.hit))
         self.refresh()
 
     @property
     def _marked_rank(self) -> int | None:
-        is_here = self.marked is not None and self.marked.request is self.listing.request
-        return self.marked.place[0] if self.marked is not None and is_here else None
+        if self.marked is None or self.marked.request is not self.listing.request:
+            return None
+        return self.marked.place[0]
 
     @property
     def result(self) -> SearchResult | None:
-        """The hit that the cursor is on."""
         return self.listing.hit(self.cursor) if self.count else None
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
@@ -130,22 +122,21 @@ class HitRows(RowList):
         digits = max(3, len(f"{self.count:,}"))
         rank = (f"{place + 1:>{digits},} ", "rows--rank")
         if result is None:
-            self._want()
+            if not self._is_wanted:
+                self._is_wanted = True
+                self.post_message(self.Wanted())
             return [pointer, rank, ("…", "rows--faint")]
-        if place not in self._lines:
-            self._lines[place] = self._parts(result, width - digits - 2 - self._marked_cells)
-        mark: Sequence[RowPart] = ()
+        mark: list[RowPart] = []
         if self._mark_cells:
             sign, look = self._mark(result.hit.document_id)
             mark = [(f"{sign:>{self._mark_cells}} ", look)]
+        if place not in self._lines:
+            mark_cells = self._mark_cells + 1 if self._mark_cells else 0
+            self._lines[place] = self._parts(result, width - digits - 2 - mark_cells)
         return [pointer, *mark, rank, *self._lines[place]]
 
-    @property
-    def _marked_cells(self) -> int:
-        return self._mark_cells + 1 if self._mark_cells else 0
-
     def _parts(self, result: SearchResult, cells: int) -> list[RowPart]:
-        """The id, the piece of text and the score, in this many cells."""
+        """Return id, snippet and score in exactly `cells` cells."""
         parts: list[RowPart] = []
         score = f" {result.hit.score:>9,.3f} " if cells >= _SCORE_FROM else " "
         left = cells - len(score)
@@ -158,33 +149,25 @@ class HitRows(RowList):
         return parts
 
     def _id_width(self) -> int:
-        """The cells of ids: what those of the first page take, whichever others are there, but no more than a few."""
+        """Return the width of ids: that of the first page's longest one, within a limit."""
         if not self._id_cells:
-            ids = [one.hit.document_id for one in self.listing.pages.get(0, ())]
-            self._id_cells = min(_ID_CELLS, max((cell_len(visible_line(one)) for one in ids), default=1))
+            ids = [result.hit.document_id for result in self.listing.pages.get(0, ())]
+            self._id_cells = min(_ID_CELLS, max((cell_len(visible_line(id_)) for id_ in ids), default=1))
         return self._id_cells
-
-    def _want(self) -> None:
-        if not self._is_wanted:
-            self._is_wanted = True
-            self.post_message(self.Wanted())
 
     def _forget(self) -> None:
         self._lines.clear()
         self._is_wanted = False
 
 
-def prepare(results: Sequence[SearchResult], notation: Notation) -> None:
-    """Read the markup that lines of these hits will show, which takes most of the time to draw them, ahead of that.
-
-    Any thread may do so: what a text looks like is kept.
-    """
-    for one in results:
-        notation.rewritten(_window(one.text, one.matches, READ)[0])
+def read_markup(results: Sequence[SearchResult], notation: Notation) -> None:
+    """Read the markup of the lines of these hits into its cache, in any thread: it takes most of the drawing time."""
+    for result in results:
+        notation.rewritten(_window(result.text, result.matches, READ)[0])
 
 
 def _id(document_id: str, cells: int) -> str:
-    """An id in exactly so many cells: of a long one the end, by which ids differ.
+    """Return an id in exactly `cells` cells; a long one without its beginning, because ids differ at the end.
 
     >>> _id("valley_governors:16", 10), _id("7", 3)
     ('…ernors:16', '7  ')
@@ -198,12 +181,12 @@ def _id(document_id: str, cells: int) -> str:
 
 
 def piece(text: str, matches: Sequence[Span], cells: int, notation: Notation) -> list[RowPart]:
-    """A piece of a text in exactly so many cells, with what matches in it."""
+    """Return a snippet of a text in exactly `cells` cells, with marked matches."""
     if cells <= 0:
         return []
     text, spans = _window(text, matches, READ)
-    found = notation.rewritten(text)
-    text, spans = _window(found.text, found.moved(spans), WINDOW)
+    rewritten = notation.rewritten(text)
+    text, spans = _window(rewritten.text, rewritten.moved(spans), WINDOW)
     shown, marked = visible_spans(*snippet(text, spans, cells))
     parts: list[RowPart] = []
     left, last = cells, 0
@@ -219,7 +202,7 @@ def piece(text: str, matches: Sequence[Span], cells: int, notation: Notation) ->
 
 
 def _window(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[Span]]:
-    """The part of a long text that has the most matches, about so many characters of it, and those."""
+    """Return about `length` characters of a text where most matches are, and these matches."""
     if len(text) <= length:
         return text, list(matches)
     begin, most, last = 0, 0, 0
@@ -238,74 +221,73 @@ def _window(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[
 
 
 ANSWERS = 50
-"""Documents of a solved topic whose texts are shown."""
+"""Number of documents of a solved topic whose texts are shown."""
 
 
-class Solved:
-    """The solved topics of a task, read once, in a thread of their own, when they are wanted first.
+class SolvedTopicReader:
+    """The solved topics of a task, read once in a thread when they are first wanted.
 
     Args:
         searcher: knows the task's files
-        post: has the answer taken in, in the thread of the screen
+        post: calls a function in the thread of the screen
     """
 
     def __init__(self, searcher: TaskSearcher, post: Post) -> None:
+        # None until they have been read.
         self.topics: SolvedTopicIndex | None = None
-        """None while they are not there."""
-
+        # Why there are none.
         self.trouble = ""
-        """Why there are none."""
+        self._searcher = searcher
+        self._post = post
+        self._is_wanted = self._is_closed = False
+        self._draw: Callable[[], object] = lambda: None
+        self._callbacks: list[Callable[[], object]] = []
 
-        self._asker = BackgroundQueue("solved topics", lambda: searcher, post)
-        self._is_wanted = False
-        self._waiting: list[Callable[[], object]] = []
-        self._once: list[Callable[[], object]] = []
-
-    def want(self, then: Callable[[], object]) -> None:
-        """Read them, unless that was done; `then` is called when they come."""
+    def want(self, draw: Callable[[], object]) -> None:
+        """Read the topics unless they have been read; the last `draw` is called when they come."""
         if self.topics is not None:
             return
-        self._waiting = [then]
+        self._draw = draw
         if not self._is_wanted:
             self._is_wanted = True
-            self._asker.ask(SearchRequestKind.topics, _read, self._came, self._failed)
+            in_background("solved topics", self._read, self._came, self._failed, self._post)
 
-    def once(self, there: Callable[[], object]) -> None:
-        """Do something when they come, besides; they were wanted before."""
-        self._once.append(there)
+    def when_read(self, callback: Callable[[], object]) -> None:
+        """Call a function too when the topics come."""
+        self._callbacks.append(callback)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is being read."""
-        return self._asker.is_idle
+        return not self._is_wanted or self.topics is not None
 
     def close(self) -> None:
-        """Wait for nothing any more."""
-        self._asker.close()
+        """Drop topics that come later."""
+        self._is_closed = True
 
-    def _came(self, found: SolvedTopicIndex | None) -> None:
-        if found is None:
+    def _read(self) -> SolvedTopicIndex | None:
+        collection = self._searcher.collection
+        return None if collection is None else solved_topics(self._searcher.task, collection)
+
+    def _came(self, topics: SolvedTopicIndex | None) -> None:
+        if topics is None:
             self._take(SolvedTopicIndex(), "the task's files are not at hand: name their folder with --data")
         else:
-            self._take(found, "" if len(found) else "no topic of the task's files is solved")
+            self._take(topics, "" if len(topics) else "no topic of the task's files is solved")
 
     def _failed(self, error: Exception) -> None:
         self._take(SolvedTopicIndex(), f"the solved topics can't be read: {error_text(error)}")
 
-    def _take(self, found: SolvedTopicIndex, trouble: str) -> None:
-        self.topics, self.trouble = found, trouble
-        for then in (*self._waiting, *self._once):
-            then()
-        self._once.clear()
-
-
-def _read(searcher: TaskSearcher) -> SolvedTopicIndex | None:
-    collection = searcher.collection
-    return None if collection is None else solved_topics(searcher.task, collection)
+    def _take(self, topics: SolvedTopicIndex, trouble: str) -> None:
+        if self._is_closed:
+            return
+        self.topics, self.trouble = topics, trouble
+        for callback in (self._draw, *self._callbacks):
+            callback()
+        self._callbacks.clear()
 
 
 class SolvedPage(TextDialog):
-    """A solved topic with the documents of its gold; `here` is the document that led to it."""
+    """A solved topic with the documents of its gold; `here`, the document that led to it, is marked."""
 
     IS_FULL = True
 
@@ -319,11 +301,9 @@ class SolvedPage(TextDialog):
 
     @property
     def answers(self) -> list[str]:
-        """The documents whose texts are wanted."""
         return [document for document, _grade in self._solved.answers[:ANSWERS]]
 
     def show_texts(self, texts: Mapping[str, str]) -> None:
-        """Show what the documents say."""
         self._texts = texts
         if self.is_attached:
             self.draw(changed=False)
@@ -335,22 +315,22 @@ class SolvedPage(TextDialog):
         lines.append(Content.styled(count, "bold $accent"))
         for document, grade in answers[:ANSWERS]:
             look = "bold $match" if document == self._here else ""
-            said = f"  {grade_said(grade, self._labels)}  " if len(self._labels) > 2 else "  "
+            label = f"  {gold_label(grade, self._labels)}  " if len(self._labels) > 2 else "  "
             name = shortened(document, 32)
             text = one_line(self._texts.get(document, ""), self._notation)
-            left = max(10, self.room - len(name) - len(said))
+            left = max(10, self.room - len(name) - len(label))
             lines.append(
-                Content.assemble((name, look or "$primary"), (said, "$faint"), shortened(text, left))
+                Content.assemble((name, look or "$primary"), (label, "$faint"), shortened(text, left))
             )
         if len(answers) > ANSWERS:
             lines.append(Content.styled(f"… and {len(answers) - ANSWERS:,} more", "$faint"))
         return Content("\n").join(lines)
 
 
-def grade_said(grade: float, labels: Sequence[str]) -> str:
-    """A grade of gold in words, as far as the task has words for it.
+def gold_label(grade: float, labels: Sequence[str]) -> str:
+    """Return a grade of gold with its label, if the task has one.
 
-    >>> grade_said(1.0, ("not relevant", "relevant")), grade_said(6.0, ("no", "yes")), grade_said(0.5, ())
+    >>> gold_label(1.0, ("not relevant", "relevant")), gold_label(6.0, ("no", "yes")), gold_label(0.5, ())
     ('1 relevant', '6', '0.5')
     """
     whole = int(grade)
@@ -358,23 +338,23 @@ def grade_said(grade: float, labels: Sequence[str]) -> str:
 
 
 LONGEST = 100_000
-"""Characters of a text that are laid out: a longer one is cut, and all of it is a key away."""
+"""A longer text is cut; the pager shows all of it."""
 
 
 LONGEST_ID = 32
-"""In cells: a longer one is cut, so that rank and score stay in sight."""
+"""Width of an id in the title, beside rank and score."""
 
 CITING = 10
-"""Topics that are listed below a document that they cite."""
+"""Number of topics that are listed below a document that they cite."""
 
 KEPT = 200
-"""Documents whose neighbours are kept."""
+"""Number of documents whose neighbours stay in memory."""
 
 _SECTION = "section"
 
 
 class Section(Enum):
-    """What is shown of a document besides its text; each can be folded."""
+    """The sections besides a document's text, which can be folded."""
 
     neighbours = "Its neighbours in its text"
     fields = "Fields"
@@ -383,8 +363,8 @@ class Section(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What is said of a document for the topic that was chosen: by oneself, by others as far as that is to be seen."""
+class Statements:
+    """The chosen topic, with the visible verdicts on a document for it."""
 
     topic: Topic | None = None
     own: Opinion | None = None
@@ -392,20 +372,19 @@ class Said:
     words: str = ""
 
 
-class Reading(Vertical):
-    """The pane with a document; `whole` is how a key that shows all of a long one is called."""
+class DocumentPane(Vertical):
+    """The pane with a document; `pager` is the label of the key that shows all of a long one."""
 
-    def __init__(self, info: TaskInfo, whole: str, solved: Solved) -> None:
+    def __init__(self, info: TaskInfo, pager: str, solved: SolvedTopicReader) -> None:
         super().__init__(id="text")
         self._info = info
-        self._whole = whole
+        self._pager = pager
         self._solved = solved
         self._pane = TextPane(id="document")
         self._shown: tuple[object, ...] | None = None
         self._draw: Callable[[], object] = lambda: None
+        # Pages with their neighbours, by document.
         self._near: dict[str, Page] = {}
-        """Pages with their neighbours, by document."""
-
         self.folded: set[Section] = set()
         self.notation = Notation(info.markup)
 
@@ -413,7 +392,7 @@ class Reading(Vertical):
         yield self._pane
 
     def forget(self) -> None:
-        """Show neighbours no more that were fetched before: the documents are others by now."""
+        """Forget fetched neighbours, after the index was replaced."""
         self._near.clear()
         self._shown = None
 
@@ -424,16 +403,12 @@ class Reading(Vertical):
         self._solved.close()
 
     def show_none(self, why: str, look: str = "$faint") -> None:
-        """Say why there is no document."""
         self._shown = None
         entitle(self._pane, "Document")
         self._pane.show(Content.styled(why, look))
 
-    def show(self, result: SearchResult, asker: SearchQueue, said: Said | None = None) -> None:
-        """Show a hit from its beginning, unless it is in sight already.
-
-        Its neighbours and the topics that cite it come when they are there.
-        """
+    def show(self, result: SearchResult, queue: SearchQueue, statements: Statements | None = None) -> None:
+        """Show a hit, from its beginning unless it is in the pane; its neighbours and citing topics come later."""
         document = result.hit.document_id
         key = document, result.matches
         changed, self._shown = key != self._shown, key
@@ -444,49 +419,48 @@ class Reading(Vertical):
         def draw(*, changed: bool = False) -> None:
             if self._shown == key:
                 near = self._near.get(document, page)
-                whole = replace(page, before=near.before, behind=near.behind)
-                self._pane.show(self._content(whole, said or Said()), changed=changed)
+                full = replace(page, before=near.before, behind=near.behind)
+                self._pane.show(self._content(full, statements or Statements()), changed=changed)
 
         self._draw = draw
         draw(changed=changed)
         self._solved.want(lambda: self._draw())
         if self._info.context is not None and stands_in_text(result.source, self._info.context):
-            self._ask_neighbours(page, result, asker, self._info.context)
+            self._fetch_neighbours(page, result, queue, self._info.context)
 
-    def _ask_neighbours(
-        self, page: Page, result: SearchResult, asker: SearchQueue, context: tuple[str, str]
+    def _fetch_neighbours(
+        self, page: Page, result: SearchResult, queue: SearchQueue, context: tuple[str, str]
     ) -> None:
         if page.document_id in self._near:
             return
 
-        def came(whole: Page) -> None:
+        def came(full: Page) -> None:
             while len(self._near) >= KEPT:
                 del self._near[next(iter(self._near))]
-            self._near[page.document_id] = whole
+            self._near[page.document_id] = full
             self._draw()
 
-        asker.ask(
+        queue.ask(
             SearchRequestKind.document,
             lambda searcher: with_neighbours(page, searcher.index, result.source, context),
             came,
-            lambda _error: None,  # the document is there without them
+            lambda _error: None,  # the document is shown without them
         )
 
     # Sections
 
     def toggle(self, section: Section) -> None:
-        """Fold a section, or unfold it, for this document and all that follow."""
+        """Fold or unfold a section of all documents."""
         self.folded ^= {section}
         self._draw()
 
     def choose_sections(self) -> None:
-        """Ask which sections are to be folded."""
-        self.app.push_screen(Folding(self))
+        self.app.push_screen(SectionDialog(self))
 
     @property
     def sections(self) -> list[Section]:
-        """Those that documents of the task may have."""
-        return [one for one in Section if one is not Section.neighbours or self._info.context is not None]
+        has_context = self._info.context is not None
+        return [section for section in Section if section is not Section.neighbours or has_context]
 
     def on_click(self, event: events.Click) -> None:
         name = event.style.meta.get(_SECTION)
@@ -494,12 +468,12 @@ class Reading(Vertical):
             self.toggle(Section[name])
 
     def citing(self, document_id: str) -> Sequence[SolvedTopic] | None:
-        """The solved topics that a document is an answer to; None while they are not there."""
+        """Return the solved topics that a document is an answer to; None until they have been read."""
         return None if self._solved.topics is None else self._solved.topics.citing(document_id)
 
-    # What is shown
+    # Content
 
-    def _content(self, page: Page, said: Said) -> Content:
+    def _content(self, page: Page, statements: Statements) -> Content:
         rest = len(page.text) - LONGEST
         if rest > 0:
             spans = tuple((start, min(end, LONGEST)) for start, end in page.matches if start < LONGEST)
@@ -508,19 +482,19 @@ class Reading(Vertical):
             page = replace(page, before=(), behind=())
         lines = descriptions.text_lines(page, self.notation)
         if rest > 0:
-            note = f"… {counted(rest, 'more character')}: {self._whole} opens all of it"
+            note = f"… {counted(rest, 'more character')}: {self._pager} opens all of it"
             lines += [Content(""), Content.styled(note, "$warning")]
         of_section: dict[Section, Callable[[], list[Content]]] = {
             Section.fields: lambda: descriptions.field_lines(page, stored=self.notation.form is Form.stored),
-            Section.grades: lambda: self._grades(page.document_id, said),
+            Section.grades: lambda: self._grades(page.document_id, statements),
             Section.citing: lambda: self._citing(page.document_id),
         }
         for section, content in of_section.items():
-            inside = content()
-            if inside:
+            section_lines = content()
+            if section_lines:
                 is_folded = section in self.folded
                 lines += [Content(""), self._heading(section, page.document_id, is_folded=is_folded)]
-                lines += [] if is_folded else inside
+                lines += [] if is_folded else section_lines
         return Content("\n").join(lines)
 
     def _heading(self, section: Section, document: str, *, is_folded: bool) -> Content:
@@ -532,26 +506,28 @@ class Reading(Vertical):
         clicked: Style = Style.from_meta({_SECTION: section.name})
         return title.stylize(clicked)
 
-    def _grades(self, document: str, said: Said) -> list[Content]:
-        """What is said of a document for the topic that was chosen, the gold first."""
+    def _grades(self, document: str, statements: Statements) -> list[Content]:
         labels, lines = self._info.grades, []
         solved = self._solved.topics
-        if said.topic is not None and solved is not None:
-            topic = solved.topic(said.topic.id)
-            gold = "not known" if topic is None else grade_said(topic.gold.get(document, 0.0), labels)
+        if statements.topic is not None and solved is not None:
+            topic = solved.topic(statements.topic.id)
+            gold = "not known" if topic is None else gold_label(topic.gold.get(document, 0.0), labels)
             lines.append(Content.assemble(("gold  ", "$faint"), gold))
-        if said.own is not None:
-            lines.append(Content.assemble(("you  ", "$faint"), descriptions.opinion_text(said.own, labels)))
-        for one in said.others:
+        if statements.own is not None:
             lines.append(
-                Content.assemble((f"{one.annotator}  ", "$faint"), descriptions.opinion_text(one, labels))
+                Content.assemble(("you  ", "$faint"), descriptions.opinion_text(statements.own, labels))
             )
-        if said.words:
-            lines.append(Content.assemble(("✎ ", "$accent"), (said.words, "italic")))
+        for opinion in statements.others:
+            lines.append(
+                Content.assemble(
+                    (f"{opinion.annotator}  ", "$faint"), descriptions.opinion_text(opinion, labels)
+                )
+            )
+        if statements.words:
+            lines.append(Content.assemble(("✎ ", "$accent"), (statements.words, "italic")))
         return lines
 
     def _citing(self, document: str) -> list[Content]:
-        """The topics that cite a document, a line each."""
         citing = self.citing(document)
         if citing is None:
             return [Content.styled("reading the solved topics …", "$faint")]
@@ -561,20 +537,20 @@ class Reading(Vertical):
             return [Content.styled("none of the solved topics", "$faint")]
         room = max(20, self._pane.size.width - 4)
         lines = []
-        for one in citing[:CITING]:
-            name = f"{shortened(one.topic.id, LONGEST_ID)} {one.split}  "
-            words = shortened(one_line(one.topic.text, self.notation), max(8, room - len(name)))
+        for solved in citing[:CITING]:
+            name = f"{shortened(solved.topic.id, LONGEST_ID)} {solved.split}  "
+            words = shortened(one_line(solved.topic.text, self.notation), max(8, room - len(name)))
             lines.append(Content.assemble((name, "$faint"), words))
         if len(citing) > CITING:
             lines.append(Content.styled(f"… and {len(citing) - CITING:,} more", "$faint"))
         return lines
 
 
-class Folding(Picking):
+class SectionDialog(Picking):
     """Chooses the sections that are shown."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
+    def __init__(self, pane: DocumentPane) -> None:
+        self._pane = pane
         super().__init__("Shown of a document", self._choices())
 
     @property
@@ -582,19 +558,21 @@ class Folding(Picking):
         return "↵ fold, and again: unfold    esc done"
 
     def _choices(self) -> list[Choice]:
-        folded = self._reading.folded
-        return [Choice(one.value, sign="○" if one in folded else "●") for one in self._reading.sections]
+        folded = self._pane.folded
+        return [
+            Choice(section.value, sign="○" if section in folded else "●") for section in self._pane.sections
+        ]
 
     def chosen(self, place: int) -> None:
-        self._reading.toggle(self._reading.sections[place])
+        self._pane.toggle(self._pane.sections[place])
         self.replace(self._choices())
 
 
 PROMPT = "› "
 
 
-class Words(TextLine):
-    """The words; `laid_out` is called when the line is longer or shorter, and so its letters may stand elsewhere."""
+class QueryLine(TextLine):
+    """The line of words; `laid_out` is called when its width changes, which moves its characters."""
 
     def __init__(
         self,
@@ -609,8 +587,8 @@ class Words(TextLine):
         self._laid_out()
 
 
-class Asked(Horizontal):
-    """Holds the words, and says beside them what else there is of a search."""
+class QueryBar(Horizontal):
+    """The line of words between the similar document and the title of the ranking."""
 
     def __init__(self, words: TextLine) -> None:
         super().__init__(id="ask")
@@ -625,9 +603,9 @@ class Asked(Horizontal):
         yield self._count
 
     def show(self, title: str, like: str | None) -> None:
-        """Show what the ranking is, and which document is sought by if one is."""
+        """Show the title of the ranking, and the document that others are similar to."""
         self._count.update(title, layout=False)
-        if like != self._like:  # which lays out the whole screen again
+        if like != self._like:  # which lays out the screen again
             self._like = like
             self._prompt.update(
                 f"like {shortened(like, LONGEST_ID)} {PROMPT}" if like is not None else PROMPT
@@ -637,22 +615,22 @@ class Asked(Horizontal):
 HINT = '"a phrase"   +must   -without   begin*   field:value   +(groups)'
 
 PADDING = 1
-"""Blank cells on both sides, as its looks say."""
+"""Blank cells on both sides, as in the style sheet."""
 
 
 class Note(Plain):
-    """Explains a broken query at its place, else shows the filters, else how more than words are typed."""
+    """Explains an error in the query, or shows the filters, or the query language."""
 
     def __init__(self) -> None:
         super().__init__(id="note")
 
     @property
     def left(self) -> int:
-        """The column where its text begins, also while it is hidden."""
+        """The column of its text, also while it is hidden."""
         return self.content_region.x or PADDING
 
     def show_broken(self, error: BrokenQuery, text: str, offset: int) -> None:
-        """A caret below the character that is wrong, and why; the line of words begins at the cell `offset`."""
+        """Show a caret below the invalid character and the reason; the words begin at the column `offset`."""
         self.remove_class("-hint")
         column = max(0, offset + cell_len(visible_line(text[: error.at])))
         words = visible_line(error.what)
@@ -667,12 +645,11 @@ class Note(Plain):
         self.update(line, layout=False)
 
     def show_error(self, words: str) -> None:
-        """Why there is no ranking of these words."""
         self.remove_class("-hint")
         self.update(Content.styled(f"▲ {visible_line(words)}", "$error"), layout=False)
 
     def show_filters(self, filters: tuple[FieldFilter, ...], keys: str, topic: str) -> None:
-        """The topic that is judged, if one is, and the filters that hold; else the signs that say more than words."""
+        """Show the topic that is judged and the filters; without them the query language."""
         self.set_class(not filters and not topic, "-hint")
         if not filters and not topic:
             self.update(Content.styled(f"  {HINT}", "$faint"), layout=False)
@@ -680,49 +657,41 @@ class Note(Plain):
         parts: list[str | tuple[str, str]] = ["  "]
         if topic:
             parts += [(f" judging topic {shortened(topic, 40)} ", "bold reverse $primary"), " "]
-        for one in filters:
-            parts += [(f" {one.field}: {shortened(one.value, 40)} ", "$foreground on $picked"), " "]
+        for chosen in filters:
+            parts += [(f" {chosen.field}: {shortened(chosen.value, 40)} ", "$foreground on $picked"), " "]
         if filters:
             parts.append((f" {keys} changes them", "$faint"))
         self.update(Content.assemble(*parts), layout=False)
 
 
-class SearchView(KeyScreen):
-    """The screen that documents are searched on, as far as its parts ask it."""
+class SearchView(RankingScreen):
+    """The search screen as its dialogs and actions use it."""
 
     searcher: TaskSearcher
     searched: Task
-    searching: Searching
+    loader: RankingLoader
     quick: SearchQueue
     hits: HitRows
-    reading: Reading
-    solved: Solved
-
-    @property
-    def program(self) -> Sequence[str]:
-        """How the program was called, up to the task and the words."""
-        raise NotImplementedError
+    reading: DocumentPane
+    solved: SolvedTopicReader
 
     @property
     def recipe(self) -> str:
-        """The name of the recipe that ranks."""
-        return self.searching.sought.recipe or self.searched.info.search_recipe
+        return self.loader.query.recipe or self.searched.info.search_recipe
 
-    def seek(self, sought: Sought, cursor: int = 0) -> None:
-        """Seek something else, and show it beside the words."""
+    def seek(self, query: SearchQuery, cursor: int = 0) -> None:
         raise NotImplementedError
 
-    def leave_for(self, sought: Sought) -> None:
-        """Seek something else, from which one can walk back to here."""
+    def leave_for(self, query: SearchQuery) -> None:
+        """Change the query, and record the present position to go back to."""
         raise NotImplementedError
 
     def result(self) -> SearchResult | None:
-        """The hit that the cursor is on, of which something is wanted; says so if there is none."""
+        """Return the hit under the cursor; report if there is none."""
         result = self.hits.result
         if result is None:
             self.head.tell("there is no document here", "$warning")
         return result
 
     def show_document(self) -> None:
-        """Show the document that the cursor is on, as it is now."""
         raise NotImplementedError

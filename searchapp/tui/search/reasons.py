@@ -1,4 +1,4 @@
-"""Why a hit is where it is: its score, two hits side by side, who votes for it, its way through an analyzer."""
+"""Explanations of a ranking: the score of a hit, a comparison of two hits, votes, and analysis."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog, WordsDialog
 from searchapp.tui.kit.explanation import ExplanationDialog, bar
 from searchapp.tui.kit.widgets import fitted, one_line, shortened
-from searchapp.tui.search.panes import LONGEST_ID, SearchView, SolvedPage, grade_said
+from searchapp.tui.search.panes import LONGEST_ID, SearchView, SolvedPage, gold_label
 
 COMPARED_ID_CELLS = 24
-"""In cells: a longer one is cut."""
+"""Width of an id."""
 
 BAR_CELLS = 12
 VALUE_CELLS = 9
 FIGURES_FROM = 100
-"""Where there are this many cells, what a term's two values were computed from stands beside them."""
+"""Least width of a table with the figures that a term's values were computed from."""
 
 _SHARED = ("df", IDF)
 _OWN = ("tf", "length")
 
 
-class Compared(TextDialog):
-    """Says why one of two hits is above the other."""
+class ComparisonDialog(TextDialog):
+    """Explains why one of two hits is above the other."""
 
     def __init__(self, comparison: HitComparison) -> None:
         upper, lower = comparison.upper, comparison.lower
@@ -52,15 +52,15 @@ class Compared(TextDialog):
         self._comparison = comparison
 
     def text(self) -> Content:
-        return compared(self._comparison, self.room)
+        return comparison_page(self._comparison, self.room)
 
 
-def compared(comparison: HitComparison, room: int) -> Content:
-    """Both scores part by part, the greatest differences first, in so many cells."""
+def comparison_page(comparison: HitComparison, room: int) -> Content:
+    """Return two scores part by part, the largest differences first, in `room` cells."""
     upper, lower = comparison.upper, comparison.lower
     lines = [
-        Content(f"rank {one.rank or 0:>6,}  score {one.score or 0.0:>10.4f}  {_name(one)}")
-        for one in (upper, lower)
+        Content(f"rank {why.rank or 0:>6,}  score {why.score or 0.0:>10.4f}  {_name(why)}")
+        for why in (upper, lower)
     ]
     lines += [Content(""), Content.styled(_decides(comparison), "bold")]
     if comparison.signals:
@@ -82,22 +82,23 @@ def _decides(comparison: HitComparison) -> str:
 
 
 def _table(title: str, differences: Sequence[PartDifference], room: int) -> list[Content]:
-    figures = _figure_cells(differences) if room >= FIGURES_FROM else 0
+    figures = max(len(_figures(difference)) for difference in differences) + 2 if room >= FIGURES_FROM else 0
     beside = 3 * (VALUE_CELLS + 1) + BAR_CELLS + 2 + figures
-    longest = max(len(one.what) for one in differences)
+    longest = max(len(difference.what) for difference in differences)
     width = max(8, min(longest, room - beside))
-    greatest = max(abs(one.gain) for one in differences) or 1.0
+    greatest = max(abs(difference.gain) for difference in differences) or 1.0
     head = (
         f"{fitted(title, width)} {'upper':>{VALUE_CELLS}} {'lower':>{VALUE_CELLS}} {'upper −':>{VALUE_CELLS}}"
     )
     lines = [Content.styled(head, "bold $accent")]
-    for one in differences:
-        said = _figures(one) if figures else ""
+    for difference in differences:
+        values = f"{_value(difference.upper)} {_value(difference.lower)} {difference.gain:>+{VALUE_CELLS}.4f}"
+        look = "$primary" if difference.gain >= 0 else "$error"
         lines.append(
             Content.assemble(
-                f"{fitted(one.what, width)} {_value(one.upper)} {_value(one.lower)} {one.gain:>+{VALUE_CELLS}.4f}  ",
-                (bar(abs(one.gain) / greatest, BAR_CELLS), "$primary" if one.gain >= 0 else "$error"),
-                (f"  {said}", "$faint"),
+                f"{fitted(difference.what, width)} {values}  ",
+                (bar(abs(difference.gain) / greatest, BAR_CELLS), look),
+                (f"  {_figures(difference) if figures else ''}", "$faint"),
             )
         )
     return lines
@@ -107,20 +108,16 @@ def _value(value: float | None) -> str:
     return f"{'–':>{VALUE_CELLS}}" if value is None else f"{value:>{VALUE_CELLS}.4f}"
 
 
-def _figure_cells(differences: Sequence[PartDifference]) -> int:
-    return max(len(_figures(one)) for one in differences) + 2
-
-
-def _figures(one: PartDifference) -> str:
-    """What the two values were computed from: what is the same for both once, then what is not."""
-    upper, lower = dict(one.upper_figures), dict(one.lower_figures)
-    said = [f"{name} {upper.get(name) or lower[name]}" for name in _SHARED if name in upper or name in lower]
-    said += [
+def _figures(difference: PartDifference) -> str:
+    """Return the figures that two values were computed from, shared ones once."""
+    upper, lower = dict(difference.upper_figures), dict(difference.lower_figures)
+    parts = [f"{name} {upper.get(name) or lower[name]}" for name in _SHARED if name in upper or name in lower]
+    parts += [
         f"{name} {upper.get(name, '–')} : {lower.get(name, '–')}"
         for name in _OWN
         if name in upper or name in lower
     ]
-    return "  ".join(said)
+    return "  ".join(parts)
 
 
 def _name(why: Reason) -> str:
@@ -128,20 +125,20 @@ def _name(why: Reason) -> str:
 
 
 LONGEST = 4_000
-"""Characters of a document that are analyzed."""
+"""Number of characters of a document that are analyzed."""
 
 COMMON = "bold $match"
-"""The look of terms that both have."""
+"""The look of terms that document and query share."""
 
 Word = tuple[str, str]
-"""A term, and what it looks like."""
+"""A term and its look."""
 
 Ask = Callable[[str, Callable[[SideBySide], object], Callable[[Exception], object]], object]
-"""Asks for the analysis in a field, whose name is the first argument."""
+"""Requests the analysis in a field, whose name is the first argument."""
 
 
-class Analyzed(TextDialog):
-    """Shows each step for a document and a query, in one field after the other."""
+class AnalysisDialog(TextDialog):
+    """Shows each step of the analysis of a document and a query in one of the fields."""
 
     IS_FULL = True
 
@@ -150,7 +147,7 @@ class Analyzed(TextDialog):
         self._fields = fields
         self._place = 0
         self._ask = ask
-        self._found: dict[str, SideBySide] = {}
+        self._analyses: dict[str, SideBySide] = {}
         self._trouble: dict[str, str] = {}
 
     @property
@@ -159,7 +156,6 @@ class Analyzed(TextDialog):
 
     @property
     def field(self) -> str:
-        """The field whose analyzer is shown."""
         return self._fields[self._place]
 
     def on_mount(self) -> None:
@@ -179,11 +175,11 @@ class Analyzed(TextDialog):
 
     def _want(self) -> None:
         field = self.field
-        if field in self._found:
+        if field in self._analyses:
             return
 
-        def came(found: SideBySide) -> None:
-            self._found[field] = found
+        def came(analysis: SideBySide) -> None:
+            self._analyses[field] = analysis
             if self.is_attached:
                 self.draw()
 
@@ -199,9 +195,9 @@ class Analyzed(TextDialog):
         for place, name in enumerate(self._fields):
             parts += [(f" {name} ", "bold reverse $primary" if place == self._place else "$faint"), (" ", "")]
         lines = [Content.assemble(*parts), Content("")]
-        found, trouble = self._found.get(self.field), self._trouble.get(self.field)
-        if found is not None:
-            lines += side_by_side_lines(found, self.room)
+        analysis, trouble = self._analyses.get(self.field), self._trouble.get(self.field)
+        if analysis is not None:
+            lines += side_by_side_lines(analysis, self.room)
         elif trouble is not None:
             lines.append(Content.styled(trouble, "$error"))
         else:
@@ -209,12 +205,12 @@ class Analyzed(TextDialog):
         return Content("\n").join(lines)
 
 
-def side_by_side_lines(found: SideBySide, room: int) -> list[Content]:
-    """The steps, the document's on the left and the query's on the right, in so many cells."""
+def side_by_side_lines(analysis: SideBySide, room: int) -> list[Content]:
+    """Return the steps in `room` cells, the document's on the left and the query's on the right."""
     cells = max(8, (room - 3) // 2)
     lines = [Content.assemble((f"{'document':<{cells}}", "bold"), (" │ ", "$line"), ("query", "bold"))]
     before: list[list[Word]] = []
-    for pair in found.steps:
+    for pair in analysis.steps:
         common = pair.common
         words = [_words(pair.document, common), _words(pair.query, common)]
         is_same, before = words == before, words
@@ -224,11 +220,11 @@ def side_by_side_lines(found: SideBySide, room: int) -> list[Content]:
         lines.append(Content.assemble((f"── {visible_line(pair.name)}", "$accent"), (note, "$faint")))
         if is_same:
             continue
-        left, right = (list(_wrapped(one, cells)) for one in words)
-        for one, other in zip_longest(left, right, fillvalue=()):
-            free = cells - sum(cell_len(text) for text, _look in one)
-            lines.append(Content.assemble(*one, (" " * free, ""), (" │ ", "$line"), *other))
-    if not any(pair.common for pair in found.steps[-1:]):
+        left, right = (list(_wrapped(side, cells)) for side in words)
+        for left_line, right_line in zip_longest(left, right, fillvalue=()):
+            free = cells - sum(cell_len(text) for text, _look in left_line)
+            lines.append(Content.assemble(*left_line, (" " * free, ""), (" │ ", "$line"), *right_line))
+    if not any(pair.common for pair in analysis.steps[-1:]):
         lines += [Content(""), Content.styled("They have no term of this field in common.", "$warning")]
     return lines
 
@@ -240,11 +236,11 @@ def _words(step: AnalysisStep | None, common: Set[str]) -> list[Word]:
         return [(visible_line(word), "") for word in step.text.split()]
     if not step.tokens:
         return [("(nothing)", "$faint")]
-    return [(visible_line(one.term), COMMON if one.term in common else "") for one in step.tokens]
+    return [(visible_line(token.term), COMMON if token.term in common else "") for token in step.tokens]
 
 
 def _wrapped(words: Sequence[Word], cells: int) -> Iterator[list[Word]]:
-    """Words on lines of so many cells, a blank between them; a longer one goes over several lines."""
+    """Yield lines of `cells` cells with words; a longer word goes over several lines."""
     line: list[Word] = []
     used = 0
     for text, look in words:
@@ -262,18 +258,18 @@ def _wrapped(words: Sequence[Word], cells: int) -> Iterator[list[Word]]:
 
 
 class Reasons:
-    """Asks why, and shows the answer."""
+    """Requests explanations, and shows them in dialogs."""
 
     def __init__(self, screen: SearchView) -> None:
         self._screen = screen
 
     def why(self) -> None:
-        result, listing = self._screen.result(), self._screen.searching.listing
+        result, listing = self._screen.result(), self._screen.loader.listing
         if result is None or listing is None:
             return
         request, rank, hit = listing.request, result.rank, result.hit
         self._screen.head.wait()
-        self._screen.searching.asker.ask(
+        self._screen.loader.queue.ask(
             SearchRequestKind.why,
             lambda searcher: hit_reason(searcher, request, rank, hit),
             self._show_why,
@@ -284,19 +280,19 @@ class Reasons:
         self._screen.app.push_screen(WordsDialog("Go to the document with the id"), self._go_to)
 
     def _go_to(self, document: str | None) -> None:
-        listing = self._screen.searching.listing
+        listing = self._screen.loader.listing
         if not document or listing is None:
             return
         self._screen.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
-        self._screen.searching.asker.ask(
+        self._screen.loader.queue.ask(
             SearchRequestKind.why,
             lambda searcher: find_reason(searcher, listing.request, document),
-            self._went,
+            self._go_or_explain,
             self._screen.tell_error,
         )
 
-    def _went(self, found: Reason) -> None:
-        """Go to a document that is ranked; say why another one is not."""
+    def _go_or_explain(self, found: Reason) -> None:
+        """Go to a ranked document, or explain why it is not ranked."""
         if found.rank is not None and found.rank <= self._screen.hits.count:
             self._screen.head.came()
             self._screen.hits.move(found.rank - 1)
@@ -312,11 +308,11 @@ class Reasons:
     # Two hits
 
     def compare(self) -> None:
-        """Mark the hit that the cursor is on; with another one marked, say why one of them is above the other."""
-        result, listing, hits = self._screen.result(), self._screen.searching.listing, self._screen.hits
+        """Mark the hit under the cursor, or compare it with the marked one."""
+        result, listing, hits = self._screen.result(), self._screen.loader.listing, self._screen.hits
         if result is None or listing is None:
             return
-        one, marked = (result.rank, result.hit), hits.marked
+        place, marked = (result.rank, result.hit), hits.marked
         key = self._screen.keys.shown("compare")
         if marked is None or marked.request is not listing.request:
             hits.mark_place(result)
@@ -324,26 +320,26 @@ class Reasons:
             self._screen.head.tell(f"{name} is marked: {key} at another hit says why one is above the other")
             return
         hits.mark_place(None)
-        if marked.place == one:
+        if marked.place == place:
             self._screen.head.tell("no hit is marked any more")
             return
         other = marked.place
         self._screen.head.wait()
-        self._screen.searching.asker.ask(
+        self._screen.loader.queue.ask(
             SearchRequestKind.why,
-            lambda searcher: compare_hits(searcher, listing.request, one, other),
+            lambda searcher: compare_hits(searcher, listing.request, place, other),
             self._show_comparison,
             self._screen.tell_error,
         )
 
     def _show_comparison(self, found: HitComparison) -> None:
         self._screen.head.came()
-        self._screen.when_in_front(lambda: self._screen.app.push_screen(Compared(found)))
+        self._screen.when_in_front(lambda: self._screen.app.push_screen(ComparisonDialog(found)))
 
     # Solved topics
 
     def _choose_vote(self, found: Reason) -> None:
-        """Offer who voted for a document; the solved topic that is chosen is shown."""
+        """Offer the voters for a document, and show the chosen solved topic."""
         votes = found.votes
 
         def choice(vote: Vote) -> Choice:
@@ -351,7 +347,7 @@ class Reasons:
             name = vote.topic_id or vote.document_id
             topic = None if solved is None else solved.topic(vote.topic_id)
             text = "" if topic is None else one_line(topic.topic.text, self._screen.hits.notation)
-            grade = grade_said(vote.grade, self._screen.searched.info.grades)
+            grade = gold_label(vote.grade, self._screen.searched.info.grades)
             return Choice(name, f"{vote.value:.4f} · {grade} · like the query {vote.score:.2f}  {text}")
 
         def chosen(place: int | None) -> None:
@@ -360,12 +356,12 @@ class Reasons:
 
         def draw() -> None:
             if dialog.is_attached:
-                dialog.replace([choice(one) for one in votes])
+                dialog.replace([choice(vote) for vote in votes])
 
-        dialog = Picking("Who voted for it", [choice(one) for one in votes])
+        dialog = Picking("Who voted for it", [choice(vote) for vote in votes])
         self._screen.app.push_screen(dialog, chosen)
         if self._screen.solved.topics is None:
-            self._screen.solved.once(draw)
+            self._screen.solved.when_read(draw)
 
     def _open_vote(self, vote: Vote, document: str) -> None:
         solved = self._screen.solved.topics
@@ -381,7 +377,6 @@ class Reasons:
             self._go_to(vote.document_id)
 
     def citing(self) -> None:
-        """Offer the solved topics that the document is an answer to."""
         result = self._screen.result()
         if result is None:
             return
@@ -389,15 +384,19 @@ class Reasons:
         found = self._screen.reading.citing(document)
         if found is None:
             self._screen.head.wait("the solved topics are read …")
-            self._screen.solved.once(lambda: self._screen.when_in_front(lambda: self._citing_now(document)))
+            self._screen.solved.when_read(
+                lambda: self._screen.when_in_front(lambda: self._citing_now(document))
+            )
             return
         if not found:
             nothing = self._screen.solved.trouble or "no solved topic cites this document"
             self._screen.head.tell(nothing, "$warning")
             return
         choices = [
-            Choice(one.topic.id, f"{one.split}  {one_line(one.topic.text, self._screen.hits.notation)}")
-            for one in found
+            Choice(
+                solved.topic.id, f"{solved.split}  {one_line(solved.topic.text, self._screen.hits.notation)}"
+            )
+            for solved in found
         ]
 
         def chosen(place: int | None) -> None:
@@ -407,7 +406,7 @@ class Reasons:
         self._screen.app.push_screen(Picking("Topics that cite the document", choices), chosen)
 
     def _citing_now(self, document: str) -> None:
-        """Offer the solved topics that have come, unless somebody has gone on to another document."""
+        """Offer the solved topics that have come, unless the cursor has moved to another document."""
         self._screen.head.came()
         result = self._screen.hits.result
         if result is not None and result.hit.document_id == document:
@@ -428,12 +427,11 @@ class Reasons:
     # Analysis
 
     def analysis(self) -> None:
-        """Show the document and the words that are searched for on their way to terms."""
         result = self._screen.result()
         if result is None:
             return
         task, quick = self._screen.searched, self._screen.quick
-        text, query = result.text[:LONGEST], self._screen.searching.sought.text[:LONGEST]
+        text, query = result.text[:LONGEST], self._screen.loader.query.text[:LONGEST]
 
         def ask(
             field: str, came: Callable[[SideBySide], object], failed: Callable[[Exception], object]
@@ -445,4 +443,4 @@ class Reasons:
                 failed,
             )
 
-        self._screen.app.push_screen(Analyzed(result.hit.document_id, analyze.fields_of(task), ask))
+        self._screen.app.push_screen(AnalysisDialog(result.hit.document_id, analyze.fields_of(task), ask))

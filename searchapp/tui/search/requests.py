@@ -1,237 +1,222 @@
-"""What is sought, and the answers: a ranking in pages; the latest request alone counts, whatever comes when."""
+"""The requests of the search screen: a ranking in pages, where only the latest query counts."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from textual.timer import Timer
 
+from searchapp.app.saved_searches import SearchQuery
 from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.errors import EngineError
-from searchapp.ranking.query_language import FieldFilter
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tui.kit.background import SearchQueue, SearchRequestKind
+from searchapp.tui.kit.screen import KeyScreen
 
 PAGE = 20
-"""How many hits are asked for at a time: what it takes to mark them is most of what a search takes."""
+"""Number of hits in a request: marking the matches takes most of a search's time."""
 
 
 @dataclass
 class Listing:
-    """The hits of a request: `total` of them, in pages by their numbers from 0."""
+    """The `total` hits of a request, as far as their pages have come; pages are numbered from 0."""
 
     request: SearchRequest
     total: int = 0
     pages: dict[int, Sequence[SearchResult]] = field(default_factory=dict)
 
     def hit(self, place: int) -> SearchResult | None:
-        """The hit at a place from 0; None while it is not there."""
+        """Return the hit at an index; None while it has not come."""
         number, offset = divmod(place, PAGE)
         page = self.pages.get(number, ())
         return page[offset] if offset < len(page) else None
 
     def missing(self, places: Iterable[int]) -> int | None:
-        """The number of the first page that is not there of those that have these places."""
+        """Return the number of the first page that lacks one of the hits at these indexes."""
         numbers = dict.fromkeys(place // PAGE for place in places if 0 <= place < self.total)
         return next((number for number in numbers if number not in self.pages), None)
 
     def page_request(self, number: int) -> SearchRequest:
-        """The request for a page."""
         return replace(self.request, size=PAGE, first=number * PAGE)
 
 
 QUIET_SECONDS = 0.03
-"""Keys that follow each other faster are waited for: only the text that they end in is searched for."""
+"""Debounce: keys that follow each other faster are searched for together."""
 
 REST_SECONDS = 0.1
-"""From an answer to a typed text until more of its ranking is fetched: who types on is not kept waiting by that."""
+"""From the ranking of a typed text until more of it is fetched, so that further typing does not wait for that."""
 
 TYPING_SECONDS = 0.5
-"""After a key for which somebody is typing."""
+"""After a key, for which the user counts as typing."""
 
 RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 5.0
-"""After which an engine that failed is asked again: each time it is twice as long, until it is the longer one."""
+"""Exponential back-off after a failure of the engine."""
 
 LONGEST_LIKENESS = 4_000
-"""Characters of a document that others are sought by which are like it."""
+"""Number of characters of a document that similar documents are searched by."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sought:
-    """What somebody looks for: a typed text or, with `like`, whatever is like the document of that id.
-
-    A `literal` text is words alone.
-    """
-
-    text: str = ""
-    recipe: str | None = None
-    filters: tuple[FieldFilter, ...] = ()
-    like: str | None = None
-    literal: bool = False
-
-    @property
-    def request(self) -> SearchRequest:
-        return SearchRequest(self.text, self.recipe, self.filters, size=PAGE, literal=self.literal)
-
-    def of_document(self, result: SearchResult) -> Sought:
-        """What is like a document, among the same ones and ranked likewise."""
-        text = result.text[:LONGEST_LIKENESS]
-        if len(result.text) > LONGEST_LIKENESS:
-            text = text.rpartition(" ")[0] or text
-        return replace(self, text=text, like=result.hit.document_id, literal=True)
+def request_of(query: SearchQuery) -> SearchRequest:
+    """Return the request for the first page of a query."""
+    return SearchRequest(query.text, query.recipe, query.filters, size=PAGE, literal=query.literal)
 
 
-class Shows(Protocol):
-    """Takes in what comes of a search."""
+def similar_query(query: SearchQuery, result: SearchResult) -> SearchQuery:
+    """Return the query for documents similar to a hit, with the recipe and filters of the present query."""
+    text = result.text[:LONGEST_LIKENESS]
+    if len(result.text) > LONGEST_LIKENESS:
+        text = text.rpartition(" ")[0] or text
+    return replace(query, text=text, like=result.hit.document_id, literal=True)
+
+
+class RankingScreen(KeyScreen):
+    """A screen with a ranking; the methods are called by `RankingLoader`."""
 
     @property
     def place(self) -> int:
-        """The line of the ranking that the cursor is on."""
+        raise NotImplementedError
 
     def found(self, listing: Listing, cursor: int) -> None:
-        """There is another ranking."""
+        raise NotImplementedError
 
     def prepare(self, results: Sequence[SearchResult]) -> None:
-        """Get ready, in whatever thread, for hits that are about to be shown."""
+        """Prepare, in any thread, for hits that are about to be shown."""
+        raise NotImplementedError
 
     def page_came(self, places: range) -> None:
-        """There is more of the ranking: the hits at these places."""
+        """Show the hits that have come at these indexes."""
+        raise NotImplementedError
 
     def failed(self, error: Exception) -> None:
-        """There is no ranking of what is sought now; the one before stays."""
-
-    def set_timer(self, delay: float, callback: Callable[[], object] | None = None) -> Timer:
-        """Have something called later."""
+        """Report that the query has no ranking; the ranking before stays."""
+        raise NotImplementedError
 
 
-class Searching:
-    """Searches for what is sought, again and again.
+class RankingLoader:
+    """Loads the ranking of the query whenever the query changes.
 
     Args:
-        shows: takes in the answers, and has timers
-        quick: is asked what an engine answers by itself
-        slow: is asked for recipes of several signals, which may have to learn first
-        is_quick: whether a recipe is the former's
+        screen: shows the answers, and has timers
+        quick: answers recipes of one query
+        slow: answers recipes of several signals, which may have to be learned first
     """
 
     def __init__(
-        self, shows: Shows, quick: SearchQueue, slow: SearchQueue, is_quick: Callable[[str | None], bool]
+        self, screen: RankingScreen, quick: SearchQueue, slow: SearchQueue, searcher: TaskSearcher
     ) -> None:
-        self.sought = Sought()
+        self.query = SearchQuery()
+        # The ranking on the screen, which may be of an earlier query.
         self.listing: Listing | None = None
-        """The ranking in sight, which may be of what was sought before."""
-        self._shows = shows
-        self._quick = quick
-        self._slow = slow
-        self._is_quick = is_quick
+        # Whether the query has neither been answered nor failed.
+        self.is_waiting = False
+        self._screen = screen
+        self._queues = quick, slow
+        self._searcher = searcher
         self._number = 0
         self._cursor = 0
         self._last_key = 0.0
-        self._soon: Timer | None = None
-        self._later: Timer | None = None
-        self._resting: Timer | None = None
+        self._debounce: Timer | None = None
+        self._retry: Timer | None = None
+        self._rest: Timer | None = None
         self._rest_until = 0.0
         self._is_fetching = False
         self._failures = 0
         self._since = 0.0
-        self.is_waiting = False
-        """Whether what is sought was neither found yet, nor could it not be."""
+
+    def is_quick(self, recipe: str | None) -> bool:
+        return self._searcher.recipe(recipe).is_one_query
 
     @property
     def tries_again(self) -> bool:
-        """Whether an engine that failed will be asked again."""
-        return self._later is not None
+        return self._retry is not None
 
     @property
     def waited(self) -> float:
-        """For how many seconds what is sought has been waited for; 0 when it is not."""
+        """Seconds for which the query has been waiting for its answer."""
         return time.monotonic() - self._since if self.is_waiting else 0.0
 
     @property
     def is_current(self) -> bool:
-        """Whether the ranking in sight is that of what is sought."""
-        return self.listing is not None and self.listing.request == self.sought.request
+        """Whether the ranking on the screen is of the query."""
+        return self.listing is not None and self.listing.request == request_of(self.query)
 
     @property
-    def asker(self) -> SearchQueue:
-        """Who answers for the ranking in sight."""
-        request = self.sought.request if self.listing is None else self.listing.request
-        return self.asker_of(request)
+    def queue(self) -> SearchQueue:
+        """The queue for questions on the ranking on the screen."""
+        return self.queue_of(request_of(self.query) if self.listing is None else self.listing.request)
 
-    def asker_of(self, request: SearchRequest) -> SearchQueue:
-        """Who answers a request."""
-        return self._quick if self._is_quick(request.recipe) else self._slow
+    def queue_of(self, request: SearchRequest) -> SearchQueue:
+        quick, slow = self._queues
+        return quick if self.is_quick(request.recipe) else slow
 
-    def typed(self, sought: Sought) -> None:
-        """Seek something else, at once or, if keys follow each other fast, when they have ended."""
-        self.sought, self._cursor = sought, 0
+    def typed(self, query: SearchQuery) -> None:
+        """Change the query at once or, after a fast key, when no further key follows."""
+        self.query, self._cursor = query, 0
         self._wait()
-        self._number += 1  # whatever is still to come is of another text
+        self._number += 1  # drops answers that are still to come
         now = time.monotonic()
         is_slow, self._last_key = now - self._last_key > QUIET_SECONDS, now
-        if is_slow and self._soon is None:
+        if is_slow and self._debounce is None:
             self.ask()
             return
-        if self._soon is not None:
-            self._soon.stop()
-        self._soon = self._shows.set_timer(QUIET_SECONDS, self.ask)
+        if self._debounce is not None:
+            self._debounce.stop()
+        self._debounce = self._screen.set_timer(QUIET_SECONDS, self.ask)
 
-    def seek(self, sought: Sought, cursor: int = 0) -> None:
-        """Seek something else at once, and put the cursor on a line of what is found."""
-        self.sought, self._cursor = sought, cursor
+    def seek(self, query: SearchQuery, cursor: int = 0) -> None:
+        """Change the query at once, and put the cursor on the hit at an index."""
+        self.query, self._cursor = query, cursor
         self.ask()
 
     def ask_again(self) -> None:
-        """Ask for what is sought, of which the ranking in sight may be; its cursor stays on its line."""
+        """Repeat the request; the cursor stays on its line."""
         if self.is_current:
-            self._cursor = self._shows.place
+            self._cursor = self._screen.place
         self.ask()
 
     def ask(self) -> None:
-        """Ask for what is sought."""
-        for timer in (self._soon, self._later, self._resting):
+        for timer in (self._debounce, self._retry, self._rest):
             if timer is not None:
                 timer.stop()
-        self._soon = self._later = self._resting = None
+        self._debounce = self._retry = self._rest = None
         self._rest_until = 0.0
         self._number += 1
         self._wait()
-        number, request, cursor = self._number, self.sought.request, self._cursor
+        number, request, cursor = self._number, request_of(self.query), self._cursor
         first = cursor // PAGE
 
         def work(searcher: TaskSearcher) -> Listing:
-            found = searcher.first_page(request)
-            pages = {0: found.results}
+            answer = searcher.first_page(request)
+            pages = {0: answer.results}
             if first:
                 pages[first] = searcher.search(replace(request, first=first * PAGE))
-            return Listing(request, found.total, pages)
+            return Listing(request, answer.total, pages)
 
-        asker = self.asker_of(request)
-        for other in (self._quick, self._slow):
-            if other is not asker:
+        queue = self.queue_of(request)
+        for other in self._queues:
+            if other is not queue:
                 other.forget(SearchRequestKind.search)
-        asker.ask(
+        queue.ask(
             SearchRequestKind.search,
             work,
             lambda listing: self._came(number, listing, cursor),
-            lambda error: self._failed(number, error),
+            lambda error: self._fail(error) if number == self._number else None,
         )
 
     def fetch(self, places: range) -> None:
-        """Fetch the pages that are missing of these places of the ranking, one after the other."""
+        """Fetch the missing pages of the ranking at these indexes, one after the other."""
         listing = self.listing
         number = None if listing is None else listing.missing(places)
         if listing is None or number is None or self._is_fetching:
             return
         rest = self._rest_until - time.monotonic()
         if rest > 0:
-            if self._resting is not None:
-                self._resting.stop()
-            self._resting = self._shows.set_timer(rest, lambda: self.fetch(places))
+            if self._rest is not None:
+                self._rest.stop()
+            self._rest = self._screen.set_timer(rest, lambda: self.fetch(places))
             return
         self._is_fetching = True
         request = listing.page_request(number)
@@ -240,20 +225,20 @@ class Searching:
             self._is_fetching = False
             listing.pages[number] = page
             if listing is self.listing:
-                self._shows.page_came(range(number * PAGE, (number + 1) * PAGE))
+                self._screen.page_came(range(number * PAGE, (number + 1) * PAGE))
 
         def failed(error: Exception) -> None:
             self._is_fetching = False
             if listing is self.listing:
-                self._shows.failed(error)
-                self._try_again(error)
+                self._screen.failed(error)
+                self._retry_later(error)
 
         def work(searcher: TaskSearcher) -> list[SearchResult]:
             results = searcher.search(request)
-            self._shows.prepare(results)
+            self._screen.prepare(results)
             return results
 
-        self.asker_of(request).ask(SearchRequestKind.page, work, came, failed)
+        self.queue_of(request).ask(SearchRequestKind.page, work, came, failed)
 
     def _wait(self) -> None:
         if not self.is_waiting:
@@ -261,7 +246,7 @@ class Searching:
 
     def _came(self, number: int, listing: Listing, cursor: int) -> None:
         if number != self._number:
-            return  # somebody has typed on
+            return  # the query has changed
         self.is_waiting = False
         self._failures = 0
         self.listing = listing
@@ -269,55 +254,53 @@ class Searching:
         now = time.monotonic()
         if cursor == 0 and now - self._last_key < TYPING_SECONDS:
             self._rest_until = now + REST_SECONDS
-        for asker in (self._quick, self._slow):
-            asker.forget(SearchRequestKind.page)
-        self._shows.found(listing, cursor)
+        for queue in self._queues:
+            queue.forget(SearchRequestKind.page)
+        self._screen.found(listing, cursor)
 
-    def _failed(self, number: int, error: Exception) -> None:
-        if number != self._number:
-            return
+    def _fail(self, error: Exception) -> None:
         self.is_waiting = False
-        self._shows.failed(error)
-        self._try_again(error)
+        self._screen.failed(error)
+        self._retry_later(error)
 
-    def _try_again(self, error: Exception) -> None:
-        """An engine that does not answer is asked again after a while, unless somebody types on before."""
-        if isinstance(error, EngineError) and self._later is None:
+    def _retry_later(self, error: Exception) -> None:
+        """Repeat a request that the engine did not answer, unless the query changes before."""
+        if isinstance(error, EngineError) and self._retry is None:
             seconds = min(RETRY_SECONDS * 2 ** min(self._failures, 10), LONGEST_RETRY_SECONDS)
             self._failures += 1
-            self._later = self._shows.set_timer(seconds, self.ask_again)
+            self._retry = self._screen.set_timer(seconds, self.ask_again)
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where somebody was: what they sought, and on which line of it they were."""
+    """A query with the index of the hit under the cursor."""
 
-    sought: Sought
+    query: SearchQuery
     cursor: int
 
 
-class Trail:
-    """The positions that somebody went away from, to walk back to and on again."""
+class PositionHistory:
+    """The positions to go back and forward to."""
 
     def __init__(self) -> None:
         self._behind: list[Position] = []
         self._ahead: list[Position] = []
 
     def leave(self, here: Position) -> None:
-        """Go somewhere else by choice: what was ahead is forgotten."""
+        """Record the position that a new query leaves."""
         self._behind.append(here)
         self._ahead.clear()
 
     def back(self, here: Position) -> Position | None:
-        """The position before; None if there is none."""
-        return self._walk(self._behind, self._ahead, here)
+        """Return the position before; None if there is none."""
+        return self._step(self._behind, self._ahead, here)
 
     def forward(self, here: Position) -> Position | None:
-        """The position that was gone back from; None if there is none."""
-        return self._walk(self._ahead, self._behind, here)
+        """Return the position that was gone back from; None if there is none."""
+        return self._step(self._ahead, self._behind, here)
 
     @staticmethod
-    def _walk(source: list[Position], target: list[Position], here: Position) -> Position | None:
+    def _step(source: list[Position], target: list[Position], here: Position) -> Position | None:
         if not source:
             return None
         target.append(here)

@@ -70,7 +70,7 @@ async def comes(pilot: P, holds: Callable[[], object]) -> None:
 
 async def looked(pilot: P, screen: HomeScreen) -> None:
     """Wait until everything was looked at, and every run is scored."""
-    watching = screen.watching
+    watching = screen.monitor
     await comes(
         pilot,
         lambda: (

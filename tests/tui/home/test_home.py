@@ -225,7 +225,7 @@ def test_invalid_files_are_told_problem_by_problem(at_home: AtHome, tmp_path: Pa
 
     async def steps(pilot: P, screen: HomeScreen) -> None:
         await pilot.press("i", "f", *str(data), "enter")
-        await comes(pilot, lambda: screen.maker.indexing is None)
+        await comes(pilot, lambda: screen.indexer.indexing is None)
         await shows(pilot, "problems")
         assert screen._details.text.plain.count("dev_set.json: statement") == 2
 
@@ -402,7 +402,7 @@ def test_a_run_without_its_gold_says_why_it_has_no_figure(at_home: AtHome, tmp_p
 
     async def steps(pilot: P, screen: HomeScreen) -> None:
         await to_run(pilot, screen, "without")
-        assert "/nowhere" in screen.watching.figure_words(screen.runs.run)  # type: ignore[arg-type]
+        assert "/nowhere" in screen.monitor.figure_words(screen.runs.run)  # type: ignore[arg-type]
         await pilot.press("enter")
         await shows(pilot, "there is no folder /nowhere")
 
@@ -468,15 +468,15 @@ def test_figures_that_come_late_are_shown_where_a_run_is_chosen(at_home: AtHome)
     directory.write(at_home.home / "runs" / "turned", made.manifest, Run("turned", tuple(turned)), {})
 
     async def steps(pilot: P, screen: HomeScreen) -> None:
-        known = dict(screen.watching._known)
-        screen.watching._known.clear()
+        known = dict(screen.monitor._known)
+        screen.monitor._known.clear()
         await to_run(pilot, screen, run.name)
         await pilot.press("v")
         app = pilot.app
         assert isinstance(app, HomeApp) and isinstance(app.screen, Picking)
         dialog = app.screen
         assert "…" in dialog.choices[0].about and "…)" in question(app)
-        screen.watching._known.update(known)
+        screen.monitor._known.update(known)
         screen.show_figures()
         await pilot.pause()
         assert "…" not in dialog.choices[0].about and "…)" not in question(app)

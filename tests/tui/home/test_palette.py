@@ -14,19 +14,18 @@ from hypothesis import strategies as st
 from textual import events
 from textual.command import Command, CommandList, DiscoveryHit
 
-from searchapp.app.saved_searches import RecentSearches
+from searchapp.app.saved_searches import RecentSearches, SearchQuery
 from searchapp.config.settings import Settings
 from searchapp.tasks import load, names
 from searchapp.text import visible_line
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.home import screen as actions
-from searchapp.tui.home.opener import Elsewhere, prepare_search
+from searchapp.tui.home.opener import PaletteTargets, prepare_search
 from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.dialogs import ReportDialog
 from searchapp.tui.kit.palette import LONGEST_CELLS, Offer, OfferMatcher, Palette
 from searchapp.tui.kit.screen import KeyApp, front
-from searchapp.tui.search.requests import Sought
 from searchapp.tui.search.screen import SearchScreen
 from tests.test_visible import HOSTILE, texts
 from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, Judging, Prepared, drive, press, text_of
@@ -176,11 +175,13 @@ def test_tasks_runs_recipes_searches_and_topics_are_found(at_home: AtHome) -> No
 
 def test_a_search_screen_that_stands_alone_goes_elsewhere_too(at_home: AtHome, prepared: Prepared) -> None:
     at_home.with_sample()
-    elsewhere = Elsewhere(Settings(home=at_home.home, annotator="ann"), at_home.folder)
-    prepared_search = prepare_search(Settings(home=at_home.home), load("nlps"), Sought(), SAMPLES / "nlps")
+    elsewhere = PaletteTargets(Settings(home=at_home.home, annotator="ann"), at_home.folder)
+    prepared_search = prepare_search(
+        Settings(home=at_home.home), load("nlps"), SearchQuery(), SAMPLES / "nlps"
+    )
     alone = prepared_search.open()
     assert isinstance(alone, SearchScreen)
-    alone._opened = replace(alone._opened, elsewhere=elsewhere.offers)
+    alone.setup = replace(alone.setup, elsewhere=elsewhere.offers)
     app = KeyApp(alone, "dark")
 
     async def steps(pilot: P, screen: SearchScreen) -> None:

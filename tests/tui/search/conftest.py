@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from searchapp.app.saved_searches import SearchQuery
 from searchapp.app.search import TaskSearcher
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
@@ -29,8 +30,8 @@ from searchapp.ranking.query_language import FieldFilter
 from searchapp.tasks import load
 from searchapp.tui.search import actions
 from searchapp.tui.search.actions import KEY_ACTIONS
-from searchapp.tui.search.requests import Sought
-from searchapp.tui.search.screen import Opened, SearchApp, SearchScreen
+from searchapp.tui.search.requests import request_of
+from searchapp.tui.search.screen import SearchApp, SearchScreen, SearchSetup
 from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, Prepared, press, text_of, until
 
 
@@ -96,12 +97,12 @@ class SearchingOn:
         first = searcher(SilentProgress())
         self.index = FickleIndex(first.index)  # type: ignore[arg-type]
         first.index = self.index  # type: ignore[assignment]
-        opened = Opened(
+        opened = SearchSetup(
             first,
             searcher,
             self.home,
             ("searchapp", "search"),
-            Sought(text, recipe, filters),
+            SearchQuery(text, recipe, filters),
             self._session,
             restore=restore,
         )
@@ -128,7 +129,7 @@ async def answered(pilot: Pilot[None], screen: SearchScreen) -> None:
     for _again in range(3):  # what comes may be a reason to ask for more
         await until(
             pilot,
-            lambda: not screen.searching.is_waiting and screen.quick.is_idle and screen.slow.is_idle,
+            lambda: not screen.loader.is_waiting and screen.quick.is_idle and screen.slow.is_idle,
         )
         await pilot.pause()
         await pilot.pause()
@@ -178,17 +179,17 @@ async def random_keys(pilot: Pilot[None], screen: SearchScreen, seed: int, count
     while pilot.app.screen is not screen:
         await press(pilot, "escape")
     await answered(pilot, screen)
-    if screen.searching.is_current:
+    if screen.loader.is_current:
         assert_current(screen)
     else:
         assert screen.error is not None and "▲" in text_of(pilot.app)  # type: ignore[arg-type]
     await press(pilot, *([] if screen.words.has_focus else ["escape"]))
     await enter(pilot, screen, "ctrl+u", "ctrl+k", *"ring")
-    assert screen.words.value == "ring" and screen.searching.is_current
+    assert screen.words.value == "ring" and screen.loader.is_current
     assert_current(screen)
 
 
 def assert_current(screen: SearchScreen) -> None:
     """That the hits are those that the use case finds for what is sought."""
-    found = screen.searcher.search(screen.searching.sought.request)
+    found = screen.searcher.search(request_of(screen.loader.query))
     assert ids(screen)[: len(found)] == [one.hit.document_id for one in found]

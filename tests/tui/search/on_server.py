@@ -10,6 +10,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from searchapp.app.index import index_task
+from searchapp.app.saved_searches import SearchQuery
 from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.config.settings import SERVER, Settings
 from searchapp.engines import open_engine
@@ -17,8 +18,8 @@ from searchapp.judging.session import Session
 from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 from searchapp.tui.search import actions
-from searchapp.tui.search.requests import PAGE, Sought
-from searchapp.tui.search.screen import Opened, SearchApp, SearchScreen
+from searchapp.tui.search.requests import PAGE
+from searchapp.tui.search.screen import SearchApp, SearchScreen, SearchSetup
 from tests.tui.conftest import SAMPLES, press, text_of, until
 
 DRAWN_SECONDS = 0.5
@@ -51,8 +52,8 @@ class OnServer:
         def session() -> Session:
             raise AssertionError("nobody judges here")
 
-        sought = Sought(given.get("text", ""), given.get("recipe"))
-        opened = Opened(
+        sought = SearchQuery(given.get("text", ""), given.get("recipe"))
+        opened = SearchSetup(
             searcher(SilentProgress()), searcher, self.home, ("searchapp", "search"), sought, session
         )
         return SearchApp(opened, actions.load(self.home, self.task.info.grades))
@@ -77,5 +78,5 @@ async def typed(pilot: Pilot[None], screen: SearchScreen, text: str) -> None:
 
 async def shows(pilot: Pilot[None], screen: SearchScreen, text: str) -> None:
     """Wait until the ranking in sight is that of a text."""
-    await until(pilot, lambda: screen.hits.listing.request.text == text and not screen.searching.is_waiting)
+    await until(pilot, lambda: screen.hits.listing.request.text == text and not screen.loader.is_waiting)
     await pilot.pause()

@@ -14,7 +14,7 @@ from searchapp.app.saved_searches import (
     SAVED,
     LastPosition,
     SavedSearchFile,
-    StoredSearch,
+    SearchQuery,
     last_position,
     store_position,
 )
@@ -41,7 +41,7 @@ def test_a_search_is_saved_opened_and_deleted(searching: SearchingOn) -> None:
         await enter(pilot, screen, *"jobs", "f2", *"castell", "enter", "escape", "ctrl+s", *"castell on jobs")
         await enter(pilot, screen, "enter")
         filters = (FieldFilter("speaker", "CASTELL"),)
-        assert saved.searches() == {"castell on jobs": StoredSearch("jobs", None, filters)}
+        assert saved.searches() == {"castell on jobs": SearchQuery("jobs", None, filters)}
         found = ids(screen)
         await enter(
             pilot, screen, "ctrl+u", *"school", "f2", "ctrl+x", "escape", "ctrl+s", *"schools", "enter"
@@ -51,7 +51,7 @@ def test_a_search_is_saved_opened_and_deleted(searching: SearchingOn) -> None:
         assert "schools" not in text_of(app).split("castell on jobs")[1]
         await enter(pilot, screen, "enter")
         assert screen.words.value == "jobs" and ids(screen) == found
-        assert screen.searching.sought.filters == filters
+        assert screen.loader.query.filters == filters
         await enter(pilot, screen, "backspace")
         assert screen.words.value == "school"
         await enter(pilot, screen, "o", "down", "ctrl+x")
@@ -72,7 +72,7 @@ def test_a_search_is_saved_opened_and_deleted(searching: SearchingOn) -> None:
 def test_what_is_like_a_document_is_saved_with_its_text(searching: SearchingOn) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"prime", "enter", "s")
-        found, like = ids(screen), screen.searching.sought.like
+        found, like = ids(screen), screen.loader.query.like
         await enter(pilot, screen, "ctrl+s", *"alike", "enter", "backspace", "o", "enter")
         assert ids(screen) == found and f"like {like} ›" in text_of(app)
 
@@ -84,7 +84,7 @@ def test_a_saved_search_of_others_is_harmless_and_does_what_it_can(searching: Se
     name = "\x1b[31m[/bold]\u202e" + "x" * 50
     filters = (FieldFilter("no such field", "1"), FieldFilter("speaker", "CASTELL"))
     SavedSearchFile(searching.home, "checkthat").save(
-        name, StoredSearch("jobs\x1b]0;pwned\x07", "gone", filters)
+        name, SearchQuery("jobs\x1b]0;pwned\x07", "gone", filters)
     )
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
@@ -94,8 +94,8 @@ def test_a_saved_search_of_others_is_harmless_and_does_what_it_can(searching: Se
         assert "\x1b" not in text_of(app)
         await enter(pilot, screen, "n", "enter")
         assert "the recipe gone and a filter of this search can't be used any more" in text_of(app)
-        assert screen.searching.sought.recipe is None
-        assert screen.searching.sought.filters == filters[1:]
+        assert screen.loader.query.recipe is None
+        assert screen.loader.query.filters == filters[1:]
         assert "\x1b" not in text_of(app) and screen.error is None
 
     app = searching.app("checkthat")
@@ -160,7 +160,7 @@ def test_leaving_before_the_hits_are_there_loses_nothing(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background, "OVERTAKE_SECONDS", PATIENCE_SECONDS)
-    before = LastPosition(StoredSearch("group"), 5, 160)
+    before = LastPosition(SearchQuery("group"), 5, 160)
     store_position(searching.home, "nlps", before)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
@@ -180,7 +180,7 @@ async def with_nothing(pilot: P, screen: SearchScreen) -> None:
 
 
 def test_without_the_setting_nothing_is_restored_nor_kept(searching: SearchingOn) -> None:
-    store_position(searching.home, "nlps", LastPosition(StoredSearch("ring"), 1, 160))
+    store_position(searching.home, "nlps", LastPosition(SearchQuery("ring"), 1, 160))
     drive(searching.app(), with_nothing)
     last = last_position(searching.home, "nlps")
     assert last is not None and last.search.text == "ring"

@@ -17,7 +17,7 @@ from searchapp.tui.kit import background
 from searchapp.tui.kit.dialogs import Help, Picking
 from searchapp.tui.kit.explanation import ExplanationDialog
 from searchapp.tui.search import choices, panes, reasons
-from searchapp.tui.search.choices import Filtering
+from searchapp.tui.search.choices import FilterDialog
 from searchapp.tui.search.requests import Listing
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import PATIENCE_SECONDS, drive, press, question, settled, text_of, until
@@ -50,7 +50,7 @@ def test_keys_after_a_grade_that_waits_for_the_hits_wait_too(searching: Searchin
         screen.judging.begin_topic(topic)
         await answered(pilot, screen)
         searching.index.may_answer.clear()
-        screen.seek(replace(screen.searching.sought, text="group", literal=False))
+        screen.seek(replace(screen.loader.query, text="group", literal=False))
         await pilot.press("1", "down", "0", "0", "u")
         assert not list(searching.log.events())
         searching.index.may_answer.set()
@@ -69,7 +69,7 @@ def test_an_answer_takes_back_nothing_that_was_said_since_it_was_asked_for(
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"ring", "enter")
         searching.index.may_answer.clear()
-        screen.seek(replace(screen.searching.sought, text="group"))
+        screen.seek(replace(screen.loader.query, text="group"))
         await pilot.press("d")
         assert "theme light" in text_of(app)
         searching.index.may_answer.set()
@@ -118,19 +118,19 @@ def test_counts_that_come_late_leave_the_cursor_on_its_value(searching: Searchin
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"jobs", "enter", "f2")
         dialog = app.screen
-        assert isinstance(dialog, Filtering)
+        assert isinstance(dialog, FilterDialog)
         names = [one.name for one in dialog.choices]
         await enter(pilot, screen, *["down"] * names.index("speaker: CASTELL"))
         searching.index.may_answer.clear()
         await pilot.press("enter")
         searching.index.may_answer.set()
         await answered(pilot, screen)
-        assert list(screen.searching.sought.filters) == [FieldFilter("speaker", "CASTELL")]
+        assert list(screen.loader.query.filters) == [FieldFilter("speaker", "CASTELL")]
         counted = [one.name for one in dialog.choices]
         assert counted.index("speaker: CASTELL") != names.index("speaker: CASTELL"), "the list is another one"
         assert dialog.place == counted.index("speaker: CASTELL")
         await enter(pilot, screen, "enter")
-        assert not list(screen.searching.sought.filters)
+        assert not list(screen.loader.query.filters)
 
     app = searching.app("checkthat")
     drive(app, steps)
@@ -146,7 +146,7 @@ def test_counts_that_an_engine_refused_come_when_it_answers_again(
         searching.index.fails = True
         await pilot.press("f2")
         dialog = app.screen
-        assert isinstance(dialog, Filtering)
+        assert isinstance(dialog, FilterDialog)
         await until(pilot, lambda: "does not answer" in text_of(app))
         assert not dialog.choices
         searching.index.fails = False
@@ -187,7 +187,7 @@ def test_what_is_wrong_is_pointed_to_where_it_stands_once_the_line_is_laid_out(
 def test_solved_topics_that_come_late_are_offered_then(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with late(monkeypatch, panes, "_read") as may_answer:
+    with late(monkeypatch, panes, "solved_topics") as may_answer:
 
         async def steps(pilot: P, screen: SearchScreen) -> None:
             await enter(pilot, screen, *"every ring is a group", "enter")
@@ -207,7 +207,7 @@ def test_solved_topics_that_come_late_are_offered_then(
 
         app = searching.app(recipe="neighbours")
         drive(app, steps)
-    with late(monkeypatch, panes, "_read") as may_answer:
+    with late(monkeypatch, panes, "solved_topics") as may_answer:
 
         async def cited(pilot: P, screen: SearchScreen) -> None:
             await enter(pilot, screen, *"every ring is a group", "enter", "e")
@@ -253,7 +253,7 @@ def test_a_search_that_was_overtaken_leaves_the_index_open(
         await pilot.press("p")
         await until(pilot, lambda: searching.index.finds)
         await press(pilot, *"rime")  # answered by a second thread, from an index opened for it
-        await until(pilot, lambda: not screen.searching.is_waiting)
+        await until(pilot, lambda: not screen.loader.is_waiting)
         searching.index.may_answer.set()
         await until(pilot, lambda: len(screen.quick._lanes) == 1)
         await answered(pilot, screen)

@@ -15,7 +15,7 @@ from searchapp.app.inspection.explanation import (
 )
 from searchapp.tui.kit import background
 from searchapp.tui.kit.explanation import sentence
-from searchapp.tui.search.reasons import Compared, compared
+from searchapp.tui.search.reasons import ComparisonDialog, comparison_page
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import PATIENCE_SECONDS, drive, question, text_of, until
 from tests.tui.search.conftest import SearchingOn, answered, enter, ids
@@ -58,7 +58,7 @@ def test_two_hits_are_compared_part_by_part(searching: SearchingOn, recipe: str 
         await enter(pilot, screen, "home")
         assert "◆" in text_of(app)
         await enter(pilot, screen, "v")
-        await until(pilot, lambda: isinstance(app.screen, Compared))
+        await until(pilot, lambda: isinstance(app.screen, ComparisonDialog))
         shown = text_of(app)
         assert question(app) == f"Why {ids(screen)[0]} is above {second}"
         assert "decides most: +" in shown and "text" in shown
@@ -87,14 +87,17 @@ def test_equal_scores_are_told_from_small_differences() -> None:
         return Reason(document, Standing.ranked, 1, score)
 
     alike = HitComparison(hit("a", 1.0), hit("b", 1.0), (), (PartDifference("x", 1.0, 1.0),))
-    assert "the order of their ids decides" in compared(alike, 70).plain
+    assert "the order of their ids decides" in comparison_page(alike, 70).plain
     many = HitComparison(
         hit("a", 1.5), hit("b", 1.0), (), (PartDifference("x", 1.0, 0.2), PartDifference("y", None, 0.3))
     )
-    assert many.decides == many.terms[0] and "x decides most: +0.8000" in compared(many, 70).plain
-    assert "–" in compared(many, 70).plain
+    assert many.decides == many.terms[0] and "x decides most: +0.8000" in comparison_page(many, 70).plain
+    assert "–" in comparison_page(many, 70).plain
     nothing = HitComparison(hit("a\x1b", 1.5), hit("b", 1.0), (), ())
-    assert "all of them together" in compared(nothing, 70).plain and "\x1b" not in compared(nothing, 70).plain
+    assert (
+        "all of them together" in comparison_page(nothing, 70).plain
+        and "\x1b" not in comparison_page(nothing, 70).plain
+    )
 
 
 @pytest.mark.parametrize("size", SIZES)

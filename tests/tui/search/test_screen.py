@@ -12,7 +12,7 @@ from searchapp.app.search import SearchRequest
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.tui.kit import background
 from searchapp.tui.search import requests as searching_module
-from searchapp.tui.search.choices import Filtering
+from searchapp.tui.search.choices import FilterDialog
 from searchapp.tui.search.requests import PAGE, Listing
 from searchapp.tui.search.screen import SearchScreen
 from tests.cli.conftest import run_command
@@ -168,7 +168,7 @@ def test_an_engine_that_fails_is_asked_again_until_it_answers(
         await until(pilot, lambda: "the server does not answer" in text_of(app))
         assert ids(screen) == good and "the hits below are those from before" in text_of(app)
         searching.index.fails = False
-        await until(pilot, lambda: screen.searching.is_current)
+        await until(pilot, lambda: screen.loader.is_current)
         await answered(pilot, screen)
         assert ids(screen) == expected(screen, "prime number")
         assert "the server" not in text_of(app)
@@ -226,7 +226,7 @@ def test_values_are_chosen_and_dropped_as_filters(searching: SearchingOn) -> Non
         assert "Only documents with" in text_of(app) and "○ debate: valley_governors" in text_of(app)
         await enter(pilot, screen, *"speaker: castell", "enter")
         wanted = (FieldFilter("speaker", "CASTELL"),)
-        assert screen.searching.sought.filters == wanted
+        assert screen.loader.query.filters == wanted
         assert ids(screen) == expected(screen, "jobs", filters=wanted)
         assert "● speaker: CASTELL" in text_of(app)
         await enter(pilot, screen, "escape")
@@ -243,7 +243,7 @@ def test_values_that_come_late_are_all_in_sight(searching: SearchingOn) -> None:
         await enter(pilot, screen, *"jobs", "escape")
         searching.index.may_answer.clear()
         await pilot.press("f2")
-        dialog = cast(Filtering, app.screen)
+        dialog = cast(FilterDialog, app.screen)
         await until(pilot, lambda: dialog.rows.size.height)
         assert dialog.rows.count == 0 and "Only documents with" in text_of(app)
         searching.index.may_answer.set()
@@ -271,7 +271,7 @@ def test_recipes_that_learn_rank_what_is_typed(searching: SearchingOn) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"prime number")
         await enter(pilot, screen, "f3", *"neighbours", "enter")
-        assert screen.searching.sought.recipe == "neighbours"
+        assert screen.loader.query.recipe == "neighbours"
         assert ids(screen) == expected(screen, "prime number", recipe="neighbours")
         assert "documents · neighbours" in text_of(app)
         await enter(pilot, screen, "enter", "w")
@@ -434,7 +434,7 @@ def test_a_failure_that_nobody_foresaw_is_told(
 def test_a_broken_query_is_none_of_the_engines_faults(searching: SearchingOn) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"(a")
-        assert isinstance(screen.error, BrokenQuery) and not screen.searching.tries_again
+        assert isinstance(screen.error, BrokenQuery) and not screen.loader.tries_again
 
     drive(searching.app(), steps)
 
@@ -451,7 +451,7 @@ def test_a_click_goes_to_a_hit_and_a_key_of_the_last_line_is_clicked(searching: 
         assert "Rank with" in text_of(app)
         await pilot.click("#choices", offset=(5, 1))
         await answered(pilot, screen)
-        assert screen.searching.sought.recipe == screen.searcher.recipes[1]
+        assert screen.loader.query.recipe == screen.searcher.recipes[1]
 
     app = searching.app()
     drive(app, steps)

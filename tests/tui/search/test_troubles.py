@@ -109,8 +109,8 @@ def test_files_of_versions_that_are_gone_are_given_back(own: SearchingOn) -> Non
         await enter(pilot, screen, *"prime")
         for _time in range(2):
             build(own)
-            info = screen._freshness._info
-            await until(pilot, lambda before=info: screen._freshness._info != before)  # type: ignore[misc]
+            info = screen._info
+            await until(pilot, lambda before=info: screen._info != before)  # type: ignore[misc]
             await answered(pilot, screen)
         await until(pilot, lambda: not held())
 
@@ -129,7 +129,7 @@ def test_an_index_that_is_removed_is_waited_for(own: SearchingOn) -> None:
         assert ids(screen) == before
         await press(pilot, "space", *"number")
         build(own, without="101")  # whose number is that of the one that was removed
-        await until(pilot, lambda: screen.searching.is_current)
+        await until(pilot, lambda: screen.loader.is_current)
         await answered(pilot, screen)
         assert screen.hits.listing.request.text == "prime number" and ids(screen)
         assert "from before" not in text_of(app).lower()
@@ -146,7 +146,7 @@ def test_a_search_that_hangs_is_overtaken_and_its_answer_dropped(searching: Sear
         searching.index.may_answer.clear()
         begin = time.monotonic()
         await press(pilot, *" number")
-        await until(pilot, lambda: screen.searching.is_current)
+        await until(pilot, lambda: screen.loader.is_current)
         assert time.monotonic() - begin < 10
         good = ids(screen)
         assert screen.hits.listing.request.text == "prime number"
