@@ -78,7 +78,9 @@ class Exchanged:
     fetched: int = 0
 
 
-def synchronize(log: JudgmentLog, index: EventIndex, task: str | None = None) -> Exchanged:
+def synchronize(
+    log: JudgmentLog, index: EventIndex, task: str | None = None, *, fetch: bool = True
+) -> Exchanged:
     """Send the events that the index lacks, of one task if it is named, and fetch those of all that the log lacks.
 
     Raises:
@@ -88,27 +90,11 @@ def synchronize(log: JudgmentLog, index: EventIndex, task: str | None = None) ->
             All others have been exchanged.
     """
     problems: dict[str, None] = {}  # sending and fetching may detect the same one
-    exchanged = Exchanged(_send(log, index, problems, task), _fetch(log, index, problems))
-    _raise_problems(problems)
-    return exchanged
-
-
-def send(log: JudgmentLog, index: EventIndex, task: str | None = None) -> int:
-    """Send the events that the index lacks, of one task if it is named; return how many.
-
-    Raises:
-        EngineError, NotSaved, DataError: as `synchronize`.
-    """
-    problems: dict[str, None] = {}
-    sent = _send(log, index, problems, task)
-    _raise_problems(problems)
-    return sent
-
-
-def _raise_problems(problems: dict[str, None]) -> None:
+    exchanged = Exchanged(_send(log, index, problems, task), _fetch(log, index, problems) if fetch else 0)
     if problems:
         more = f", and {len(problems) - 1} more like it" if len(problems) > 1 else ""
         raise DataError(f"{next(iter(problems))}{more}; everything else has been exchanged")
+    return exchanged
 
 
 def _send(log: JudgmentLog, index: EventIndex, problems: dict[str, None], task: str | None) -> int:
@@ -216,10 +202,7 @@ class Synchronizer:
         try:
             if self._index is None:
                 self._index = self._connect()
-            if fetch:
-                self.fetched += synchronize(log, self._index, self.task).fetched
-            else:
-                send(log, self._index, self.task)
+            self.fetched += synchronize(log, self._index, self.task, fetch=fetch).fetched
             self.trouble = None
         except SearchappError as error:
             self.trouble = str(error)

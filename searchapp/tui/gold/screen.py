@@ -428,15 +428,6 @@ class GoldScreen(KeyScreen):
     def last_words(self) -> str | None:
         return self.judging.last_words()
 
-    def later(self, callback: Callable[[], object]) -> None:
-        """Have the thread of the screen call a function and draw its changes once."""
-
-        def run() -> None:
-            with self.app.batch_update():
-                callback()
-
-        self.call_later(run)
-
     @property
     def command(self) -> Sequence[str]:
         return self._command

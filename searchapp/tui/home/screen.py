@@ -349,10 +349,10 @@ class HomeScreen(KeyScreen):
         self._resolution = resolution
         self.settings = resolution.settings
         self.monitor = OverviewMonitor(
-            self, self.settings, folder, self._later, self.show_overview, self.show_figures
+            self, self.settings, folder, self.later, self.show_overview, self.show_figures
         )
-        self.opener = Opener(self, self.settings, self._later)
-        self.indexer = Indexer(self, self.settings, self._later, self.tell_news, self.monitor.look)
+        self.opener = Opener(self, self.settings, self.later)
+        self.indexer = Indexer(self, self.settings, self.later, self.tell_news, self.monitor.look)
         self.tasks = TaskRows()
         self.runs = RunRows(self.monitor.figure)
         self._details = TextPane(id="details")
@@ -405,14 +405,6 @@ class HomeScreen(KeyScreen):
 
     def leave_line(self, line: TextLine) -> None:
         """Do nothing: the screen has no line."""
-
-    def _later(self, callback: Callable[[], object]) -> None:
-        """Call a function in the thread of the screen."""
-        self.call_later(self._call_in_batch, callback)
-
-    def _call_in_batch(self, callback: Callable[[], object]) -> None:
-        with self.app.batch_update():
-            callback()
 
     def tell_error(self, error: Exception) -> None:
         lines = error.lines if isinstance(error, SearchappError) else (error_text(error),)

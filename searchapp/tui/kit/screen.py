@@ -489,6 +489,15 @@ class KeyScreen(OrderedScreen[None]):
         except SearchappError as error:
             self.head.tell(str(error), "$error")
 
+    def later(self, callback: Callable[[], object]) -> None:
+        """Have the thread of the screen call a function and draw its changes once."""
+
+        def run() -> None:
+            with self.app.batch_update():
+                callback()
+
+        self.call_later(run)
+
     def act(self, name: str) -> None:
         if name.startswith("grade_"):
             self.give(int(name.removeprefix("grade_")))

@@ -180,7 +180,7 @@ class SearchScreen(SearchView):
         super().__init__(keys, Banner(title_of(self.searched, self._info)), COLUMNS, ("hits",))
         self.searcher = searcher
         self.setup = setup
-        self._learning = LearningProgress(self._later, self.head)
+        self._learning = LearningProgress(self.later, self.head)
         unused = [searcher]
         open_first = lambda: unused.pop() if unused else self._open_searcher()  # noqa: E731
         self.quick: SearchQueue = self._queue("search", open_first, lambda: self.slow, LANES)
@@ -193,7 +193,7 @@ class SearchScreen(SearchView):
         self.judging = SearchJudging(self, self.searched.info.grades, setup.session)
         self.hits = HitRows(self.judging.mark, self.searched.info.markup)
         self.note = Note()
-        self.solved = SolvedTopicReader(searcher, self._later)
+        self.solved = SolvedTopicReader(searcher, self.later)
         self.reading = DocumentPane(self.searched.info, keys.shown("pager"), self.solved)
         self._history = PositionHistory()
         self._past = RecentSearches(setup.home, self.searched.name)
@@ -279,7 +279,7 @@ class SearchScreen(SearchView):
         return SearchQueue(
             name,
             open_searcher,
-            self._later,
+            self.later,
             self.set_timer,
             lanes=lanes,
             replaced=replaced,
@@ -288,14 +288,6 @@ class SearchScreen(SearchView):
 
     def _open_searcher(self) -> TaskSearcher:
         return self.setup.open_searcher(self._learning)
-
-    def _later(self, callback: Callable[[], object]) -> None:
-        """Call a function in the thread of the screen."""
-        self.call_later(self._call_in_batch, callback)
-
-    def _call_in_batch(self, callback: Callable[[], object]) -> None:
-        with self.app.batch_update():
-            callback()
 
     def on_descendant_focus(self) -> None:
         self.set_class(isinstance(self.focused, TextLine), "-typing")
@@ -316,15 +308,14 @@ class SearchScreen(SearchView):
     def act(self, name: str) -> None:
         if saves(name) and (self.judging.awaits_hits or self.head.is_waiting):
             return  # no grade is saved for a hit that was not shown, or while a requested dialog opens
-        is_grade = name.startswith("grade_")
-        if self.loader.is_waiting and (
-            name in OF_HIT or is_grade or (bool(self._waiting_actions) and name in AFTER_IT)
-        ):
+        is_of_hit = name in OF_HIT or name.startswith("grade_")
+        if self.loader.is_waiting and (is_of_hit or (self._waiting_actions and name in AFTER_IT)):
             self._waiting_actions.append(name)
-        elif is_grade:
-            self.judging.give(int(name.removeprefix("grade_")))
         else:
             super().act(name)
+
+    def give(self, grade: int) -> None:
+        self.judging.give(grade)
 
     def leave_line(self, line: TextLine) -> None:  # noqa: ARG002  # there is one
         self.panes.focus(self.hits)

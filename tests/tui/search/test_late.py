@@ -75,7 +75,7 @@ def test_an_answer_takes_back_nothing_that_was_said_since_it_was_asked_for(
         searching.index.may_answer.set()
         await answered(pilot, screen)
         assert "theme light" in text_of(app)
-        with late(monkeypatch, reasons, "ranked") as may_answer:
+        with late(monkeypatch, reasons, "hit_reason") as may_answer:
             await pilot.press("w")
             assert "theme light" not in text_of(app)
             await pilot.press("d")
@@ -83,7 +83,7 @@ def test_an_answer_takes_back_nothing_that_was_said_since_it_was_asked_for(
             await until(pilot, lambda: isinstance(app.screen, ExplanationDialog))
             await pilot.press("escape")
             assert 'theme = "' in text_of(app)
-        with late(monkeypatch, reasons, "why") as may_answer:
+        with late(monkeypatch, reasons, "find_reason") as may_answer:
             await pilot.press("i", *ids(screen)[1], "enter")
             assert "looking for" in text_of(app)
             may_answer.set()
@@ -100,7 +100,7 @@ def test_an_answer_waits_for_whoever_does_something_else_by_then(
 ) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"ring", "enter")
-        with late(monkeypatch, reasons, "ranked") as may_answer:
+        with late(monkeypatch, reasons, "hit_reason") as may_answer:
             await pilot.press("w", "f1")
             may_answer.set()
             await answered(pilot, screen)
