@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 def difference_columns(
     differences: Sequence[Difference | None], headings: Mapping[str, str]
 ) -> Iterator[TableColumn]:
-    """Columns of differences and their tests: `headings` are theirs by the names of `tests_cells`."""
+    """Columns of differences and their tests; `headings` are by the names of `tests_cells`."""
     cells = [None if difference is None else tests_cells(difference) for difference in differences]
     for name, heading in headings.items():
         yield TableColumn(heading, ["" if cell is None else cell[name] for cell in cells])
@@ -57,17 +57,17 @@ def _of_tests(tests: PairTests | None) -> Difference | None:
 
 
 def bars(values: Sequence[float], width: int) -> list[str]:
-    """A bar for each value, the longest being `width` blocks: those below 0 are of another kind."""
+    """A bar for each value, the longest of `width` blocks; negative values have lighter ones."""
     greatest = max(map(abs, values), default=0.0) or 1.0
     return [("█" if value > 0 else "░") * round(width * abs(value) / greatest) for value in values]
 
 
 DIFFERENCE_BAR = 30
-"""Blocks of the longest bar."""
+"""Blocks of the longest bar of a topic's difference."""
 
 
 def comparison_printout(comparison: Comparison, topics: int) -> Printout:
-    """The figures, the tests, and where the runs differ, with so many topics of either end; written are the tests."""
+    """Figures, tests and `topics` topics of either end; Markdown and LaTeX have the tests only."""
     heading, rows = tests_table(comparison)
     tests = [TableColumn(name, [row[place] for row in rows], place < 2) for place, name in enumerate(heading)]
     return Printout(
@@ -106,7 +106,7 @@ def _comparison_rows(comparison: Comparison) -> Iterator[dict[str, object]]:
 
 
 def _figures_table(comparison: Comparison) -> ResultTable:
-    """The mean of each run under each measure, and how much of its first documents is judged."""
+    """The mean of each run under each measure, and the judged share of its first documents."""
     names = [
         "topics",
         *(f"{measure.name}{' (official)' if measure.is_official else ''}" for measure in comparison.measures),
@@ -124,7 +124,7 @@ def _figures_table(comparison: Comparison) -> ResultTable:
 
 
 def _doubts_tables(comparison: Comparison) -> Iterator[ResultTable]:
-    """What unjudged documents can have to do with each difference, where somebody has looked."""
+    """The possible influence of unjudged documents on each difference, if it was computed."""
     rows = doubted(comparison)
     if not rows:
         return
@@ -145,7 +145,7 @@ def _doubts_tables(comparison: Comparison) -> Iterator[ResultTable]:
 
 
 def _topics_table(comparison: Comparison, one: TopicDifferences, count: int) -> ResultTable:
-    """The topics of either end with bars, and what became of their relevant documents."""
+    """The topics of either end with bars, and the moves of their relevant documents."""
     first, second = comparison.runs[one.first].name, comparison.runs[one.second].name
     chosen = one.ends(count)
     documents = counted(comparison.depth, "document")
@@ -166,7 +166,7 @@ def _topics_table(comparison: Comparison, one: TopicDifferences, count: int) -> 
 
 
 def _difficulty_table(comparison: Comparison) -> ResultTable:
-    """How many topics are solved by none of the runs, by one, ..., by all."""
+    """The number of topics that are solved by none of the runs, by one, ..., by all."""
     groups, runs = comparison.difficulty, comparison.runs
     return ResultTable(
         [
@@ -203,7 +203,7 @@ def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> ResultTab
 
 
 def _breakdown_tables(comparison: Comparison) -> Iterator[ResultTable]:
-    """A table a figure of each breakdown, the first one below its title."""
+    """A table for each figure of each breakdown, the first below its title."""
     for breakdown in comparison.breakdowns:
         for table, figure in enumerate(figures_of(breakdown)):
             held = [row.values.get(figure, (None,) * len(comparison.runs)) for row in breakdown.rows]
@@ -216,28 +216,26 @@ def _breakdown_tables(comparison: Comparison) -> Iterator[ResultTable]:
                 for place, run in enumerate(comparison.runs)
             ]
             if len(comparison.runs) == 2:
-                columns.append(TableColumn("difference", [_less(*values) for values in held]))
+                differences = [
+                    "–" if first is None or second is None else signed(second - first)
+                    for first, second in held
+                ]
+                columns.append(TableColumn("difference", differences))
             yield ResultTable(columns, "" if table else breakdown.title)
-
-
-def _less(first: float | None, second: float | None) -> str:
-    return "–" if first is None or second is None else signed(second - first)
 
 
 BETTER = ("black on #e6f5d0", "black on #b8e186", "black on #7fbc41", "white on #4d9221")
 WORSE = ("black on #fde0ef", "black on #f1b6da", "white on #c51b7d", "white on #8e0152")
-"""Shades that people tell apart who don't tell red from green: C. Brewer's PiYG."""
+"""Shades for colour-blind people too: C. Brewer's PiYG."""
 
 
-def bench_printout(bench_result: BenchResult) -> Printout:
-    """The figures of every system, and below them a heatmap of the differences to the baseline."""
-    return Printout(
-        list(_bench_tables(bench_result)), list(bench_legend(bench_result)), _bench_rows(bench_result)
-    )
+def bench_printout(bench: BenchResult) -> Printout:
+    """The figures of every system above a heat map of the differences to the baseline."""
+    return Printout(list(_bench_tables(bench)), list(bench_legend(bench)), _bench_rows(bench))
 
 
-def _bench_tables(bench_result: BenchResult) -> Iterator[ResultTable]:
-    rows = lines_of(bench_result)
+def _bench_tables(bench: BenchResult) -> Iterator[ResultTable]:
+    rows = lines_of(bench)
     names = ["–" if one is None else one.name + (" (official)" if one.is_official else "") for _, one in rows]
     yield ResultTable(
         [
@@ -246,18 +244,18 @@ def _bench_tables(bench_result: BenchResult) -> Iterator[ResultTable]:
             TableColumn("topics", [f"{one.topics:,}" if one and one.topics else "–" for _, one in rows]),
             *(
                 TableColumn(
-                    system.name + (" (baseline)" if place == bench_result.baseline else ""),
+                    system.name + (" (baseline)" if place == bench.baseline else ""),
                     [_bench_figure(column, one, place) for column, one in rows],
                 )
-                for place, system in enumerate(bench_result.systems)
+                for place, system in enumerate(bench.systems)
             ),
         ]
     )
-    ranking = official(bench_result)
-    others = [place for place in range(len(bench_result.systems)) if place != bench_result.baseline]
+    ranking = official(bench)
+    others = [place for place in range(len(bench.systems)) if place != bench.baseline]
     if not ranking or not others:
         return
-    most = greatest(bench_result)
+    most = greatest(bench)
     columns = [
         text_column("task", [column.name for column, _ in ranking]),
         text_column("measure", [measure.name for _, measure in ranking]),
@@ -266,13 +264,13 @@ def _bench_tables(bench_result: BenchResult) -> Iterator[ResultTable]:
         differences = [measure.differences[place] for _, measure in ranking]
         columns.append(
             TableColumn(
-                bench_result.systems[place].name,
+                bench.systems[place].name,
                 [heat(difference, most) for difference in differences],
                 is_text=True,
                 styles=[_style(difference, most) for difference in differences],
             )
         )
-    yield ResultTable(columns, f"Difference to {bench_result.systems[bench_result.baseline].name}")
+    yield ResultTable(columns, f"Difference to {bench.systems[bench.baseline].name}")
 
 
 def _bench_figure(column: BenchColumn, measure: BenchMeasure | None, place: int) -> str:
@@ -285,7 +283,7 @@ def _bench_figure(column: BenchColumn, measure: BenchMeasure | None, place: int)
 
 
 def heat(difference: Difference | None, greatest: float) -> str:
-    """A difference with its marks, and blocks that say without colours how large it is."""
+    """A difference with its marks, and blocks that show its size without colours."""
     if difference is None:
         return "–"
     blocks = ("█" if difference.mean > 0 else "░") * step(difference, greatest)
@@ -299,9 +297,9 @@ def _style(difference: Difference | None, greatest: float) -> str:
     return (BETTER if difference.mean > 0 else WORSE)[shade - 1]
 
 
-def _bench_rows(bench_result: BenchResult) -> Iterator[dict[str, object]]:
-    for column, measure in lines_of(bench_result):
-        for place, system in enumerate(bench_result.systems):
+def _bench_rows(bench: BenchResult) -> Iterator[dict[str, object]]:
+    for column, measure in lines_of(bench):
+        for place, system in enumerate(bench.systems):
             cell = column.cells[place]
             if cell is None:
                 continue
@@ -316,7 +314,7 @@ def _bench_rows(bench_result: BenchResult) -> Iterator[dict[str, object]]:
                 "official": "" if measure is None else str(measure.is_official).lower(),
                 "topics": "" if measure is None else measure.topics,
                 "value": exactly(None if measure is None else measure.figures[place]),
-                "baseline": bench_result.systems[bench_result.baseline].name,
+                "baseline": bench.systems[bench.baseline].name,
                 **tested(None if measure is None else measure.differences[place]),
                 "run": cell.run,
                 "digest": cell.digest,
@@ -325,25 +323,19 @@ def _bench_rows(bench_result: BenchResult) -> Iterator[dict[str, object]]:
 
 
 def ablation_printout(ablation: Ablation) -> Printout:
-    """A table a measure."""
-    tables = [
-        ResultTable(_ablation_columns(ablation, measured), _ablation_heading(ablation, measured), bold=[0])
-        for measured in ablation.measures
-    ]
+    """A table for each measure."""
+    tables = [_ablation_table(ablation, measured) for measured in ablation.measures]
     return Printout(tables, list(_ablation_legend(ablation)), _ablation_rows(ablation))
 
 
-def _ablation_heading(ablation: Ablation, measured: Measured) -> str:
+def _ablation_table(ablation: Ablation, measured: Measured) -> ResultTable:
     official = " (official)" if measured.is_official else ""
     where = f"{ablation.task} {', '.join(ablation.splits)}, recipe {ablation.recipe['name']}"
-    return f"{where}: {measured.name}{official} of {counted(measured.topics, 'topic')}"
-
-
-def _ablation_columns(ablation: Ablation, measured: Measured) -> list[TableColumn]:
+    heading = f"{where}: {measured.name}{official} of {counted(measured.topics, 'topic')}"
     rows = list(ablation.rows(measured))
     costs = ["" if pair is None else f"{ablation.saved(variant):+z.2f}" for variant, _, pair in rows]
     shown = ("95% interval", "won/tied/lost", "d_z", "randomisation", "Holm")
-    return [
+    columns = [
         text_column("recipe", [variant.name for variant, _, _ in rows]),
         TableColumn(measured.name, [number(figure) for _, figure, _ in rows]),
         *difference_columns(
@@ -353,6 +345,7 @@ def _ablation_columns(ablation: Ablation, measured: Measured) -> list[TableColum
         TableColumn("CPU s", [f"{variant.cpu:.2f}" for variant, _, _ in rows]),
         TableColumn("cost", costs),
     ]
+    return ResultTable(columns, heading, bold=[0])
 
 
 def _ablation_rows(ablation: Ablation) -> Iterator[dict[str, object]]:
@@ -378,7 +371,7 @@ def _ablation_rows(ablation: Ablation) -> Iterator[dict[str, object]]:
 
 
 def _ablation_legend(ablation: Ablation) -> Iterator[str]:
-    """What must be known to read the figures, in sentences."""
+    """Sentences that explain the figures."""
     yield (
         "gain: what the recipe as it is has more, so what the part gains that is missing; interval: BCa bootstrap over "
         f"topics; p-values are two-sided, of the randomisation test "
@@ -412,11 +405,11 @@ def _ablation_legend(ablation: Ablation) -> Iterator[str]:
 
 
 SHOWN_TRIALS = 10
-"""How many trials a table has."""
+"""Number of trials in the table."""
 
 
 def trials_table(tune_result: TuneResult) -> ResultTable:
-    """The best trials and the recipe as it was, with intervals and tests."""
+    """The best trials and the recipe before tuning, with intervals and tests."""
     best = [trial for trial in tune_result.trials[:SHOWN_TRIALS] if trial.error is None]
     best += [] if tune_result.shipped in best else [tune_result.shipped]
     topics = TableColumn("topics", [f"{one.topics:,}" for one in best])
@@ -440,11 +433,11 @@ def trials_table(tune_result: TuneResult) -> ResultTable:
 
 
 GAIN_BAR, SHORT_GAIN_BAR = 30, 10
-"""Blocks of the longest bar, where there is room and where there is little."""
+"""Blocks of the longest bar of a gain in wide and in narrow terminals."""
 
 
 def curve_printout(learning_curve: LearningCurve, width: int) -> Printout:
-    """The points, with a bar for each gain in a terminal of so many columns."""
+    """The points, with a bar for each gain; `width` is that of the terminal in columns."""
     columns = _curve_columns(learning_curve)
     gains = [0.0 if point.gain is None else point.gain.mean for point in learning_curve.points]
     room = width - sum(column.width + GAP for column in columns)
