@@ -31,13 +31,15 @@ from searchapp.cli.judgment_options import (
     RuleOption,
     judged_grades,
 )
-from searchapp.cli.output import print_json, remark, say, show, stdout_console, warn, warn_all
+from searchapp.cli.output import for_person, print_json, remark, say, show, stdout_console, warn, warn_all
 from searchapp.cli.tables import chosen_layout, print_result
 from searchapp.config.settings import Settings
 from searchapp.errors import SearchappError, UsageError
 from searchapp.evaluation.base import ScorerOptions
+from searchapp.files import STDOUT, atomic_file, require_folder, require_place
 from searchapp.judging.judgments import Aggregation, Rule
 from searchapp.options import REQUIRED, argument, flag, option
+from searchapp.tasks import load
 from searchapp.text import counted
 
 if TYPE_CHECKING:
@@ -79,8 +81,6 @@ def bench(
     from searchapp.app.experiments import bench_plan
     from searchapp.app.experiments.bench import BenchRequest, run_bench
     from searchapp.cli import experiment_tables
-    from searchapp.cli.output import for_person
-    from searchapp.files import require_folder
 
     layout = chosen_layout(json=as_json, csv=as_csv, latex=as_latex, markdown=as_markdown)
     if example:
@@ -199,9 +199,7 @@ def ablate(
     from searchapp.app.experiments.ablation import AblationRequest
     from searchapp.app.experiments.ablation import ablate as taken_apart
     from searchapp.cli import experiment_tables
-    from searchapp.cli.output import for_person
     from searchapp.ranking import recipes
-    from searchapp.tasks import load
 
     layout = chosen_layout(json=as_json, csv=as_csv, latex=as_latex, markdown=as_markdown)
     loaded = load(task)
@@ -278,11 +276,8 @@ def learning_curve(
     from searchapp.app.experiments.learning_curve import LearningRequest
     from searchapp.app.experiments.learning_curve import learning_curve as learned
     from searchapp.cli import experiment_tables
-    from searchapp.cli.output import for_person
-    from searchapp.files import STDOUT, atomic_file, require_place
     from searchapp.ranking import recipes
     from searchapp.report.charts import curve_picture
-    from searchapp.tasks import load
 
     layout = chosen_layout(json=as_json, csv=as_csv, markdown=as_markdown)
     if out is not None:
@@ -388,9 +383,6 @@ def tune(
     from searchapp.app.experiments.tuning import TuneRequest
     from searchapp.app.experiments.tuning import tune as carry_out
     from searchapp.app.experiments.tuning_space import read_over, read_space
-    from searchapp.cli.output import for_person
-    from searchapp.files import STDOUT
-    from searchapp.tasks import load
 
     loaded = load(task)
     if out is not None:

@@ -35,7 +35,9 @@ from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, UsageError
 from searchapp.files import atomic_file
-from searchapp.judging.events import Kind
+from searchapp.formats.problems import Problems
+from searchapp.judging.events import Action, Author, Channel, Kind
+from searchapp.judging.log import JudgmentLog, Presence
 from searchapp.model import Run
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
@@ -96,10 +98,7 @@ def judge(
     from searchapp.app.inspection.topics import TopicsRequest, open_now
     from searchapp.app.sessions import PATIENCE_SECONDS, annotator_name, judging_session, usual_depth
     from searchapp.judging import assignment as assignments
-    from searchapp.judging.events import Author, Channel
-    from searchapp.judging.log import JudgmentLog, Presence
     from searchapp.judging.session import Session, own_seed, summary
-    from searchapp.tasks import load
     from searchapp.tui.kit import keys
     from searchapp.tui.kit.descriptions import session_summary
 
@@ -375,8 +374,6 @@ def adjudicate(
     question. Without a terminal there are prompts.
     """
     from searchapp.app.sessions import PATIENCE_SECONDS
-    from searchapp.judging.events import Action, Author, Channel
-    from searchapp.judging.log import Presence
     from searchapp.judging.session import Adjudication, Session
 
     loaded = load(task)
@@ -498,7 +495,6 @@ def assign(
     as_json: JsonOption = False,
 ) -> None:
     """Share topics out among annotators, some of them to several, so that agreement can be measured."""
-    from searchapp.formats.problems import Problems
     from searchapp.judging.assignment import Assigned, write
     from searchapp.judging.assignment import assign as shared_out
     from searchapp.tasks.folders import data_folder

@@ -27,8 +27,11 @@ from searchapp.config.settings import Settings
 from searchapp.engines import judgments_address, open_engine
 from searchapp.errors import DataError, UsageError
 from searchapp.files import atomic_file, write_files
-from searchapp.judging.events import Kind
+from searchapp.formats.problems import Problems, shown
+from searchapp.judging.events import Action, Kind, verdict_label
 from searchapp.judging.judgments import Aggregation, Rule, aggregate
+from searchapp.judging.log import JudgmentLog, LogVerification, back_up
+from searchapp.judging.log import verify as verified
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 from searchapp.text import counted
@@ -36,7 +39,6 @@ from searchapp.text import counted
 if TYPE_CHECKING:
     from searchapp.judging.agreement import Agreement, SightCounts
     from searchapp.judging.exchange import IncomingFile
-    from searchapp.judging.log import LogVerification
     from searchapp.tasks.base import Collection, Grades, Task
 
 
@@ -89,7 +91,6 @@ def export(
 ) -> None:
     """Write the judgments of a task as a file."""
     from searchapp.formats import trec
-    from searchapp.formats.problems import Problems
     from searchapp.judging import exchange
     from searchapp.tasks.base import DataSplit
     from searchapp.tasks.folders import data_folder
@@ -253,7 +254,6 @@ def _gold_grades(task: Task, file: Path, collection: Collection, split: str | No
         UsageError: no split is named.
         DataError: a file is not gold of the task, or has topics that the split does not have.
     """
-    from searchapp.formats.problems import Problems, shown
     from searchapp.tasks.base import DataSplit
 
     if split is None:
@@ -337,7 +337,6 @@ def sync(settings: Settings, log: LogOption = None, as_json: JsonOption = False)
     Events that the server lacks are sent, events that the log lacks are fetched; a repetition changes nothing.
     """
     from searchapp.app.sessions import exchange
-    from searchapp.judging.log import JudgmentLog
 
     address = judgments_address(settings)
     with closing(JudgmentLog(log or settings.judgments, report=warn)) as opened:
@@ -441,7 +440,6 @@ def list_(
 
     Judgments that were undone or replaced are not listed; `judgments export` has every event.
     """
-    from searchapp.judging.events import Action, verdict_label
     from searchapp.judging.judgments import JudgmentFilter, list_judgments
 
     loaded = load(task)
@@ -565,8 +563,6 @@ def verify(settings: Settings, log: LogOption = None, as_json: JsonOption = Fals
 
     Exits with 4 if anything is wrong, and says which events are damaged or gone.
     """
-    from searchapp.judging.log import JudgmentLog
-    from searchapp.judging.log import verify as verified
 
     path = require_log(settings, log)
     with closing(JudgmentLog(path)) as opened:
@@ -590,7 +586,6 @@ def backup(
 
     The copy is one file that opens with --log. An existing file is never replaced.
     """
-    from searchapp.judging.log import JudgmentLog, back_up
 
     path = require_log(settings, log)
     with closing(JudgmentLog(path)) as opened:
