@@ -118,15 +118,15 @@ def parse_json(text: str, *, file_names: bool = False) -> Any:
         raise json.JSONDecodeError(
             str(error) if isinstance(error, _Constant) else _DIGITS, text, 0
         ) from error
-    # The text is looked at first, which is quick: most have nothing to look for in the value.
+    # The text is searched first, which is quick: most have nothing to check in the value.
+    is_suspect = _SUSPECT.search(text) is not None
     problem = None
-    if _SUSPECT.search(text):
-        problem = _problem(value, "surrogateescape" if file_names else "strict")
-    elif text.count("[") + text.count("{") > MOST_LEVELS and _is_too_deep(value):
-        problem = _TOO_DEEP
+    if is_suspect or text.count("[") + text.count("{") > MOST_LEVELS:
+        problem = _problem(value, "surrogateescape" if file_names else "strict", levels_only=not is_suspect)
     if problem:
-        half = _half(text) if problem == _HALVED else None
-        raise json.JSONDecodeError(problem, text, half or 0)
+        halves = (match for match in _HALF.finditer(text) if match.lastindex)
+        half = next(halves, None) if problem == _HALVED else None
+        raise json.JSONDecodeError(problem, text, half.start(half.lastindex or 0) if half else 0)
     return value
 
 
@@ -144,8 +144,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError(_TOO_DEEP) from error
     except ValueError as error:
         raise tomllib.TOMLDecodeError(_DIGITS) from error
-    if _is_too_deep(value):
-        raise tomllib.TOMLDecodeError(_TOO_DEEP)
+    if problem := _problem(value, levels_only=True):
+        raise tomllib.TOMLDecodeError(problem)
     return value
 
 
@@ -163,55 +163,43 @@ def _no_constant(name: str) -> NoReturn:
     raise _Constant(f"there is no {name} in JSON")
 
 
-def _levels(value: object) -> Iterator[list[object]]:
+def _problem(value: object, surrogates: str = "strict", *, levels_only: bool = False) -> str | None:
+    """Return what is wrong with a JSON value, level by level and without recursion; None if it is valid.
+
+    `surrogates` is how halves of characters are encoded. With `levels_only` only the nesting is checked.
+    """
     level = [value]
-    while level:
-        yield level
-        level = [inner for one in level for inner in _held(one)]
+    for _depth in range(MOST_LEVELS + 1):
+        if not level:
+            return None
+        for item in level if not levels_only else ():
+            if isinstance(item, float | int) and not _is_finite(item):
+                return _INFINITE
+            if isinstance(item, str | dict) and not _encodable(item, surrogates):
+                return _HALVED
+        level = [inner for item in level for inner in _children(item)]
+    return _TOO_DEEP if level else None
 
 
-def _is_too_deep(value: object) -> bool:
-    return any(depth > MOST_LEVELS for depth, _level in enumerate(_levels(value)))
-
-
-def _held(value: object) -> Iterable[object]:
+def _children(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
-def _problem(value: object, halves: str) -> str | None:
-    for depth, level in enumerate(_levels(value)):
-        if depth > MOST_LEVELS:
-            return _TOO_DEEP
-        for one in level:
-            if isinstance(one, float | int) and not _is_finite(one):
-                return _INFINITE
-            if isinstance(one, str | dict) and not _encodable(
-                (one,) if isinstance(one, str) else one, halves
-            ):
-                return _HALVED
-    return None
-
-
 def _is_finite(number: float) -> bool:
     try:
         return math.isfinite(number)
-    except OverflowError:
+    except OverflowError:  # of an integer beyond all floats
         return False
 
 
-def _encodable(texts: Iterable[str], halves: str) -> bool:
+def _encodable(texts: str | Iterable[str], surrogates: str) -> bool:
     try:
-        for text in texts:
-            text.encode("utf-8", halves)
+        "".join(texts).encode("utf-8", surrogates)
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _half(text: str) -> int | None:
-    return next((match.start(match.lastindex) for match in _HALF.finditer(text) if match.lastindex), None)
 
 
 STDOUT = Path("-")
@@ -244,13 +232,18 @@ def atomic_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
         SearchappError: the disk is full, or the folder may not be written to.
     """
     if path == STDOUT:
-        yield from _written_to_stdout()
+        with io.BytesIO() as content:
+            yield content
+            _write_stdout(content.getvalue())
         return
     path = path.resolve()  # where a link leads to is what is replaced, not the link
     require_place(path, replace=replace)
     if path.exists() and not path.is_file():
-        # A device or a pipe can't be replaced, only written to.
-        yield from _written_directly(path)
+        try:
+            with path.open("wb") as device:  # which can't be replaced, only written to
+                yield device
+        except OSError as error:
+            raise SearchappError(_failed(path, error)) from error
         return
     _remove_abandoned(path)
     temporary = None
@@ -296,23 +289,13 @@ def require_folder(path: Path) -> None:
         raise UsageError("several files are written, and stdout takes one: name a folder with --out")
 
 
-def _written_to_stdout() -> Iterator[BinaryIO]:
-    with io.BytesIO() as file:
-        yield file
-        if sys.stdout.isatty():
-            sys.stdout.write(visible(file.getvalue().decode("utf-8", "replace")))
-        else:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(file.getvalue())
+def _write_stdout(content: bytes) -> None:
+    if sys.stdout.isatty():
+        sys.stdout.write(visible(content.decode("utf-8", "replace")))
+    else:
         sys.stdout.flush()
-
-
-def _written_directly(path: Path) -> Iterator[BinaryIO]:
-    try:
-        with path.open("wb") as file:
-            yield file
-    except OSError as error:
-        raise SearchappError(_failed(path, error)) from error
+        sys.stdout.buffer.write(content)
+    sys.stdout.flush()
 
 
 @contextmanager
@@ -366,9 +349,7 @@ def file_lock(path: Path) -> Iterator[None]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # The lock belongs to the open file: the system gives it back however the process ends.
-        with path.with_name(f"{path.name}.lock").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _exclusive(path.with_name(f"{path.name}.lock"), "ab"):
             yield
     except OSError as error:
         raise SearchappError(f"{path} could not be written: {reason(error)}") from error
@@ -382,11 +363,18 @@ def lock_on(path: Path) -> Iterator[None]:
         SearchappError: it can't be opened, or the lock not be taken.
     """
     try:
-        with path.open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _exclusive(path, "rb"):
             yield
     except OSError as error:
         raise SearchappError(f"{path} could not be locked: {reason(error)}") from error
+
+
+@contextmanager
+def _exclusive(path: Path, mode: str) -> Iterator[None]:
+    # The lock belongs to the open file: the system releases it however the process ends.
+    with path.open(mode) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager
