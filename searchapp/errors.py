@@ -184,8 +184,8 @@ class InvalidFiles(DataError):
         """Yield the problems; those of one file whose objects lack the same key are one group."""
         groups: dict[object, list[Problem]] = {}
         for place, problem in enumerate(self.problems):
-            alike = (problem.file, problem.kind, problem.key) if problem.key else place
-            groups.setdefault(alike, []).append(problem)
+            group_key = (problem.file, problem.kind, problem.key) if problem.key else place
+            groups.setdefault(group_key, []).append(problem)
         return groups.values()
 
 

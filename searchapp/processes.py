@@ -66,8 +66,8 @@ _shared_by = 1
 
 def cores() -> int:
     """Return the number of cores that this process may use."""
-    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, there // _shared_by)
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, available // _shared_by)
 
 
 def can_fork() -> bool:

@@ -45,7 +45,7 @@ def untested_versions() -> tuple[UntestedVersion, ...]:
     The ranges are in `tested_versions.json`, which `scripts/tested_versions.py` writes. Packages of extras that are not
     installed are left out.
     """
-    found = []
+    untested = []
     for package, (lowest, highest) in read_json(_PACKAGE / "tested_versions.json").items():
         if package == "python":
             installed = ".".join(platform.python_version_tuple()[:2])
@@ -55,14 +55,14 @@ def untested_versions() -> tuple[UntestedVersion, ...]:
             except PackageNotFoundError:
                 continue
         if not _release(lowest) <= _release(installed) <= _release(highest):
-            found.append(UntestedVersion(package, installed, lowest, highest))
-    return tuple(found)
+            untested.append(UntestedVersion(package, installed, lowest, highest))
+    return tuple(untested)
 
 
 def install_command(extra: str) -> str:
     """Return the command that installs the packages of an extra of searchapp into the running environment."""
     try:
-        required = [one.partition(";") for one in requires("searchapp") or ()]
+        required = [requirement.partition(";") for requirement in requires("searchapp") or ()]
     except PackageNotFoundError:
         required = []
     marker = re.compile(rf"extra == ['\"]{extra}['\"]")

@@ -100,14 +100,14 @@ def visible_spans(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
     if _HIDDEN.search(text) is None:
         return text, list(spans)
     parts: list[str] = []
-    places: list[int] = []  # of each character, and of the end
+    offsets: list[int] = []  # of each character, and of the end
     length = 0
     for character in text:
-        places.append(length)
+        offsets.append(length)
         parts.append(visible(character))
         length += len(parts[-1])
-    places.append(length)
-    return "".join(parts), [(places[start], places[end]) for start, end in spans]
+    offsets.append(length)
+    return "".join(parts), [(offsets[start], offsets[end]) for start, end in spans]
 
 
 def escaped(json_text: str) -> str:

@@ -345,14 +345,14 @@ class LearnedFusion(Fusion):
         import numpy as np
 
         names = feature_names([name for name, _ in signals])
-        found: list[Floats] = []
+        matrices: list[Floats] = []
         relevant: list[bool] = []
         of_each = -(-self.topics // self.parts)
         for part in self.dealt(examples):
-            for example, answers in asking(part[:of_each], frozenset(one.topic.id for one in part)):
+            for example, answers in asking(part[:of_each], frozenset(example_.topic.id for example_ in part)):
                 weighted = [(weight, answer) for (_, weight), answer in zip(signals, answers, strict=True)]
                 documents, rows = self.rows(weighted, example.topic.id)
-                found.append(rows)
+                matrices.append(rows)
                 relevant += [example.gold.get(document, 0.0) > 0 for document in documents]
         wanted = np.array(relevant, dtype=np.bool_)
         if not wanted.any() or wanted.all():
@@ -363,7 +363,7 @@ class LearnedFusion(Fusion):
             )
         trees = learning.grown(
             names,
-            np.concatenate(found),
+            np.concatenate(matrices),
             wanted,
             trees=self.trees,
             leaves=self.leaves,
@@ -375,7 +375,7 @@ class LearnedFusion(Fusion):
 
     def dealt(self, examples: Sequence[Example]) -> list[list[Example]]:
         """Divide solved topics into parts, by the seed and whatever their order."""
-        shuffled = sorted(examples, key=lambda one: one.topic.id)
+        shuffled = sorted(examples, key=lambda example: example.topic.id)
         random.Random(self.seed).shuffle(shuffled)  # no secret
         return [shuffled[part :: self.parts] for part in range(self.parts)]
 
@@ -390,18 +390,18 @@ class LearnedFusion(Fusion):
         """Return the same, of answers that reach no deeper than `REACH`, and their weighted sum."""
         import numpy as np
 
-        best = heapq.nsmallest(self.candidates + 1, total.items(), key=lambda one: (-one[1], one[0]))
+        best = heapq.nsmallest(self.candidates + 1, total.items(), key=lambda item: (-item[1], item[0]))
         documents = [document for document, _ in best if document != without][: self.candidates]
-        found = np.zeros((len(documents), 3 * len(by_signal) + len(_OF_ALL)))
+        matrix = np.zeros((len(documents), 3 * len(by_signal) + len(_OF_ALL)))
         for place, (_, scores, greatest, _) in enumerate(by_signal):
             of_signal = [scores.get(document, 0.0) for document in documents]
-            found[:, 3 * place + 1] = of_signal
-            found[:, 3 * place + 2] = greatest
+            matrix[:, 3 * place + 1] = of_signal
+            matrix[:, 3 * place + 2] = greatest
             if greatest > 0:
-                found[:, 3 * place] = found[:, 3 * place + 1] / greatest
-        found[:, -2] = [total[document] for document in documents]
-        found[:, -1] = (found[:, : 3 * len(by_signal) : 3] > 0).sum(axis=1)
-        return documents, found
+                matrix[:, 3 * place] = matrix[:, 3 * place + 1] / greatest
+        matrix[:, -2] = [total[document] for document in documents]
+        matrix[:, -1] = (matrix[:, : 3 * len(by_signal) : 3] > 0).sum(axis=1)
+        return documents, matrix
 
 
 class _WeightedSum(LearnedFusion):
@@ -452,8 +452,8 @@ class _TreeFusion(Fusion):
         else:
             documents, rows = self._described.rows(answers)
         scores = self._trees.scores(rows) + self._lifted(answers)
-        found = zip(documents, scores.tolist(), strict=True)
-        return total | {document: score + EQUALS * total[document] for document, score in found}
+        candidates = zip(documents, scores.tolist(), strict=True)
+        return total | {document: score + EQUALS * total[document] for document, score in candidates}
 
     def given(self, answers: Weighted, document: str) -> ScoreParts:
         row = self._row(answers, document)
@@ -471,15 +471,19 @@ class _TreeFusion(Fusion):
     def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:
         row = self._row(answers, document)
         if row is None:
-            said = f"fused by sum, behind the {counted(self._described.candidates, 'candidate')} that {self.by} ranks"
-            return said, ()
+            candidates = counted(self._described.candidates, "candidate")
+            return f"fused by sum, behind the {candidates} that {self.by} ranks", ()
         trees = self._trees
         log_odds = float(trees.scores(row)[0])
         parts = trees.parts(row)[0].tolist()
-        every = sorted(zip(parts, trees.features, row[0].tolist(), strict=True), key=lambda one: -abs(one[0]))
-        details = [Explanation(part, f"{name} is {value:.4g}") for part, name, value in every[:SHOWN] if part]
-        if others := sum(part for part, _, _ in every[SHOWN:]):
-            details.append(Explanation(others, counted(len(every) - SHOWN, "further feature")))
+        parts_by_size = sorted(
+            zip(parts, trees.features, row[0].tolist(), strict=True), key=lambda part: -abs(part[0])
+        )
+        details = [
+            Explanation(part, f"{name} is {value:.4g}") for part, name, value in parts_by_size[:SHOWN] if part
+        ]
+        if others := sum(part for part, _, _ in parts_by_size[SHOWN:]):
+            details.append(Explanation(others, counted(len(parts_by_size) - SHOWN, "further feature")))
         details.append(Explanation(trees.bias, "what the trees say of any candidate"))
         learned = Explanation(
             log_odds,
@@ -487,8 +491,9 @@ class _TreeFusion(Fusion):
             tuple(details),
         )
         total = self._described.fused(answers)[document]
-        said = f"log-odds {log_odds:.4f}, {EQUALS:g} * the weighted sum {total:.4f}, and {self._lifted(answers):.4f}"
-        return f"fused by {self.by}: {said}, which every candidate has", (learned,)
+        parts_text = f"log-odds {log_odds:.4f}, {EQUALS:g} * the weighted sum {total:.4f}"
+        lifted = f"{self._lifted(answers):.4f}, which every candidate has"
+        return f"fused by {self.by}: {parts_text}, and {lifted}", (learned,)
 
     def _row(self, answers: Weighted, document: str) -> Floats | None:
         documents, rows = self._described.rows(answers)

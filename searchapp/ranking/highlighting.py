@@ -81,20 +81,20 @@ class MarkedTerms:
 
         The highlighter marks overlapping tokens as one: return None then, and wherever its marks are uncertain.
         """
-        left: dict[str, list[str]] = {}
+        narrowed: dict[str, list[str]] = {}
         for field, texts in highlights.items():
             for marked in texts:
                 text, spans = unmarked(marked)
                 tokens = self.tokens(field, text)
-                wanted = self._wanted(field, tokens)
+                marked_spans = self._wanted(field, tokens)
                 if max(text, default="") > "\uffff" or not {*spans} <= _apart(
                     tokens
                 ):  # there offsets count otherwise
                     return None
-                kept = [span for span in spans if span in wanted]
-                if kept:
-                    left.setdefault(field, []).append(_marked(text, kept))
-        return left
+                spans_left = [span for span in spans if span in marked_spans]
+                if spans_left:
+                    narrowed.setdefault(field, []).append(_marked(text, spans_left))
+        return narrowed
 
     def _wanted(self, field: str, tokens: Sequence[Token]) -> set[Span]:
         chosen = self.chosen.get(field, ())
@@ -416,27 +416,32 @@ class Marker:
 
     def _heaviest(self, wanted: HighlightRequest, unknown: Terms) -> dict[str, list[str]]:
         terms = wanted.terms
-        left_out = {(name, term) for name, some in unknown.items() for term in some}
+        left_out = {(name, term) for name, terms_of_field in unknown.items() for term in terms_of_field}
         counts = self._index.frequencies(
-            {name: [term for term in some if (name, term) not in left_out] for name, some in terms.items()}
+            {
+                name: [term for term in terms_of_field if (name, term) not in left_out]
+                for name, terms_of_field in terms.items()
+            }
         )
         most: dict[Term, int] = {}
         always: set[Term] = set()
-        for some in wanted.words.values():
-            if not left_out.isdisjoint(some):
-                always.update(some)
+        for terms_of_field in wanted.words.values():
+            if not left_out.isdisjoint(terms_of_field):
+                always.update(terms_of_field)
                 continue
-            documents = max(counts[name][term] for name, term in some)
+            documents = max(counts[name][term] for name, term in terms_of_field)
             if documents:  # a word that no document has decides nothing
-                most |= {term: max(documents, most.get(term, 0)) for term in some}
+                most |= {term: max(documents, most.get(term, 0)) for term in terms_of_field}
         weights = {term: weight(documents, self._index.info.documents) for term, documents in most.items()}
         bound = SHARE * max(weights.values(), default=0.0)
         return {
             name: chosen
-            for name, some in terms.items()
+            for name, terms_of_field in terms.items()
             if (
                 chosen := [
-                    one for one in some if (name, one) in always or weights.get((name, one), -1.0) >= bound
+                    term
+                    for term in terms_of_field
+                    if (name, term) in always or weights.get((name, term), -1.0) >= bound
                 ]
             )
         }
@@ -469,10 +474,10 @@ def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) 
             as_asked.append(part)
         elif part.field in fields:
             words.append(part)
-    alone = [part for part in words if not fields[part.field].has_pairs]
+    single_words = [part for part in words if not fields[part.field].has_pairs]
     asked: defaultdict[Word, set[Term]] = defaultdict(set)
     function_words: defaultdict[Word, set[Term]] = defaultdict(set)
-    for part in alone:
+    for part in single_words:
         tokens = analyzed.tokens(part.analyzer or fields[part.field].search_analyzer, part.text)
         if _lies_over_several(tokens):
             as_asked.append(part.query)
@@ -481,15 +486,15 @@ def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) 
             is_function_word = part.text[token.start : token.end].lower() in ENGLISH_STOPWORDS
             kind = function_words if is_function_word else asked
             kind[part.text, token.start, token.end].add((part.field, token.term))
-    otherwise = () if alone else tuple(part.query for part in words)
+    otherwise = () if single_words else tuple(part.query for part in words)
     return HighlightRequest(tuple(as_asked), asked or function_words, otherwise)
 
 
 def _lies_over_several(tokens: Sequence[Token]) -> bool:
     """Return whether a synonym covers several words, which may need a phrase then."""
     return any(
-        following.position != one.position and following.start < one.end
-        for one, following in pairwise(tokens)
+        following.position != token.position and following.start < token.end
+        for token, following in pairwise(tokens)
     )
 
 
@@ -527,8 +532,8 @@ def _parts(query: Query) -> Iterator[_Words | Query]:
         if content.get("boost", 1) != 0:
             for place in _INNER[name]:
                 inner = content.get(place, ())
-                for one in [inner] if isinstance(inner, Mapping) else inner:
-                    yield from _parts(one)
+                for query_ in [inner] if isinstance(inner, Mapping) else inner:
+                    yield from _parts(query_)
     elif name == "match":
         ((field, given),) = content.items()
         given = given if isinstance(given, Mapping) else {"query": given}

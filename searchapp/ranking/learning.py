@@ -107,13 +107,15 @@ def counted(text: str) -> Counter[str]:
     ['begins: who', 'ends: who', 'letters:  w']
     """
     words = _WORD.findall(text.lower())
-    found = Counter(_in_a_row(WORDS, words, _MOST_WORDS))
+    features = Counter(_in_a_row(WORDS, words, _MOST_WORDS))
     for word in words:
-        found.update(_letters(word))
-    found.update(_in_a_row(PATTERN, _pattern(text), _MOST_OF_PATTERN))
-    found.update(f"{BEGINS}: {' '.join(words[:length])}" for length in range(1, min(_FIRST, len(words)) + 1))
-    found.update(f"{ENDS}: {' '.join(words[-length:])}" for length in range(1, min(_LAST, len(words)) + 1))
-    return found
+        features.update(_letters(word))
+    features.update(_in_a_row(PATTERN, _pattern(text), _MOST_OF_PATTERN))
+    features.update(
+        f"{BEGINS}: {' '.join(words[:length])}" for length in range(1, min(_FIRST, len(words)) + 1)
+    )
+    features.update(f"{ENDS}: {' '.join(words[-length:])}" for length in range(1, min(_LAST, len(words)) + 1))
+    return features
 
 
 def _in_a_row(kind: str, words: Sequence[str], most: int) -> Iterator[str]:
@@ -133,13 +135,13 @@ def _letters(word: str) -> tuple[str, ...]:
 
 
 def _pattern(text: str) -> list[str]:
-    found = [_BEGIN]
+    pattern = [_BEGIN]
     for place, token in enumerate(_TOKEN.findall(text)):
         if not (token.isdigit() or (place and token[0].isupper())):
-            found.append(token.lower())
-        elif found[-1] != _NAME:
-            found.append(_NAME)
-    return [*found, _END]
+            pattern.append(token.lower())
+        elif pattern[-1] != _NAME:
+            pattern.append(_NAME)
+    return [*pattern, _END]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,9 +193,11 @@ class Vocabulary:
         tf: list[int] = []
         ends = [0]
         for text in texts:
-            found = sorted((known[feature], count) for feature, count in text.items() if feature in known)
-            at.extend(place for place, _count in found)
-            tf.extend(count for _place, count in found)
+            counts_by_place = sorted(
+                (known[feature], count) for feature, count in text.items() if feature in known
+            )
+            at.extend(place for place, _count in counts_by_place)
+            tf.extend(count for _place, count in counts_by_place)
             ends.append(len(at))
         places = np.array(at, dtype=np.int32)
         values = (1.0 + np.log(np.array(tf, dtype=np.float64))) * self.idf[places]
@@ -234,8 +238,8 @@ class Linear:
         """
         import numpy as np
 
-        found = (self.vocabulary.vectors(texts) @ self.weights).toarray() + self.intercepts
-        return np.asarray(found, dtype=np.float64)
+        margins = (self.vocabulary.vectors(texts) @ self.weights).toarray() + self.intercepts
+        return np.asarray(margins, dtype=np.float64)
 
     @cached_property
     def _by_label(self) -> Any:
@@ -283,7 +287,10 @@ class Linear:
             DataError: they are invalid.
         """
         features, labels = texts(header, "features"), texts(header, "labels")
-        if list(features) != sorted(set(features)) or {kind_of(one) for one in features} - FEWEST.keys():
+        if (
+            list(features) != sorted(set(features))
+            or {kind_of(feature) for feature in features} - FEWEST.keys()
+        ):
             raise broken("features")
         weights = sparse(arrays, "weights", (len(features), len(labels)))
         idf, intercepts = numbers(arrays, "idf", len(features)), numbers(arrays, "intercepts", len(labels))
@@ -303,10 +310,10 @@ def texts(header: Mapping[str, Any], name: str) -> tuple[str, ...]:
     Raises:
         DataError: it is something else.
     """
-    found = header.get(name)
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    values = header.get(name)
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise broken(name)
-    return tuple(found)
+    return tuple(values)
 
 
 def numbers(arrays: Arrays, name: str, length: int, *, below: int | None = None) -> Any:
@@ -317,17 +324,17 @@ def numbers(arrays: Arrays, name: str, length: int, *, below: int | None = None)
     """
     import numpy as np
 
-    found = arrays.get(name)
+    array = arrays.get(name)
     kind = "f" if below is None else "iu"
-    if found is None or found.dtype.kind not in kind or found.shape != (length,):
+    if array is None or array.dtype.kind not in kind or array.shape != (length,):
         raise broken(name)
     if below is None:
-        found = found.astype(np.float64)
-        if not np.isfinite(found).all():
+        array = array.astype(np.float64)
+        if not np.isfinite(array).all():
             raise broken(name)
-    elif length and not (found.min() >= 0 and found.max() < below):
+    elif length and not (array.min() >= 0 and array.max() < below):
         raise broken(name)
-    return found
+    return array
 
 
 def sparse(arrays: Arrays, name: str, shape: tuple[int, int]) -> Any:
@@ -340,8 +347,8 @@ def sparse(arrays: Arrays, name: str, shape: tuple[int, int]) -> Any:
     from scipy.sparse import csr_array
 
     rows, columns = shape
-    held = arrays.get(name)
-    length = -1 if held is None else held.size
+    values_array = arrays.get(name)
+    length = -1 if values_array is None else values_array.size
     values = numbers(arrays, name, length)
     at = numbers(arrays, f"{name}_at", length, below=columns)
     ends = numbers(arrays, f"{name}_ends", rows + 1, below=length + 1)
@@ -433,10 +440,10 @@ def fitted(
     from joblib import Parallel, delayed
     from scipy.sparse import coo_array
 
-    found = Parallel(n_jobs=workers)(delayed(_fitted)(vectors, job, seed) for job in work)
+    results = Parallel(n_jobs=workers)(delayed(_fitted)(vectors, job, seed) for job in work)
     intercepts = np.zeros(len(labels))
     places, features, amounts = [], [], []
-    for label, weights, intercept in (one for of_job in found for one in of_job):
+    for label, weights, intercept in (label_result for of_job in results for label_result in of_job):
         (at,) = weights.nonzero()
         places.append(np.full(len(at), label))
         features.append(at)
@@ -517,14 +524,14 @@ class Trees:
         import numpy as np
 
         at = self._start(rows)
-        found = np.zeros(rows.shape)
+        contributions = np.zeros(rows.shape)
         numbers_ = np.arange(len(rows))
         while (followers := self._followers(rows, at)) is not None:
             change = self.value[followers] - self.value[at]
             for tree in range(at.shape[1]):
-                np.add.at(found, (numbers_, self.feature[at[:, tree]]), change[:, tree])
+                np.add.at(contributions, (numbers_, self.feature[at[:, tree]]), change[:, tree])
             at = followers
-        return found
+        return contributions
 
     @property
     def bias(self) -> float:
@@ -570,8 +577,8 @@ class Trees:
         import numpy as np
 
         names = texts(header, "features")
-        held = arrays.get("value")
-        nodes = -1 if held is None else held.size
+        values = arrays.get("value")
+        nodes = -1 if values is None else values.size
         roots = arrays.get("roots")
         left, right = (
             numbers(arrays, name, nodes, below=nodes).astype(np.int64) for name in ("left", "right")
@@ -579,7 +586,7 @@ class Trees:
         places = np.arange(nodes)
         is_leaf = left == places
         # Who follows lies behind, so that every walk ends.
-        if any(((one < places) | ((one == places) != is_leaf)).any() for one in (left, right)):
+        if any(((children < places) | ((children == places) != is_leaf)).any() for children in (left, right)):
             raise broken("trees")
         return cls(
             names,
@@ -600,18 +607,18 @@ def joined(features: Sequence[str], grown: Sequence[Mapping[str, Any]]) -> Trees
     """
     import numpy as np
 
-    sizes = [len(one["value"]) for one in grown]
+    sizes = [len(tree["value"]) for tree in grown]
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    held: dict[str, list[Any]] = {name: [] for name in _NAMES[:-1]}
-    for root, one in zip(roots, grown, strict=True):
-        places = np.arange(len(one["value"]))
-        is_leaf = np.asarray(one["left"]) < 0
+    columns: dict[str, list[Any]] = {name: [] for name in _NAMES[:-1]}
+    for root, tree in zip(roots, grown, strict=True):
+        places = np.arange(len(tree["value"]))
+        is_leaf = np.asarray(tree["left"]) < 0
         for name in ("left", "right"):
-            held[name].append(root + np.where(is_leaf, places, one[name]))
-        held["feature"].append(np.where(is_leaf, 0, one["feature"]))
-        held["threshold"].append(np.where(is_leaf, 0.0, one["threshold"]))
-        held["value"].append(np.asarray(one["value"], dtype=np.float64))
-    whole = {name: np.concatenate(found) for name, found in held.items()}
+            columns[name].append(root + np.where(is_leaf, places, tree[name]))
+        columns["feature"].append(np.where(is_leaf, 0, tree["feature"]))
+        columns["threshold"].append(np.where(is_leaf, 0.0, tree["threshold"]))
+        columns["value"].append(np.asarray(tree["value"], dtype=np.float64))
+    whole = {name: np.concatenate(found) for name, found in columns.items()}
     for name in ("feature", "left", "right"):
         whole[name] = whole[name].astype(np.int64)
     return Trees(
@@ -665,9 +672,9 @@ def grown(
     with threadpool_limits(limits=1):
         learner.fit(rows, relevant)
     # What scikit-learn has no public name for; the test that the scores are its own guards it.
-    found = [_tree(of_round[0].nodes) for of_round in learner._predictors]
-    found[0]["value"] += learner._baseline_prediction.item()
-    return joined(names, found)
+    arrays = [_tree(of_round[0].nodes) for of_round in learner._predictors]
+    arrays[0]["value"] += learner._baseline_prediction.item()
+    return joined(names, arrays)
 
 
 def _tree(nodes: Any) -> dict[str, Any]:
@@ -750,11 +757,11 @@ def read_model(path: Path) -> StoredModel:
 
     try:
         with open_file(path) as file, zipfile.ZipFile(file) as packed:
-            if sum(one.file_size for one in packed.infolist()) > _MOST_BYTES:
+            if sum(item.file_size for item in packed.infolist()) > _MOST_BYTES:
                 raise ValueError("it unpacks to more than any model")
-        with open_file(path) as file, np.load(file, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
-        if not all(isinstance(one, np.ndarray) and one.dtype.kind in _NUMBERS for one in arrays.values()):
+        with open_file(path) as file, np.load(file, allow_pickle=False) as loaded:
+            arrays = {name: loaded[name] for name in loaded.files}
+        if not all(isinstance(item, np.ndarray) and item.dtype.kind in _NUMBERS for item in arrays.values()):
             raise ValueError("it has something else than numbers")
         header = parse_json(arrays.pop(_HEADER).tobytes().decode())
         if not isinstance(header, dict):

@@ -32,33 +32,33 @@ def deep(index: Index, bodies: Iterable[Body], advance: Advance = no_progress) -
     """
     waiting = iter(bodies)
     done = 0
-    while some := list(itertools.islice(waiting, AT_ONCE)):
+    while batch := list(itertools.islice(waiting, AT_ONCE)):
         try:
-            yield from _deep(index, some)
+            yield from _deep(index, batch)
         except QueryRefused as error:
             raise QueryRefused.of(error, done + error.place) from error
-        done += len(some)
-        advance(len(some))
+        done += len(batch)
+        advance(len(batch))
 
 
 def _deep(index: Index, bodies: list[Body]) -> list[Hits]:
     pages: list[list[Hits]] = [[] for _ in bodies]
-    left = {place: int(body["size"]) for place, body in enumerate(bodies)}
-    while left:
-        places = list(left)
-        asked = []
+    missing = {place: int(body["size"]) for place, body in enumerate(bodies)}
+    while missing:
+        places = list(missing)
+        requests = []
         for place in places:
-            body = {**bodies[place], "size": min(WINDOW, left[place])}
-            asked.append(_behind(body, pages[place][-1]) if pages[place] else body)
+            body = {**bodies[place], "size": min(WINDOW, missing[place])}
+            requests.append(_behind(body, pages[place][-1]) if pages[place] else body)
         try:
-            found = list(index.search(asked))
+            results = list(index.search(requests))
         except QueryRefused as error:
             raise QueryRefused.of(error, places[error.place]) from error
-        for place, body, hits in zip(places, asked, found, strict=True):
+        for place, body, hits in zip(places, requests, results, strict=True):
             pages[place].append(hits)
-            left[place] -= len(hits)
-            if len(hits) < body["size"] or not left[place]:
-                del left[place]
+            missing[place] -= len(hits)
+            if len(hits) < body["size"] or not missing[place]:
+                del missing[place]
     return [_joined(some) for some in pages]
 
 
@@ -97,15 +97,15 @@ def windows(index: Index, body: Mapping[str, Any], most: int | None = None) -> I
     Raises:
         EngineError: the engine failed, or refused the body.
     """
-    asked = {key: value for key, value in body.items() if key != "explain"} | {"_source": False}
+    request = {key: value for key, value in body.items() if key != "explain"} | {"_source": False}
     while most is None or most > 0:
         size = WINDOW if most is None else min(WINDOW, most)
-        (hits,) = index.search([asked | {"size": size}])
+        (hits,) = index.search([request | {"size": size}])
         if hits:
             yield hits
         if len(hits) < size:
             return
-        asked = _behind(asked, hits)
+        request = _behind(request, hits)
         most = None if most is None else most - size
 
 

@@ -335,7 +335,11 @@ class SearchFields:
         A query that matches sub-fields stands for the text itself: `text.prose` has only a part of the words of `text`.
         """
         described = dict(_described(mapping.get("mappings", {}).get("properties", {})))
-        kinds = {name: kind for name, one in described.items() if (kind := _kind(one.field)) is not None}
+        kinds = {
+            name: kind
+            for name, described_field in described.items()
+            if (kind := _kind(described_field.field)) is not None
+        }
         matched = {described[name].whole for name in _matched(query) if name in described}
         texts = [name for name, kind in kinds.items() if kind is FieldKind.text]
         whole = [name for name in texts if name == described[name].whole]
@@ -395,8 +399,8 @@ def _matched(query: Any) -> Iterator[str]:
             else:
                 yield from _matched(content)
     elif isinstance(query, list | tuple):
-        for one in query:
-            yield from _matched(one)
+        for clause in query:
+            yield from _matched(clause)
 
 
 Query = dict[str, Any]
@@ -516,19 +520,19 @@ class QueryCompiler:
 
     def _by_field(self, filters: Sequence[FieldFilter]) -> Iterator[list[Query]]:
         by_field: dict[str, list[Query]] = {}
-        for one in filters:
-            if one.field not in self._fields.filters:
+        for filter_ in filters:
+            if filter_.field not in self._fields.filters:
                 raise UsageError(
-                    f"documents can't be filtered by {choices_hint(one.field, self._fields.filters)}"
+                    f"documents can't be filtered by {choices_hint(filter_.field, self._fields.filters)}"
                     if self._fields.filters
                     else "the documents of this task have no fields to filter by"
                 )
             try:
-                require_text(one.value)
-                asked = self._value(one.field, one.value, 0)
+                require_text(filter_.value)
+                query = self._value(filter_.field, filter_.value, 0)
             except BrokenQuery as error:
-                raise UsageError(f"the filter {one.field}={shown(one.value)}: {error.what}") from None
-            by_field.setdefault(one.field, []).append(asked)
+                raise UsageError(f"the filter {filter_.field}={shown(filter_.value)}: {error.what}") from None
+            by_field.setdefault(filter_.field, []).append(query)
         yield from by_field.values()
 
     def _matching(self, atom: Atom) -> Query | None:
@@ -565,9 +569,9 @@ class QueryCompiler:
         )
 
     def _in_texts(self, atom: QueryWord | QueryPhrase | QueryPrefix) -> Query | None:
-        every = [self._in_text(name, atom) for name in self._fields.searched]
-        said = [one for one in every if one is not None]
-        return _one_of(said) if said else None
+        queries = [self._in_text(name, atom) for name in self._fields.searched]
+        matching = [query for query in queries if query is not None]
+        return _one_of(matching) if matching else None
 
     def _in_field(self, name: str, inner: Atom, at: int) -> Query | None:
         if isinstance(inner, QueryGroup):
@@ -585,7 +589,9 @@ class QueryCompiler:
     def _in_text(self, name: str, atom: QueryWord | QueryPhrase | QueryPrefix) -> Query | None:
         match atom:
             case QueryPrefix(text):
-                return _one_of([{"prefix": {name: {"value": one}}} for one in self._beginnings(name, text)])
+                return _one_of(
+                    [{"prefix": {name: {"value": beginning}}} for beginning in self._beginnings(name, text)]
+                )
             case _ if not self._says_something(name, atom.text):
                 return None
             case QueryWord(text):

@@ -81,7 +81,7 @@ class Recipe:
         needed = [signal.needs for signal in self.signals]
         if len(self.signals) > 1:
             needed.append(self.fusion.needs)
-        return any(need in one for one in needed)
+        return any(need in needs for needs in needed)
 
     @property
     def learns(self) -> bool:
@@ -190,7 +190,7 @@ def shard_warnings(recipe: Recipe, shards: int) -> Iterator[str]:
     """Yield a sentence for each template of a recipe that may rank differently on this many shards than on one."""
     if shards == 1:
         return
-    templates = {query.template.name: query.template for one in recipe.signals for query in one.queries}
+    templates = {query.template.name: query.template for signal in recipe.signals for query in signal.queries}
     for name, template in templates.items():
         why = shard_dependence(template.body.get("query", {}))
         if why is not None:
@@ -236,9 +236,9 @@ def _outside_functions(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _queries(query: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for one in query if isinstance(query, list) else [query]:
-        if isinstance(one, Mapping):
-            yield from ((kind, content) for kind, content in one.items() if isinstance(content, Mapping))
+    for clause in query if isinstance(query, list) else [query]:
+        if isinstance(clause, Mapping):
+            yield from ((kind, content) for kind, content in clause.items() if isinstance(content, Mapping))
 
 
 _TYPES: Mapping[str, tuple[type, str]] = {

@@ -65,13 +65,13 @@ def shortened(explanation: Explanation) -> list[ExplanationLine]:
 def _lines(node: Explanation, depth: int) -> Iterator[ExplanationLine]:
     match = _WEIGHT.fullmatch(node.description)
     if match:
-        found: dict[str, list[str]] = {}
+        figures_by_name: dict[str, list[str]] = {}
         for name, value in _figures(node):
-            found.setdefault(name, []).append(f"{value:g}")
+            figures_by_name.setdefault(name, []).append(f"{value:g}")
         # A phrase has a df for each of its words, and the N of the field as often; its idf is the sum of theirs.
         figures = tuple(
             (name, values[0] if name == IDF else "+".join(dict.fromkeys(values)))
-            for name, values in found.items()
+            for name, values in figures_by_name.items()
         )
         yield ExplanationLine(depth, node.value, match["term"].replace(":", ": ", 1), figures)
         return
@@ -117,14 +117,14 @@ class ResultPage:
 
 def find(index: Index, marker: Marker, body: Body, first: int = 0) -> list[SearchResult]:
     """Return the hits of a search body; the rank of the first one is `first` + 1."""
-    found, _total = _marked(index, marker, body["query"], body, counted=False)
-    return [_result(rank, one) for rank, one in enumerate(found, start=first + 1)]
+    hits, _total = _marked(index, marker, body["query"], body, counted=False)
+    return [_result(rank, hit) for rank, hit in enumerate(hits, start=first + 1)]
 
 
 def page(index: Index, marker: Marker, body: Body) -> ResultPage:
     """Return the first hits of a search body, and the number of all."""
-    found, total = _marked(index, marker, body["query"], body, counted=True)
-    return ResultPage([_result(rank, one) for rank, one in enumerate(found, start=1)], total)
+    hits, total = _marked(index, marker, body["query"], body, counted=True)
+    return ResultPage([_result(rank, hit) for rank, hit in enumerate(hits, start=1)], total)
 
 
 def seen_by(
@@ -145,8 +145,8 @@ def seen_by(
         "size": len(documents),
         "sort": BEST_FIRST,
     }
-    found, _total = _marked(index, marker, query, body, counted=False)
-    results = (_result(rank, one) for rank, one in enumerate(found, start=1))
+    hits, _total = _marked(index, marker, query, body, counted=False)
+    results = (_result(rank, hit) for rank, hit in enumerate(hits, start=1))
     return {result.hit.document_id: result for result in results}
 
 
@@ -162,28 +162,30 @@ def _marked(
     wanted = marker.wanted(query)
     unknown = marker.unknown(wanted)
     guessed = marker.chosen(wanted, unknown)
-    asked = {**body, "_source": True, "highlight": marker.highlight(wanted, guessed)}
-    found, total = index.page(asked, unknown) if counted else (index.find(asked, unknown), 0)
-    if not (found and unknown) or (chosen := marker.chosen(wanted)) == guessed:
-        return found, total
-    marked = _marked_with(index, marker, wanted, chosen, found)
-    return [replace(one, highlights=highlights) for one, highlights in zip(found, marked, strict=True)], total
+    body_with_marks = {**body, "_source": True, "highlight": marker.highlight(wanted, guessed)}
+    hits, total = (
+        index.page(body_with_marks, unknown) if counted else (index.find(body_with_marks, unknown), 0)
+    )
+    if not (hits and unknown) or (chosen := marker.chosen(wanted)) == guessed:
+        return hits, total
+    marked = _marked_with(index, marker, wanted, chosen, hits)
+    return [replace(hit, highlights=highlights) for hit, highlights in zip(hits, marked, strict=True)], total
 
 
 def _marked_with(
-    index: Index, marker: Marker, wanted: HighlightRequest, chosen: Chosen, found: Sequence[SearchHit]
+    index: Index, marker: Marker, wanted: HighlightRequest, chosen: Chosen, hits: Sequence[SearchHit]
 ) -> Sequence[Mapping[str, Sequence[str]]]:
     """Return the highlights of hits in which more is marked than the chosen terms."""
     if (weighty := marker.weighty(wanted, chosen)) is not None:
-        left = [weighty.narrowed(one.highlights) for one in found]
-        certain = [one for one in left if one is not None]
-        if len(certain) == len(left):
+        narrowed = [weighty.narrowed(hit.highlights) for hit in hits]
+        certain = [hit for hit in narrowed if hit is not None]
+        if len(certain) == len(narrowed):
             return certain
-    ids = [one.hit.document_id for one in found]
+    ids = [hit.hit.document_id for hit in hits]
     body = {"query": {"ids": {"values": ids}}, "size": len(ids), "sort": BEST_FIRST, "_source": False}
-    again = index.find({**body, "highlight": marker.highlight(wanted, chosen)})
-    marked = {one.hit.document_id: one.highlights for one in again}
-    return [marked.get(one, {}) for one in ids]
+    answer = index.find({**body, "highlight": marker.highlight(wanted, chosen)})
+    marked = {hit.hit.document_id: hit.highlights for hit in answer}
+    return [marked.get(hit, {}) for hit in ids]
 
 
 def sources(index: Index, documents: Sequence[str]) -> dict[str, Mapping[str, Any]]:
@@ -210,13 +212,13 @@ def beside(
             ]
         }
     }
-    found = _sources(index, {"query": query, "size": 2 * reach + 1})
-    return sorted(found.values(), key=lambda one: one[number])
+    documents = _sources(index, {"query": query, "size": 2 * reach + 1})
+    return sorted(documents.values(), key=lambda document_: document_[number])
 
 
 def _sources(index: Index, body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    found = index.find({**body, "sort": BEST_FIRST, "_source": True})
-    return {one.hit.document_id: one.source for one in found}
+    hits = index.find({**body, "sort": BEST_FIRST, "_source": True})
+    return {hit.hit.document_id: hit.source for hit in hits}
 
 
 def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
@@ -225,13 +227,13 @@ def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
     >>> text_fields({"id": {"type": "keyword"}, "text": {"type": "text", "fields": {"words": {"type": "text"}}}})
     ['text', 'text.words']
     """
-    found = []
+    names = []
     for name, field in properties.items():
         if field.get("type") == "text":
-            found.append(prefix + name)
+            names.append(prefix + name)
         for inner in ("properties", "fields"):
-            found += text_fields(field.get(inner, {}), f"{prefix}{name}.")
-    return found
+            names += text_fields(field.get(inner, {}), f"{prefix}{name}.")
+    return names
 
 
 def union(spans: Iterable[Span]) -> tuple[Span, ...]:

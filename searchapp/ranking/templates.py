@@ -92,7 +92,11 @@ class Template:
             return []
         else:
             return []
-        return [found for value, place in children for found in self._placeholders(value, place, problems)]
+        return [
+            placeholder
+            for value, place in children
+            for placeholder in self._placeholders(value, place, problems)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +232,11 @@ class RecipeTable:
             DataError: a key is missing or has a wrong type.
             UsageError: a number is out of range.
         """
-        declared = {one.name: one for one in fields(described) if _PARAMETER in one.metadata}
+        declared = {
+            parameter_field.name: parameter_field
+            for parameter_field in fields(described)
+            if _PARAMETER in parameter_field.metadata
+        }
         values: dict[str, Any] = {}
         for name in dict.fromkeys((*getattr(described, "listed_first", ()), *declared)):
             parameter: Parameter = declared[name].metadata[_PARAMETER]
@@ -292,11 +300,11 @@ class RecipeTable:
             DataError: it is no table.
             UsageError: one is something else.
         """
-        held = self._value(key, {})
-        if not isinstance(held, Mapping):
-            raise self.place.wrong(f"has the {key} {held!r} in {self.name!r}, and not a table of numbers")
-        inner = RecipeTable(self.place, f"{self.name}.{key}", held, self._parameters)
-        return {name: inner.number(name) for name in held}
+        numbers = self._value(key, {})
+        if not isinstance(numbers, Mapping):
+            raise self.place.wrong(f"has the {key} {numbers!r} in {self.name!r}, and not a table of numbers")
+        inner = RecipeTable(self.place, f"{self.name}.{key}", numbers, self._parameters)
+        return {name: inner.number(name) for name in numbers}
 
     def choice(self, key: str, default: str, known: Collection[str]) -> str:
         """Read one of the `known` words.
@@ -306,9 +314,9 @@ class RecipeTable:
         """
         value = self._value(key, default)
         self.settable[key] = value, " or ".join(known)
-        for one in known:
-            if one == value:
-                return one
+        for word in known:
+            if word == value:
+                return word
         raise DataError(f"the recipe {self.place} has no {key} {choices_hint(str(value), known)}")
 
     def text(self, key: str, default: Any = MISSING) -> str | None:
@@ -399,19 +407,29 @@ def choice(known: Collection[str], meaning: str, default: str, key: str = "") ->
 
 def meanings(described: type) -> dict[str, str]:
     """Return the meaning of each key of a signal or a fusion that can be set."""
-    declared = ((one.name, one.metadata.get(_PARAMETER)) for one in fields(described))
-    return {found.key or name: found.meaning for name, found in declared if found and found.meaning}
+    declared = (
+        (parameter_field.name, parameter_field.metadata.get(_PARAMETER))
+        for parameter_field in fields(described)
+    )
+    return {
+        declared_parameter.key or name: declared_parameter.meaning
+        for name, declared_parameter in declared
+        if declared_parameter and declared_parameter.meaning
+    }
 
 
-def written_parameters(one: Any) -> dict[str, Any]:
+def written_parameters(described: Any) -> dict[str, Any]:
     """Return the values of the parameters of a signal or a fusion by their keys."""
-    values = {each.name: getattr(one, each.name) for each in fields(one)}
+    values = {
+        parameter_field.name: getattr(described, parameter_field.name)
+        for parameter_field in fields(described)
+    }
     written = {}
-    for each in fields(one):
-        declared = each.metadata.get(_PARAMETER)
-        value = values[each.name]
+    for parameter_field in fields(described):
+        declared = parameter_field.metadata.get(_PARAMETER)
+        value = values[parameter_field.name]
         if declared and value is not None and (declared.when is None or declared.when(values)):
-            written[declared.key or each.name] = value
+            written[declared.key or parameter_field.name] = value
     return written
 
 

@@ -66,14 +66,14 @@ def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
     for kind in ("analyzer", "normalizer"):
         for described in (adapted.get(kind) or {}).values():
             names = described.get("filter") if isinstance(described, dict) else None
-            listed = [names] if isinstance(names, str) else names
-            if isinstance(listed, list):
-                told = with_short_stems(
-                    listed, lambda name: filters.get(name, name) if isinstance(name, str) else None
+            names_list = [names] if isinstance(names, str) else names
+            if isinstance(names_list, list):
+                with_stems = with_short_stems(
+                    names_list, lambda name: filters.get(name, name) if isinstance(name, str) else None
                 )
-                if len(told) > len(listed):
-                    added.update(SHORT_STEMS.keys() & told)
-                    described["filter"] = told
+                if len(with_stems) > len(names_list):
+                    added.update(SHORT_STEMS.keys() & with_stems)
+                    described["filter"] = with_stems
     if added:
         adapted["filter"] = {**filters, **{name: dict(SHORT_STEMS[name]) for name in sorted(added)}}
     return adapted
@@ -84,15 +84,15 @@ def with_short_stems(filters: Sequence[T], described: Callable[[T], object]) -> 
 
     `described` gives the definition of a filter, or its name if it is built in.
     """
-    told: list[T | str] = []
+    adapted: list[T | str] = []
     may_be_marked = False
-    for one in filters:
-        definition = described(one)
+    for filter_ in filters:
+        definition = described(filter_)
         if stems_english(definition):
-            told.append(ADDED_AMONG_KEYWORDS if may_be_marked else ADDED)
-        told.append(one)
+            adapted.append(ADDED_AMONG_KEYWORDS if may_be_marked else ADDED)
+        adapted.append(filter_)
         may_be_marked |= _type_of(definition) in MARKING
-    return told
+    return adapted
 
 
 def _type_of(definition: object) -> str:

@@ -141,13 +141,13 @@ NUMBERS = frozenset(
 
 def number_fields(properties: Mapping[str, Any], prefix: str = "") -> frozenset[str]:
     """Return the full names of the numeric fields in the `properties` of a mapping."""
-    found: set[str] = set()
+    names: set[str] = set()
     for name, described in properties.items():
         if described.get("type") in NUMBERS:
-            found.add(prefix + name)
+            names.add(prefix + name)
         for inner in ("properties", "fields"):
-            found |= number_fields(described.get(inner, {}), f"{prefix}{name}.")
-    return frozenset(found)
+            names |= number_fields(described.get(inner, {}), f"{prefix}{name}.")
+    return frozenset(names)
 
 
 def shard_safe(body: Body, numbers: frozenset[str]) -> Body:
@@ -218,11 +218,11 @@ def _words(content: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the query that scores the words of a phrase; None for an unknown form of phrase."""
     if len(content) != 1:
         return None
-    ((field, asked),) = content.items()
-    given = asked if isinstance(asked, Mapping) else {"query": asked}
-    if "query" not in given:
+    ((field, content_of_field),) = content.items()
+    described = content_of_field if isinstance(content_of_field, Mapping) else {"query": content_of_field}
+    if "query" not in described:
         return None
-    return {"match": {field: {name: given[name] for name in ("query", "analyzer") if name in given}}}
+    return {"match": {field: {name: described[name] for name in ("query", "analyzer") if name in described}}}
 
 
 def _fields(kind: str, content: Mapping[str, Any]) -> Iterable[str]:

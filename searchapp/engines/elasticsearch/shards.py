@@ -103,12 +103,12 @@ def copies(connection: Connection, index: str, shards: int) -> Copies:
     answer = connection.look_up(f"look for deleted documents in {index}", request_stats)
     if answer is None:
         return Copies((), shards, 1)
-    found = tuple(
+    found_copies = tuple(
         Copy(int(shard), copy["routing"]["primary"], copy["docs"]["count"], copy["docs"]["deleted"])
         for shard, of_shard in answer.get("indices", {}).get(index, {}).get("shards", {}).items()
         for copy in of_shard
     )
-    return Copies(found, shards, answer["_shards"]["total"] // shards)
+    return Copies(found_copies, shards, answer["_shards"]["total"] // shards)
 
 
 def count_documents(connection: Connection, index: str, call: Callable[..., Any] | None = None) -> int:

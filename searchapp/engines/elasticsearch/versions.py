@@ -114,10 +114,10 @@ class IndexVersions:
         versions = [version for index in sorted(indexes) if (version := self.version(index, indexes[index]))]
         if len(versions) < len(indexes):
             ours = {version.info.version for version in versions}
-            others = ", ".join(sorted(set(indexes) - ours - {self.alias}))
+            foreign = ", ".join(sorted(set(indexes) - ours - {self.alias}))
             raise EngineRefused(
                 f"{self._connection.url} has an index or alias {self.alias} that searchapp did not make"
-                f"{f' (it leads to {others})' if others else ''}: "
+                f"{f' (it leads to {foreign})' if foreign else ''}: "
                 "choose another prefix with SEARCHAPP_INDEX_PREFIX, or remove it yourself"
             )
         return versions
@@ -125,8 +125,8 @@ class IndexVersions:
     def all(self) -> list[IndexVersion]:
         """Return every version that searchapp has made, serving or not, oldest first."""
         indexes = self._get(f"{self.alias}-*")
-        found = (self.version(index, described) for index, described in sorted(indexes.items()))
-        return [version for version in found if version is not None]
+        versions = (self.version(index, described) for index, described in sorted(indexes.items()))
+        return [version for version in versions if version is not None]
 
     def new_name(self) -> str:
         """Return a name for a version that no index has, had, or will get again."""
@@ -331,7 +331,7 @@ def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[Stored
     pattern = f"{prefix}-*"
     indexes = look_up(connection, pattern)
     sizes = _sizes(connection, pattern) if indexes else {}
-    found = []
+    stored = []
     for index, described in sorted(indexes.items()):
         alias = VERSION_SUFFIX.sub("", index)
         versions = IndexVersions(connection, alias.removeprefix(f"{prefix}-"), alias)
@@ -343,10 +343,10 @@ def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[Stored
         if not version.serves and version.building and locks.is_held(alias, version.lock):
             state = VersionState.building
         size = sizes.get(index)
-        found.append(
+        stored.append(
             StoredVersion(versions.name, index, state, version.info, size, says_name=name is not None)
         )
-    return found
+    return stored
 
 
 def _sizes(connection: Connection, pattern: str) -> dict[str, int]:
@@ -393,9 +393,12 @@ def _best(connection: Connection, behind: list[IndexVersion]) -> tuple[IndexVers
     """Return the newest complete version without a flaw, else the newest, and its flaw."""
     newest, problem = None, ""
     for version in reversed(behind):
-        found = flaw(connection, version)
-        if not found and not copies(connection, version.info.version, version.info.shards).without_primary:
+        problem_of_version = flaw(connection, version)
+        if (
+            not problem_of_version
+            and not copies(connection, version.info.version, version.info.shards).without_primary
+        ):
             return version, ""
         if newest is None:
-            newest, problem = version, found
+            newest, problem = version, problem_of_version
     return newest, problem

@@ -129,7 +129,7 @@ class GradedDocuments:
         }
 
 
-def _not_given(*_asked: object) -> Any:
+def _not_given(*_arguments: object) -> Any:
     raise AssertionError("the signal asks for what its `needs` do not name")
 
 
@@ -189,10 +189,10 @@ class SignalScorer(ABC):
     """A signal that is ready to answer topics."""
 
     @abstractmethod
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
+    def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
         """Yield the answer to each topic, in the order of the topics.
 
-        The caller puts hits on the scale; `Scores` are on `asked.scale` already. The answer to a solved topic must
+        The caller puts hits on the scale; `Scores` are on `request.scale` already. The answer to a solved topic must
         not come from its own gold.
 
         Raises:
@@ -201,10 +201,10 @@ class SignalScorer(ABC):
         """
 
     @abstractmethod
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         """Explain the score of a document for the only topic of a request; None without a score."""
 
-    def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:  # noqa: ARG002  # for those that let vote
+    def votes(self, request: SignalRequest, document_id: str) -> Sequence[Vote]:  # noqa: ARG002  # for those that let vote
         """Return the votes for a document, for the only topic of a request, the greatest first."""
         return ()
 
@@ -216,13 +216,13 @@ class SignalScorer(ABC):
 class TopicScorer(SignalScorer):
     """A signal that answers one topic after the other, whatever the answers of others."""
 
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        for topic in asked.topics:
-            yield self.scores(topic, asked)
+    def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
+        for topic in request.topics:
+            yield self.scores(topic, request)
             advance(1)
 
     @abstractmethod
-    def scores(self, topic: Topic, asked: SignalRequest) -> Answer:
+    def scores(self, topic: Topic, request: SignalRequest) -> Answer:
         """Return the answer to a topic."""
 
 
@@ -235,28 +235,28 @@ class Retriever(SignalScorer):
         """The index of the query."""
 
     @abstractmethod
-    def body(self, topic: Topic, asked: SignalRequest) -> Body:
+    def body(self, topic: Topic, request: SignalRequest) -> Body:
         """Return the search body for a topic."""
 
     @abstractmethod
-    def answer(self, topic: Topic, hits: Hits, asked: SignalRequest) -> Answer:
+    def answer(self, topic: Topic, hits: Hits, request: SignalRequest) -> Answer:
         """Return the answer to a topic from the hits of its body."""
 
     def asks_as(self, other: Retriever) -> bool:  # noqa: ARG002  # most have a query of their own
         """Return whether another signal has the same searches, so that they are run once."""
         return False
 
-    def retrieved(self, asked: SignalRequest, advance: Advance) -> Iterator[Hits]:
+    def retrieved(self, request: SignalRequest, advance: Advance) -> Iterator[Hits]:
         """Yield the hits of each topic's body.
 
         Raises:
             as `answers` does.
         """
-        return searched(self.searched, asked.topics, lambda topic: self.body(topic, asked), advance)
+        return searched(self.searched, request.topics, lambda topic: self.body(topic, request), advance)
 
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        for topic, hits in zip(asked.topics, self.retrieved(asked, advance), strict=True):
-            yield self.answer(topic, hits, asked)
+    def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
+        for topic, hits in zip(request.topics, self.retrieved(request, advance), strict=True):
+            yield self.answer(topic, hits, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ class Signal(ABC):
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
         """The queries of the signal; none if it searches no engine."""
-        values = (getattr(self, one.name) for one in fields(self))
+        values = (getattr(self, parameter.name) for parameter in fields(self))
         return tuple(value for value in values if isinstance(value, TopicQuery))
 
     def parameters(self) -> dict[str, Any]:
@@ -328,10 +328,10 @@ def searched(
     first = next(bodies, None)
     if first is None:
         return
-    every = itertools.chain([first], bodies)
+    all_bodies = itertools.chain([first], bodies)
     is_deep = _is_deep(first)  # as those of all topics
     try:
-        yield from paging.deep(index, every, advance) if is_deep else index.search(every, advance)
+        yield from paging.deep(index, all_bodies, advance) if is_deep else index.search(all_bodies, advance)
     except QueryRefused as error:
         raise QueryRefused.of(error, error.place, f"topic {topics[error.place].id}: ") from error
 
@@ -342,22 +342,24 @@ def _is_deep(body: Body) -> bool:
     return isinstance(size, int) and size > paging.WINDOW
 
 
-def retrieve_in_one_request(retrievers: Sequence[Retriever], asked: SignalRequest) -> list[Answer]:
+def retrieve_in_one_request(retrievers: Sequence[Retriever], request: SignalRequest) -> list[Answer]:
     """Return the answers of some signals to the only topic: with one request to a server.
 
     Raises:
         QueryRefused: with the topic's id in the message.
         EngineError: the engine failed on the way.
     """
-    (topic,) = asked.topics
-    bodies = [(retriever.searched, retriever.body(topic, asked)) for retriever in retrievers]
+    (topic,) = request.topics
+    bodies = [(retriever.searched, retriever.body(topic, request)) for retriever in retrievers]
     if any(_is_deep(body) for _, body in bodies):
-        return [answer for retriever in retrievers for answer in retriever.answers(asked, no_progress)]
+        return [answer for retriever in retrievers for answer in retriever.answers(request, no_progress)]
     try:
         results = bodies[0][0].search_beside(bodies)
     except QueryRefused as error:
         raise QueryRefused.of(error, 0, f"topic {topic.id}: ") from error
-    return [retriever.answer(topic, hits, asked) for retriever, hits in zip(retrievers, results, strict=True)]
+    return [
+        retriever.answer(topic, hits, request) for retriever, hits in zip(retrievers, results, strict=True)
+    ]
 
 
 def one_document(document_id: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -501,10 +503,10 @@ class TrainedScorer(SignalScorer):
     def model(self) -> dict[str, Any]:
         return model_record(self._stored)
 
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        require_unseen(self._stored, asked.topics)
-        for start in range(0, len(asked.topics), AT_ONCE):
-            topics = asked.topics[start : start + AT_ONCE]
+    def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
+        require_unseen(self._stored, request.topics)
+        for start in range(0, len(request.topics), AT_ONCE):
+            topics = request.topics[start : start + AT_ONCE]
             for scores in self.scored(self._linear.margins([topic.text for topic in topics])):
                 yield scores
                 advance(1)

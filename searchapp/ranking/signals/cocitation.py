@@ -74,18 +74,20 @@ class _Companions(SignalScorer):
             for document in documents:
                 self._citing[document].append(solved)
 
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        for topic, candidates in zip(asked.topics, asked.candidates, strict=True):
-            yield self._scores(topic, candidates, asked.scale)
+    def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
+        for topic, candidates in zip(request.topics, request.candidates, strict=True):
+            yield self._scores(topic, candidates, request.scale)
             advance(1)
 
     def _scores(self, topic: Topic, candidates: Hits, scale: Scale) -> dict[str, float]:
-        total: dict[str, float] = {}
-        for one in self._companions(topic, candidates):
-            for document in self._answers[one.solved]:
-                if document != one.candidate:
-                    total[document] = total.get(document, 0.0) + one.value
-        return total if scale is Scale.scores else shares_of(total.items(), max(total.values(), default=0.0))
+        totals: dict[str, float] = {}
+        for vote in self._companions(topic, candidates):
+            for document in self._answers[vote.solved]:
+                if document != vote.candidate:
+                    totals[document] = totals.get(document, 0.0) + vote.value
+        return (
+            totals if scale is Scale.scores else shares_of(totals.items(), max(totals.values(), default=0.0))
+        )
 
     def _companions(self, topic: Topic, candidates: Hits) -> Iterator[_Companion]:
         """Yield the citations of each of the leading candidates, in order; no topic votes for its own answers."""
@@ -93,45 +95,45 @@ class _Companions(SignalScorer):
         if best <= 0:
             return
         for candidate, score in candidates[: self._signal.top]:
-            citing = [one for one in self._citing.get(candidate, ()) if one != topic.id]
+            citing_topics = [solved for solved in self._citing.get(candidate, ()) if solved != topic.id]
             share = score / best
-            value = share / (len(citing) + self._signal.damping) if citing else 0.0
-            for solved in citing:
+            value = share / (len(citing_topics) + self._signal.damping) if citing_topics else 0.0
+            for solved in citing_topics:
                 yield _Companion(candidate, solved, share, value)
 
-    def _beside(self, asked: SignalRequest, document_id: str) -> list[_Companion]:
-        (topic,), (candidates,) = asked.topics, asked.candidates
+    def _beside(self, request: SignalRequest, document_id: str) -> list[_Companion]:
+        (topic,), (candidates,) = request.topics, request.candidates
         return [
-            one
-            for one in self._companions(topic, candidates)
-            if one.candidate != document_id and self._gold[one.solved].get(document_id, 0.0) > 0
+            companion
+            for companion in self._companions(topic, candidates)
+            if companion.candidate != document_id and self._gold[companion.solved].get(document_id, 0.0) > 0
         ]
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,), (candidates,) = asked.topics, asked.candidates
-        value = self._scores(topic, candidates, asked.scale).get(document_id)
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,), (candidates,) = request.topics, request.candidates
+        value = self._scores(topic, candidates, request.scale).get(document_id)
         if value is None:
             return None
         by_candidate: defaultdict[str, list[_Companion]] = defaultdict(list)
-        for one in self._beside(asked, document_id):
-            by_candidate[one.candidate].append(one)
+        for companion in self._beside(request, document_id):
+            by_candidate[companion.candidate].append(companion)
         details = tuple(
             Explanation(
-                sum(one.value for one in found),
-                f"beside {candidate}, whose share is {found[0].share:g}, in the solved topics "
-                + ", ".join(one.solved for one in found),
+                sum(companion.value for companion in companions),
+                f"beside {candidate}, whose share is {companions[0].share:g}, in the solved topics "
+                + ", ".join(companion.solved for companion in companions),
             )
-            for candidate, found in by_candidate.items()
+            for candidate, companions in by_candidate.items()
         )
-        scale = ", as a share of the greatest" if asked.scale is Scale.shares else ""
-        said = (
+        scale = ", as a share of the greatest" if request.scale is Scale.shares else ""
+        description = (
             f"in solved topics together with {len(details)} of the first {self._signal.top} candidates{scale}"
         )
-        return Explanation(value, said, details)
+        return Explanation(value, description, details)
 
-    def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:
-        found = [
-            Vote(one.solved, document_id, self._gold[one.solved][document_id], one.share, one.value)
-            for one in self._beside(asked, document_id)
+    def votes(self, request: SignalRequest, document_id: str) -> Sequence[Vote]:
+        votes = [
+            Vote(vote.solved, document_id, self._gold[vote.solved][document_id], vote.share, vote.value)
+            for vote in self._beside(request, document_id)
         ]
-        return sorted(found, key=lambda one: -one.value)
+        return sorted(votes, key=lambda vote: -vote.value)

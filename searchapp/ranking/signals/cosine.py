@@ -81,28 +81,28 @@ class _Matching(TopicScorer):
         self._norms: Floats = space.lengths**signal.length * mean ** (1 - signal.length)
         self._kinds = None if signal.kind_field is None else Kinds(space, signal.kind_field, signal.lean)
 
-    def scores(self, topic: Topic, asked: SignalRequest) -> Answer:
+    def scores(self, topic: Topic, request: SignalRequest) -> Answer:
         """Return the first documents; those without a common term are last."""
         scores = self._scores(topic).astype(np.float32)
         if self._topics_are_documents and topic.id in self._space.places:
             scores[self._space.places[topic.id]] = -np.inf
-        best = np.argsort(-scores, kind="stable")[: max(self._window, asked.depth)]
+        best = np.argsort(-scores, kind="stable")[: max(self._window, request.depth)]
         best = best[scores[best] >= 0]
         return Hits([self._space.documents[place] for place in best], scores[best].tolist())
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = request.topics
         place = self._space.places.get(document_id)
         if place is None:
             return None
         value = float(self._scores(topic)[place])
         vector = self._space.asked(topic, self._boosts)
-        factor, said = 1.0, "weights of the terms of topic and document, by the lengths of both"
+        factor, description = 1.0, "weights of the terms of topic and document, by the lengths of both"
         if self._kinds is not None:
             factor = float(self._kinds.factors(topic)[place])
-            said += f", times {factor:.3g} for {self._kinds.name(document_id)}"
+            description += f", times {factor:.3g} for {self._kinds.name(document_id)}"
         details = self._space.common(vector, self._space.matrix[place], factor / float(self._norms[place]))
-        return Explanation(value, said, details)
+        return Explanation(value, description, details)
 
     def _scores(self, topic: Topic) -> Floats:
         """(documents,): the score of each."""
@@ -143,8 +143,8 @@ class Kinds:
 
     def _answers(self, solved: str) -> Floats:
         """(kinds,): the cubes of the grades that a solved topic has of documents of each kind."""
-        found = np.zeros(len(self._counts))
+        totals = np.zeros(len(self._counts))
         for document, grade in sorted(self._space.gold[solved].items()):
             if document in self._space.places and grade > 0:
-                found[self._kinds[self._space.places[document]]] += grade**3
-        return found
+                totals[self._kinds[self._space.places[document]]] += grade**3
+        return totals

@@ -41,14 +41,14 @@ class _Searching(Retriever):
     def searched(self) -> Index:
         return self.index
 
-    def body(self, topic: Topic, asked: SignalRequest) -> Body:
-        return self.query.body(topic, max(self.window, asked.depth))
+    def body(self, topic: Topic, request: SignalRequest) -> Body:
+        return self.query.body(topic, max(self.window, request.depth))
 
-    def answer(self, topic: Topic, hits: Hits, asked: SignalRequest) -> Hits:  # noqa: ARG002  # the engine's as they are
+    def answer(self, topic: Topic, hits: Hits, request: SignalRequest) -> Hits:  # noqa: ARG002  # the engine's as they are
         return hits
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = request.topics
         query = self.query.body(topic, 1).get("query")
-        found = self.index.find(one_document(document_id, query) | {"explain": True})
-        return found[0].explanation if found else None
+        hits = self.index.find(one_document(document_id, query) | {"explain": True})
+        return hits[0].explanation if hits else None

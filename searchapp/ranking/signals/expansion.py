@@ -73,14 +73,14 @@ class _Growing(SignalScorer):
         self._signal = signal
         self._space = space
 
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        for topic, leaders in zip(asked.topics, asked.leaders, strict=True):
+    def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
+        for topic, leaders in zip(request.topics, request.leaders, strict=True):
             yield self._space.positive(self._space.documents, self._space.unit @ self._grown(topic, leaders))
             advance(1)
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
-        (leaders,) = asked.leaders
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = request.topics
+        (leaders,) = request.leaders
         place = self._space.places.get(document_id)
         if place is None:
             return None
@@ -93,17 +93,17 @@ class _Growing(SignalScorer):
         for term, weight in zip(row.indices, row.data, strict=True):
             if vector[term] > 0:
                 origin = next((id_ for id_, terms in sources.items() if term in terms), None)
-                said = f"{self._space.names[term]}, " + (
+                description = f"{self._space.names[term]}, " + (
                     "of the topic" if origin is None else f"which {origin} has"
                 )
-                details.append(Explanation(float(vector[term] * weight), said))
-        details.sort(key=lambda one: -one.value)
+                details.append(Explanation(float(vector[term] * weight), description))
+        details.sort(key=lambda part: -part.value)
         count = len(self._used(leaders))
-        said = (
+        description = (
             f"terms of the {counted(count, 'document')} that the signals before it rank highest, grown by "
             f"{self._signal.by}"
         )
-        return Explanation(value, said, tuple(details[:SHOWN]))
+        return Explanation(value, description, tuple(details[:SHOWN]))
 
     def _used(self, leaders: Hits) -> list[str]:
         first = leaders[: self._signal.documents].document_ids

@@ -85,7 +85,10 @@ class Labelled(Voting):
             of, number = document.fields.get(self.within), number_in(document, self.place)
             numbers[document.id] = of, number
             last[of] = max(number, last.get(of, number))
-        return {one: number / last[of] if last[of] else 0.0 for one, (of, number) in numbers.items()}
+        return {
+            document_id: number / last[of] if last[of] else 0.0
+            for document_id, (of, number) in numbers.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +98,14 @@ class _Asking(SignalScorer):
     labels: GradedDocuments
     positions: Mapping[str, float]
 
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        asking = [
+    def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
+        queries = [
             (topic, self.labels.documents[document])
-            for topic, candidates in zip(asked.topics, asked.candidates, strict=True)
+            for topic, candidates in zip(request.topics, request.candidates, strict=True)
             for document in self._asking(candidates)
         ]
-        nearest = self._nearest(asking)
-        for topic, candidates in zip(asked.topics, asked.candidates, strict=True):
+        nearest = self._nearest(queries)
+        for topic, candidates in zip(request.topics, request.candidates, strict=True):
             grades = self.labels.without(topic)
             yield {
                 document: share(grades, self._weighed(document, next(nearest)))
@@ -113,8 +116,8 @@ class _Asking(SignalScorer):
     def _asking(self, candidates: Hits) -> Sequence[str]:
         return candidates.document_ids[: self.signal.candidates]
 
-    def _asks(self, asked: SignalRequest, document_id: str) -> bool:
-        is_candidate = all(document_id in self._asking(candidates) for candidates in asked.candidates)
+    def _asks(self, request: SignalRequest, document_id: str) -> bool:
+        is_candidate = all(document_id in self._asking(candidates) for candidates in request.candidates)
         return is_candidate and document_id in self.labels.documents
 
     def _weighed(self, document: str, nearest: Hits) -> list[tuple[str, float]]:
@@ -130,18 +133,18 @@ class _Asking(SignalScorer):
             for other, weight in weighed
         ]
 
-    def _nearest(self, asking: Sequence[tuple[Topic, Document]]) -> Iterator[Hits]:
+    def _nearest(self, queries: Sequence[tuple[Topic, Document]]) -> Iterator[Hits]:
         query, k = self.signal.query, self.signal.k
         try:
-            yield from self.index.search(query.body(topic, k, document) for topic, document in asking)
+            yield from self.index.search(query.body(topic, k, document) for topic, document in queries)
         except QueryRefused as error:
-            topic, document = asking[error.place]
-            what = f"topic {topic.id}, document {document.id}: "
-            raise QueryRefused.of(error, error.place, what) from error
+            topic, document = queries[error.place]
+            prefix = f"topic {topic.id}, document {document.id}: "
+            raise QueryRefused.of(error, error.place, prefix) from error
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
-        if not self._asks(asked, document_id):
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = request.topics
+        if not self._asks(request, document_id):
             return None
         (nearest,) = self._nearest([(topic, self.labels.documents[document_id])])
         grades = self.labels.without(topic)
@@ -157,9 +160,9 @@ class _Asking(SignalScorer):
             details,
         )
 
-    def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:
-        (topic,) = asked.topics
-        if not self._asks(asked, document_id):
+    def votes(self, request: SignalRequest, document_id: str) -> Sequence[Vote]:
+        (topic,) = request.topics
+        if not self._asks(request, document_id):
             return ()
         (nearest,) = self._nearest([(topic, self.labels.documents[document_id])])
         grades = self.labels.without(topic)
@@ -176,5 +179,5 @@ def share(grades: Mapping[str, float], weighed: Sequence[tuple[str, float]]) -> 
     """Return the mean grade of weighted documents; 0 when there is none. A document without a grade has grade 0."""
     if not weighed:
         return 0.0
-    found = sum(weight * grades.get(document, 0.0) for document, weight in weighed)
-    return float(found / sum(weight for _document, weight in weighed))
+    total = sum(weight * grades.get(document, 0.0) for document, weight in weighed)
+    return float(total / sum(weight for _document, weight in weighed))

@@ -128,14 +128,14 @@ def line_features(lines: Sequence[TranscriptLine]) -> list[LineFeatures]:
     >>> line.measures[list(MEASURES).index("money")]
     1.0
     """
-    found = []
+    features = []
     for place, line in enumerate(lines):
         tokens = [token.replace("’", "'") for token in _TOKEN.findall(line.text)]
         words = [_NUMBER if any(map(str.isdigit, token)) else token.lower() for token in tokens]
         changes = place == 0 or lines[place - 1].speaker != line.speaker
         measures = _measures(line.text, tokens, words, (place + 1) / len(lines), changes=changes)
-        found.append(LineFeatures(Counter(_in_a_row(words)), measures))
-    return found
+        features.append(LineFeatures(Counter(_in_a_row(words)), measures))
+    return features
 
 
 def _in_a_row(words: Sequence[str]) -> Iterator[str]:
@@ -252,7 +252,7 @@ class LineModel:
     def margins(self, lines: Sequence[LineFeatures]) -> LineArray:
         """Return the logarithm of the corrected odds that each line is relevant: (lines,)."""
         weights, of_measures = self.weights.tolist(), self._of_measures
-        found = []
+        margins = []
         for line in lines:
             amounts = [self.intercept]
             amounts += [value * weights[place] for place, value in _weighed(line, self._places, self._idf)]
@@ -260,8 +260,8 @@ class LineModel:
                 (value - mean) * weight
                 for value, (mean, weight) in zip(line.measures, of_measures, strict=True)
             ]
-            found.append(math.fsum(amounts))
-        return np.array(found)
+            margins.append(math.fsum(amounts))
+        return np.array(margins)
 
     def parts(self, line: LineFeatures) -> list[FeatureContribution]:
         """Return the contributions of a line's features to its margin, without the intercept, the greatest amounts
@@ -331,8 +331,8 @@ class LineModel:
 
 def _weighed(line: LineFeatures, places: Mapping[str, int], idf: Sequence[float]) -> list[tuple[int, float]]:
     """Return the known words of a line by their places, and their weights: of length 1 together."""
-    found = sorted((places[word], count) for word, count in line.words.items() if word in places)
-    weighed = [(place, (1.0 + math.log(count)) * idf[place]) for place, count in found]
+    counts = sorted((places[word], count) for word, count in line.words.items() if word in places)
+    weighed = [(place, (1.0 + math.log(count)) * idf[place]) for place, count in counts]
     length = math.sqrt(math.fsum(value * value for _place, value in weighed))
     return [(place, value / length) for place, value in weighed]
 
@@ -390,16 +390,16 @@ class Lines(Trained):
         wanted: list[bool] = []
         counts: list[float] = []
         for example in examples:
-            found = transcripts.of(example.topic)
-            if not found:
+            transcript = transcripts.of(example.topic)
+            if not transcript:
                 raise DataError(
                     f"the solved topic {example.topic.id} has no documents with its {self.within}: correct the "
                     "recipe, or choose another one"
                 )
-            lines += line_features([spoken for _document, spoken in found])
-            own = [example.gold.get(document, 0.0) > 0 for document, _spoken in found]
-            wanted += own
-            counts += [max(1, sum(own)) ** -self.even] * len(own)
+            lines += line_features([spoken for _document, spoken in transcript])
+            relevant = [example.gold.get(document, 0.0) > 0 for document, _spoken in transcript]
+            wanted += relevant
+            counts += [max(1, sum(relevant)) ** -self.even] * len(relevant)
         if not any(wanted) or all(wanted):
             raise DataError(
                 f"the lines of the {counted(len(examples), 'solved topic')} are all relevant, or none is: choose "
@@ -427,7 +427,7 @@ class Transcripts:
 
     def __init__(self, signal: Lines, documents: Iterable[Document]) -> None:
         self._within = signal.within
-        found: defaultdict[str, list[tuple[float, str, TranscriptLine]]] = defaultdict(list)
+        lines_of: defaultdict[str, list[tuple[float, str, TranscriptLine]]] = defaultdict(list)
         self._reactions: defaultdict[str, list[str]] = defaultdict(list)
         for document in documents:
             fields = document.fields
@@ -437,16 +437,20 @@ class Transcripts:
                     f"the document {document.id} has no text in {signal.speaker}: correct the recipe, or choose "
                     "another one"
                 )
-            of = fields.get(signal.within)
-            if not isinstance(of, str):
+            transcript = fields.get(signal.within)
+            if not isinstance(transcript, str):
                 continue
             if speaker is not None and speaker == signal.reactions:
-                self._reactions[of].append(document.id)
+                self._reactions[transcript].append(document.id)
             else:
-                found[of].append((place, document.id, TranscriptLine(speaker or "", document.text)))
+                lines_of[transcript].append(
+                    (place, document.id, TranscriptLine(speaker or "", document.text))
+                )
         self._found = {
-            of: [(document, spoken) for _place, document, spoken in sorted(lines, key=lambda line: line[:2])]
-            for of, lines in found.items()
+            transcript: [
+                (document, spoken) for _place, document, spoken in sorted(lines, key=lambda line: line[:2])
+            ]
+            for transcript, lines in lines_of.items()
         }
 
     def of(self, topic: Topic) -> Sequence[tuple[str, TranscriptLine]]:
@@ -468,13 +472,15 @@ class _Reading(SignalScorer):
         self._used: dict[str, dict[str, Any]] = {}
         """The models that topics were ranked by, by their digests, as a run records them."""
 
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        for topic in asked.topics:
+    def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
+        for topic in request.topics:
             lines = self._transcripts.of(topic)
             margins = self._model_for(topic).margins(line_features([spoken for _document, spoken in lines]))
             scores = logistic(self._with_those_around(margins)).tolist()
-            said = {document: score for (document, _spoken), score in zip(lines, scores, strict=True)}
-            yield said | dict.fromkeys(self._transcripts.reactions(topic), 0.0)
+            scores_by_document = {
+                document: score for (document, _spoken), score in zip(lines, scores, strict=True)
+            }
+            yield scores_by_document | dict.fromkeys(self._transcripts.reactions(topic), 0.0)
             advance(1)
 
     def _model_for(self, topic: Topic) -> LineModel:
@@ -488,8 +494,8 @@ class _Reading(SignalScorer):
         self._used.setdefault(stored.digest, model_record(stored))
         return LineModel.read(stored.header, stored.arrays)
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = request.topics
         lines = self._transcripts.of(topic)
         ids = [document for document, _spoken in lines]
         if document_id in self._transcripts.reactions(topic):
@@ -497,19 +503,19 @@ class _Reading(SignalScorer):
         if document_id not in ids:
             return None
         place = ids.index(document_id)
-        seen = line_features([spoken for _document, spoken in lines])
+        features = line_features([spoken for _document, spoken in lines])
         model = self._model_for(topic)
-        margins = model.margins(seen)
+        margins = model.margins(features)
         smoothed = float(self._with_those_around(margins)[place])
-        details = feature_details(model.parts(seen[place]), model.intercept, "line")
+        details = feature_details(model.parts(features[place]), model.intercept, "line")
         around = smoothed - float(margins[place])
-        said = f"{self._signal.around:g} times the margins of the lines before and after"
+        description = f"{self._signal.around:g} times the margins of the lines before and after"
         return Explanation(
             float(logistic(smoothed)),
             f"probability by a linear model of lines, the logistic function of {smoothed:.4f}, the sum of",
             (
                 Explanation(float(margins[place]), "its margin, the sum of", details),
-                Explanation(around, said),
+                Explanation(around, description),
             ),
         )
 
@@ -521,7 +527,7 @@ class _Reading(SignalScorer):
         return np.asarray(margins + self._signal.around * (padded[:-2] + padded[2:]))
 
     def model(self) -> dict[str, Any]:
-        described = list(self._used.values())
-        if len(described) == 1:
-            return described[0]
-        return {"digest": digest_json([one["digest"] for one in described]), "models": described}
+        models = list(self._used.values())
+        if len(models) == 1:
+            return models[0]
+        return {"digest": digest_json([model["digest"] for model in models]), "models": models}

@@ -96,21 +96,39 @@ class MultiClass(Trained):
         learning.require_learn()
         value_of = _values(self.by, documents)
         # An answer that is none of the documents any more teaches nothing.
-        solved = [one for one in examples if any(grade > 0 for grade in one.gold.values())]
-        solved = [one for one in solved if value_of(_best(one.gold)[0]) is not None]
-        values = [str(value_of(_best(one.gold)[0])) for one in solved]
-        classes = _classes([_best(one.gold) for one in solved], values, self.fewest)
+        solved = [
+            solved_topic
+            for solved_topic in examples
+            if any(grade > 0 for grade in solved_topic.gold.values())
+        ]
+        solved = [
+            solved_topic for solved_topic in solved if value_of(_best(solved_topic.gold)[0]) is not None
+        ]
+        values = [str(value_of(_best(solved_topic.gold)[0])) for solved_topic in solved]
+        classes = _classes([_best(solved_topic.gold) for solved_topic in solved], values, self.fewest)
         labels = sorted({name for name in classes if name is not None})
         require_labels(examples, labels, "an answer among the documents")
         known = sorted(set(values))
-        among = {value: [row for row, one in enumerate(values) if one == value] for value in known}
-        rows = {label: [row for row, one in enumerate(classes) if one == label] for label in labels}
+        among = {
+            value: [row for row, solved_topic in enumerate(values) if solved_topic == value]
+            for value in known
+        }
+        rows = {
+            label: [row for row, solved_topic in enumerate(classes) if solved_topic == label]
+            for label in labels
+        }
         of_label = [known.index(values[rows[label][0]]) for label in labels]
-        vocabulary, vectors = Vocabulary.of([one.topic.text for one in solved], self.without)
+        vocabulary, vectors = Vocabulary.of(
+            [solved_topic.topic.text for solved_topic in solved], self.without
+        )
         # The labels of the model: first the values, then the classes, each told from those of its value alone.
         work = list(learning.jobs({place: among[value] for place, value in enumerate(known)}, self.by_cost))
         for place, value in enumerate(known):
-            own = {len(known) + at: rows[labels[at]] for at, one in enumerate(of_label) if one == place}
+            own = {
+                len(known) + at: rows[labels[at]]
+                for at, solved_topic in enumerate(of_label)
+                if solved_topic == place
+            }
             work += learning.jobs(own, self.cost, among[value])
         linear = learning.fitted(vocabulary, vectors, [*known, *labels], work, self.seed, workers)
         gained = [self._mean_gains([solved[row].gold for row in rows[label]]) for label in labels]
@@ -120,13 +138,13 @@ class MultiClass(Trained):
 
     def _mean_gains(self, golds: Sequence[Mapping[str, float]]) -> dict[str, float]:
         """Return the mean gain of each document: its grade, to the power, over the ideal of the topic's own grades."""
-        summed: defaultdict[str, float] = defaultdict(float)
+        totals: defaultdict[str, float] = defaultdict(float)
         for gold in golds:
             gains = {document: grade**self.power for document, grade in gold.items() if grade > 0}
             ideal = _ideal(gains.values(), self.cutoff)
             for document, gain in gains.items():
-                summed[document] += gain / ideal
-        return {document: total / len(golds) for document, total in summed.items()}
+                totals[document] += gain / ideal
+        return {document: total / len(golds) for document, total in totals.items()}
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
         return _ExpectedGains(self, inputs.model(self))
@@ -142,21 +160,21 @@ def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], fewest: in
 
     None for a topic whose answer is too rare, unless no answer of the topic's value is less rare.
     """
-    together = Counter(" ".join(answer) for answer in answers)
-    alone = Counter(document for answer in answers for document in answer)
-    found: list[str] = []
+    sets = Counter(" ".join(answer) for answer in answers)
+    singles = Counter(document for answer in answers for document in answer)
+    names: list[str] = []
     for answer in answers:
         name = " ".join(answer)
-        if together[name] < fewest:
-            name = max(answer, key=lambda document: (alone[document], document))
-        found.append(name)
-    count = Counter(found)
+        if sets[name] < fewest:
+            name = max(answer, key=lambda document: (singles[document], document))
+        names.append(name)
+    count = Counter(names)
     most: dict[str, int] = {}
-    for name, value in zip(found, values, strict=True):
+    for name, value in zip(names, values, strict=True):
         most[value] = max(count[name], most.get(value, 0))
     return [
         name if count[name] >= min(fewest, most[value]) else None
-        for name, value in zip(found, values, strict=True)
+        for name, value in zip(names, values, strict=True)
     ]
 
 
@@ -164,12 +182,12 @@ def _values(by: str | None, documents: Iterable[Document]) -> Any:
     """Return the function that gives the value of a document's field, None for an unknown document."""
     if by is None:
         return lambda _document: EVERYTHING
-    held = {document.id: document.fields.get(by) for document in documents}
-    if not any(isinstance(value, str) for value in held.values()):
+    values = {document.id: document.fields.get(by) for document in documents}
+    if not any(isinstance(value, str) for value in values.values()):
         raise DataError(
             f"no document has the field {by}, by which the recipe groups them: correct the recipe"
         )
-    return lambda document: value if isinstance(value := held.get(document), str) else None
+    return lambda document: value if isinstance(value := values.get(document), str) else None
 
 
 def _ideal(grades: Iterable[float], cutoff: int | None) -> float:
@@ -231,8 +249,8 @@ class _ExpectedGains(TrainedScorer):
             at_least = zip(places.tolist(), scores[places].tolist(), strict=True)
             yield {self._documents[place]: score for place, score in at_least}
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = request.topics
         if document_id not in self._documents:
             return None
         document = self._documents.index(document_id)
@@ -246,18 +264,24 @@ class _ExpectedGains(TrainedScorer):
             if not gained.any():
                 continue
             if by is not None:
-                said = f"probability of the {by} {self._values[value]}"
-                parts.append(self._of_label(topic.text, value, float(values[0, value]), said, margins))
-            given = of_classes[0] * gained
-            total = float(given.sum())
-            order = sorted(range(len(given)), key=lambda one: (-given[one], one))[:CLASSES_SHOWN]
-            shown = [one for one in order if given[one] >= SHARE_SHOWN * total]
+                description = f"probability of the {by} {self._values[value]}"
+                parts.append(self._of_label(topic.text, value, float(values[0, value]), description, margins))
+            gain_parts = of_classes[0] * gained
+            total = float(gain_parts.sum())
+            order = sorted(range(len(gain_parts)), key=lambda class_: (-gain_parts[class_], class_))[
+                :CLASSES_SHOWN
+            ]
+            shown = [class_ for class_ in order if gain_parts[class_] >= SHARE_SHOWN * total]
             details = []
-            for one in shown:
-                label = len(self._values) + int(self._of_value[value][one])
-                said = f"answer {self._linear.labels[label]}: its probability {of_classes[0, one]:.4f}"
-                said += f" * the gain {gained[one]:.4f}"
-                details.append(self._of_label(topic.text, label, float(given[one]), said, margins))
+            for class_ in shown:
+                label = len(self._values) + int(self._of_value[value][class_])
+                description = (
+                    f"answer {self._linear.labels[label]}: its probability {of_classes[0, class_]:.4f}"
+                )
+                description += f" * the gain {gained[class_]:.4f}"
+                details.append(
+                    self._of_label(topic.text, label, float(gain_parts[class_]), description, margins)
+                )
             of_most = (
                 f", of at most {float((gains.T @ of_classes[0]).max()):.4f} with this {by}" if by else ""
             )
@@ -265,10 +289,12 @@ class _ExpectedGains(TrainedScorer):
         how = f"probability of the {by} times the share of the greatest gain" if by else "expected gain"
         return Explanation(score, f"{how}, by a linear model", tuple(parts))
 
-    def _of_label(self, text: str, label: int, value: float, said: str, margins: Floats) -> Explanation:
+    def _of_label(
+        self, text: str, label: int, value: float, description: str, margins: Floats
+    ) -> Explanation:
         parts, intercept = self._linear.parts(text, label), float(self._linear.intercepts[label])
-        said = f"{said}; its margin {margins[0, label]:.4f} is the sum of"
-        return Explanation(value, said, feature_details(parts, intercept))
+        description = f"{description}; its margin {margins[0, label]:.4f} is the sum of"
+        return Explanation(value, description, feature_details(parts, intercept))
 
 
 def softmax(values: Floats) -> Floats:

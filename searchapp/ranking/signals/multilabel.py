@@ -72,17 +72,21 @@ class _LabelProbabilities(TrainedScorer):
         for scores in logistic(self._steepness * margins):
             yield dict(zip(self._linear.labels, scores.tolist(), strict=True))
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = request.topics
         if document_id not in self._linear.labels:
             return None
         label = self._linear.labels.index(document_id)
         margin = float(self._linear.margins([topic.text])[0, label])
         value = float(logistic(self._steepness * margin))
-        said = f"probability by a linear model, the logistic function of {self._steepness:g} * its margin"
-        said += f"; its margin {margin:.4f} is the sum of"
+        description = (
+            f"probability by a linear model, the logistic function of {self._steepness:g} * its margin"
+        )
+        description += f"; its margin {margin:.4f} is the sum of"
         intercept = float(self._linear.intercepts[label])
-        return Explanation(value, said, feature_details(self._linear.parts(topic.text, label), intercept))
+        return Explanation(
+            value, description, feature_details(self._linear.parts(topic.text, label), intercept)
+        )
 
 
 def logistic(values: Any) -> Any:

@@ -90,34 +90,34 @@ class NeighbourScorer(SignalScorer):
         self._power = power
 
     @abstractmethod
-    def nearest_to(self, asked: SignalRequest) -> Hits:
+    def nearest_to(self, request: SignalRequest) -> Hits:
         """Return the nearest solved topics of the only topic, with their scores."""
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
-        nearest = self.nearest_to(asked)
-        totals = vote_scores(nearest, self._gold, self._power, without=topic.id, scale=asked.scale)
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = request.topics
+        nearest = self.nearest_to(request)
+        totals = vote_scores(nearest, self._gold, self._power, without=topic.id, scale=request.scale)
         if document_id not in totals:
             return None
         weights = topic_weights(nearest, self._power, without=topic.id)
-        given = self._votes_for(document_id, weights)
-        is_share = asked.scale is Scale.shares
+        votes = self._votes_for(document_id, weights)
+        is_share = request.scale is Scale.shares
         scale = "as a share of the greatest" if is_share else f"times the {self.similarity} of the nearest"
         verb, noun = self.votes_text
-        said = f"{verb} {len(given)} of the {counted(len(weights), noun)}, {scale}"
+        description = f"{verb} {len(votes)} of the {counted(len(weights), noun)}, {scale}"
         best, power = weights[0][1], self._power
         details = [
             Explanation(
                 vote.value,
                 f"solved topic {vote.topic_id}: its grade {vote.grade:g} * ({vote.score:g} / {best:g})^{power:g}",
             )
-            for vote in given
+            for vote in votes
         ]
-        return Explanation(totals[document_id], said, tuple(details))
+        return Explanation(totals[document_id], description, tuple(details))
 
-    def votes(self, asked: SignalRequest, document_id: str) -> Sequence[Vote]:
-        (topic,) = asked.topics
-        weights = topic_weights(self.nearest_to(asked), self._power, without=topic.id)
+    def votes(self, request: SignalRequest, document_id: str) -> Sequence[Vote]:
+        (topic,) = request.topics
+        weights = topic_weights(self.nearest_to(request), self._power, without=topic.id)
         return sorted(self._votes_for(document_id, weights), key=lambda vote: -vote.value)
 
     def _votes_for(self, document_id: str, weights: Sequence[tuple[str, float, float]]) -> list[Vote]:
@@ -138,7 +138,7 @@ class _RetrievedVotes(NeighbourScorer, Retriever):
     def searched(self) -> Index:
         return self._solved.index
 
-    def body(self, topic: Topic, asked: SignalRequest) -> Body:  # noqa: ARG002  # the nearest vote for any depth
+    def body(self, topic: Topic, request: SignalRequest) -> Body:  # noqa: ARG002  # the nearest vote for any depth
         return self._solved.nearest(self._signal.query.body(topic, self._signal.k))
 
     def asks_as(self, other: Retriever) -> bool:
@@ -147,9 +147,9 @@ class _RetrievedVotes(NeighbourScorer, Retriever):
         own, others = self._signal, other._signal
         return own.k == others.k and own.query.is_same(others.query)
 
-    def answer(self, topic: Topic, hits: Hits, asked: SignalRequest) -> Answer:
-        return vote_scores(hits, self._gold, self._power, without=topic.id, scale=asked.scale)
+    def answer(self, topic: Topic, hits: Hits, request: SignalRequest) -> Answer:
+        return vote_scores(hits, self._gold, self._power, without=topic.id, scale=request.scale)
 
-    def nearest_to(self, asked: SignalRequest) -> Hits:
-        (nearest,) = self.retrieved(asked, no_progress)
+    def nearest_to(self, request: SignalRequest) -> Hits:
+        (nearest,) = self.retrieved(request, no_progress)
         return nearest

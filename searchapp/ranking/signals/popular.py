@@ -43,23 +43,23 @@ class _Counted(TopicScorer):
         self._counts = {document: float(count) for document, count in counts.items()}
         self._shares = _shares(self._counts)
 
-    def scores(self, topic: Topic, asked: SignalRequest) -> dict[str, float]:
+    def scores(self, topic: Topic, request: SignalRequest) -> dict[str, float]:
         if topic.id not in self._gold:
-            return self._shares if asked.scale is Scale.shares else self._counts
+            return self._shares if request.scale is Scale.shares else self._counts
         counts = self._without(topic)
-        return _shares(counts) if asked.scale is Scale.shares else counts
+        return _shares(counts) if request.scale is Scale.shares else counts
 
     def _without(self, topic: Topic) -> dict[str, float]:
         own = self._gold.get(topic.id, {})
         counts = {document: count - (own.get(document, 0.0) > 0) for document, count in self._counts.items()}
         return {document: count for document, count in counts.items() if count > 0}
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = request.topics
         counts = self._without(topic)
         if document_id not in counts:
             return None
-        value = self.scores(topic, asked)[document_id]
+        value = self.scores(topic, request)[document_id]
         return Explanation(value, f"an answer of {counts[document_id]:g} solved topics")
 
 

@@ -58,12 +58,12 @@ class SimilarTopics(NeighbourScorer, TopicScorer):
         self._space = space
         self._solved = space.asked_by_solved(signal.boosts)
 
-    def scores(self, topic: Topic, asked: SignalRequest) -> dict[str, float]:
+    def scores(self, topic: Topic, request: SignalRequest) -> dict[str, float]:
         nearest = self.nearest(topic)
-        return vote_scores(nearest, self._gold, self._power, without=topic.id, scale=asked.scale)
+        return vote_scores(nearest, self._gold, self._power, without=topic.id, scale=request.scale)
 
-    def nearest_to(self, asked: SignalRequest) -> Hits:
-        (topic,) = asked.topics
+    def nearest_to(self, request: SignalRequest) -> Hits:
+        (topic,) = request.topics
         return self.nearest(topic)
 
     def nearest(self, topic: Topic) -> Hits:

@@ -70,13 +70,13 @@ class _Prior(TopicScorer):
     def _shares(self) -> dict[str, float]:
         return shares_of(self._scores.items(), max(self._scores.values(), default=0.0))
 
-    def scores(self, topic: Topic, asked: SignalRequest) -> dict[str, float]:  # noqa: ARG002  # the same for all
-        return self._shares if asked.scale is Scale.shares else self._scores
+    def scores(self, topic: Topic, request: SignalRequest) -> dict[str, float]:  # noqa: ARG002  # the same for all
+        return self._shares if request.scale is Scale.shares else self._scores
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         query = self._query.body(NO_TOPIC, 1).get("query")
-        found = self._index.find(one_document(document_id, query) | {"explain": True})
-        if not found or found[0].explanation is None:
+        hits = self._index.find(one_document(document_id, query) | {"explain": True})
+        if not hits or hits[0].explanation is None:
             return None
-        value = self.scores(NO_TOPIC, asked)[document_id]
-        return Explanation(value, "the same for every topic", (found[0].explanation,))
+        value = self.scores(NO_TOPIC, request)[document_id]
+        return Explanation(value, "the same for every topic", (hits[0].explanation,))

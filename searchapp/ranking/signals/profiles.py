@@ -72,7 +72,7 @@ class _Profiled(TopicScorer):
         self._lengths: Floats = np.sqrt(np.where(squares > 0, squares, 1.0))
         self._numbers = {solved: column for column, solved in enumerate(space.solved)}
 
-    def scores(self, topic: Topic, asked: SignalRequest) -> Answer:  # noqa: ARG002  # a cosine is on both scales
+    def scores(self, topic: Topic, request: SignalRequest) -> Answer:  # noqa: ARG002  # a cosine is on both scales
         vector = self._space.asked(topic, self._signal.boosts)
         scores = (self._profiles @ vector) / self._lengths
         for place, row in self._without(topic).items():
@@ -81,8 +81,8 @@ class _Profiled(TopicScorer):
             scores[self._space.places[topic.id]] = 0.0
         return self._space.positive(self._space.documents, scores)
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = request.topics
         place = self._space.places.get(document_id)
         if place is None:
             return None
@@ -94,22 +94,23 @@ class _Profiled(TopicScorer):
         number = self._numbers.get(topic.id)
         cited = int(self._cited[place]) - int(number is not None and self._gold[place, number] > 0)
         length = float(np.sqrt(row.multiply(row).sum()))
-        said = f"cosine of the topic and the document grown by {counted(cited, 'solved topic')} that it is an answer to"
-        return Explanation(value, said, self._space.common(vector, row, 1 / length))
+        topics = counted(cited, "solved topic")
+        description = f"cosine of the topic and the document grown by {topics} that it is an answer to"
+        return Explanation(value, description, self._space.common(vector, row, 1 / length))
 
     def _without(self, topic: Topic) -> dict[int, Any]:
         """Return the profiles of a solved topic's own answers without the topic, by their rows."""
         number = self._numbers.get(topic.id)
         if number is None:
             return {}
-        found = {}
+        profiles = {}
         for place in self._gold[:, [number]].tocoo().row:
             cited = max(int(self._cited[place]) - 1, 1)
             grades = self._gold[place].copy()
             grades[0, number] = 0.0
             grown = self._signal.growth / cited**0.5 * (grades @ self._asked)
-            found[int(place)] = (self._space.unit[place] + grown).tocsr()
-        return found
+            profiles[int(place)] = (self._space.unit[place] + grown).tocsr()
+        return profiles
 
 
 def _cosine(row: Any, vector: Floats) -> float:

@@ -62,23 +62,23 @@ class TermSpace:
         self._terms = terms
         self._made_of = documents, solved
         self._numbers: dict[str, int] = {}
-        held = {document.id: document for document in documents}
-        texts = {id_: document.text for id_, document in held.items()}
+        by_id = {document.id: document for document in documents}
+        texts = {id_: document.text for id_, document in by_id.items()}
         examples = {example.topic.id: example for example in solved}
         self.documents = tuple(sorted(texts, key=str.encode))
         self.solved = tuple(sorted(examples, key=str.encode))
-        self.fields: Mapping[str, Mapping[str, Any]] = {id_: held[id_].fields for id_ in self.documents}
+        self.fields: Mapping[str, Mapping[str, Any]] = {id_: by_id[id_].fields for id_ in self.documents}
         self.gold: Mapping[str, Mapping[str, float]] = {id_: examples[id_].gold for id_ in self.solved}
         self.topics: Mapping[str, Topic] = {id_: examples[id_].topic for id_ in self.solved}
         rows = [self._row(texts[id_]) for id_ in self.documents]
-        asked = [self._row(self.topics[id_].text) for id_ in self.solved]
+        topic_rows = [self._row(self.topics[id_].text) for id_ in self.solved]
         self.names = tuple(self._numbers)
         """The terms, by their numbers."""
-        having = np.zeros(len(self.names))
-        for row in (*rows, *asked):
-            having[row] += 1
-        count = len(rows) + len(asked)
-        self.idf: Floats = np.log(1 + (count - having + 0.5) / (having + 0.5))
+        counts = np.zeros(len(self.names))
+        for row in (*rows, *topic_rows):
+            counts[row] += 1
+        count = len(rows) + len(topic_rows)
+        self.idf: Floats = np.log(1 + (count - counts + 0.5) / (counts + 0.5))
         self._unseen = float(np.log(1 + (count + 0.5) / 0.5))
         self.matrix = self._matrix(rows)
         """(documents, terms): the idf of the terms that a document has, as a sparse matrix in rows."""
@@ -101,7 +101,9 @@ class TermSpace:
     def without(self, withheld: Collection[str]) -> TermSpace:
         """Return the space without some solved topics."""
         documents, solved = self._made_of
-        return TermSpace(documents, [one for one in solved if one.topic.id not in withheld], self._terms)
+        return TermSpace(
+            documents, [example for example in solved if example.topic.id not in withheld], self._terms
+        )
 
     def _row(self, text: str) -> list[int]:
         numbers = self._numbers
@@ -158,9 +160,9 @@ class TermSpace:
 
     def common(self, vector: Floats, row: Any, scale: float = 1.0) -> tuple[Explanation, ...]:
         """Explain the product of a vector and a row of a matrix by terms, the greatest first."""
-        given = [
+        parts = [
             (float(scale * vector[place] * weight), self.names[place])
             for place, weight in zip(row.indices, row.data, strict=True)
             if vector[place] > 0
         ]
-        return tuple(Explanation(value, f"{term} in both") for value, term in sorted(given, reverse=True))
+        return tuple(Explanation(value, f"{term} in both") for value, term in sorted(parts, reverse=True))

@@ -86,9 +86,9 @@ class Vectors(TopicScorer):
         self._lengths: Weights = np.sqrt(squares)
         """(documents,): the Euclidean length of each document's vector."""
 
-    def scores(self, topic: Topic, asked: SignalRequest) -> Answer:
+    def scores(self, topic: Topic, request: SignalRequest) -> Answer:
         """Return the nearest documents; those without a common word are last."""
-        depth = max(self._window, asked.depth)
+        depth = max(self._window, request.depth)
         cosines = self._cosines(topic.text).astype(np.float32)
         best = self._order[np.argsort(-cosines[self._order], kind="stable")][: depth + 1]
         hits = [
@@ -98,8 +98,8 @@ class Vectors(TopicScorer):
         ][:depth]
         return Hits([document for document, _ in hits], [score for _, score in hits])
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = asked.topics
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        (topic,) = request.topics
         if document_id not in self._ids:
             return None
         number = self._ids.index(document_id)
@@ -107,10 +107,10 @@ class Vectors(TopicScorer):
         length = self._lengths[number] * np.sqrt(sum(weight**2 for weight in weights.values()))
         details = []
         for word, weight in weights.items():
-            where, there = self._postings[word]
-            (found,) = np.nonzero(where == number)
-            if len(found):
-                value = float(weight * there[found[0]] / length)
+            where, weights_of_word = self._postings[word]
+            (positions,) = np.nonzero(where == number)
+            if len(positions):
+                value = float(weight * weights_of_word[positions[0]] / length)
                 details.append(Explanation(value, f"{word} in both texts"))
         cosine = float(self._cosines(topic.text).astype(np.float32)[number])
         return Explanation(
