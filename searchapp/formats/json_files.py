@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn, TypeGuard, TypeVar
 from searchapp.errors import DataError, NotScorable
 from searchapp.files import read_bytes, unreadable
 from searchapp.formats.encoding import add_undecodable, undecodable
-from searchapp.formats.problems import Problems, encodable, shown, unusable_id
+from searchapp.formats.problems import EntryProblems, Problems, encodable, shown, unusable_id
 
 T = TypeVar("T")
 
@@ -238,29 +238,17 @@ def is_id(value: object) -> TypeGuard[OfficialId]:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-class EntryReader:
-    """Reads one entry of a file, an object, key by key; it is `good` until a problem is reported."""
+class EntryReader(EntryProblems):
+    """Reads one entry of a file, an object, key by key."""
 
     def __init__(self, path: Path, where: str, value: Any, problems: Problems) -> None:
+        super().__init__(path, where, problems)
         self.value = value
-        self.where = where
-        self.good = True
-        self._path = path
-        self._problems = problems
-
-    def wrong(self, kind: str, detail: str = "") -> None:
-        """Report a problem of the entry."""
-        self.good = False
-        self._problems.add(self._path, kind, self.where, detail)
 
     def lacks(self, key: str, keys: Iterable[str] | None = None, where: str = "") -> None:
         """Report that the entry, or an object in it with other `keys`, lacks a key."""
         self.good = False
-        self._problems.add_missing(self._path, key, self.where + where, self.value if keys is None else keys)
-
-    def note(self, kind: str, detail: str) -> None:
-        """Note an oddity for which the entry is not left out."""
-        self._problems.note(self._path, kind, self.where, detail)
+        self.problems.add_missing(self.path, key, self.where + where, self.value if keys is None else keys)
 
     def is_object(self, name: str) -> bool:
         """Report an entry that is not an object; return whether it is one."""

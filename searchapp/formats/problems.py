@@ -105,6 +105,25 @@ class Problems:
         return InvalidFiles(self._problems) if self.lenient and self._problems else None
 
 
+class EntryProblems:
+    """Reports the problems of one entry of a file, which is `good` until one is reported."""
+
+    def __init__(self, path: str | Path, where: str, problems: Problems) -> None:
+        self.path = path
+        self.where = where
+        self.good = True
+        self.problems = problems
+
+    def wrong(self, kind: str, detail: str = "") -> None:
+        """Report a problem of the entry."""
+        self.good = False
+        self.problems.add(self.path, kind, self.where, detail)
+
+    def note(self, kind: str, detail: str) -> None:
+        """Note an oddity for which the entry is not left out."""
+        self.problems.note(self.path, kind, self.where, detail)
+
+
 def shown(text: str) -> str:
     """Return an id or a value for a message: short, on one line, and without lone surrogates."""
     short = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"

@@ -4,8 +4,8 @@
     qrels   topic 0 document grade        or as BEIR has them: a header `query-id corpus-id score`, then such lines
 
 Cells are separated by whitespace, which ids can't contain. Files may be compressed with gzip. The scores of a file
-order it, by the rule of trec_eval: see `read_by_score`. Only in `run.trec` of a run directory the order of a topic's lines is
-its ranking, and the rank column must agree: 1, 2, 3, ...; engines order equal scores by ascending id.
+order it, by the rule of trec_eval: see `read_by_score`. Only in `run.trec` of a run directory the order of a topic's
+lines is its ranking, and the rank column must agree: 1, 2, 3, ...; engines order equal scores by ascending id.
 `with_distinct_scores` makes a file of such a run that every reader orders alike.
 
 `read_as_written` reads a run file in exactly the form that searchapp writes, many lines at a time, in half the time;

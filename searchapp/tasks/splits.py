@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, TypeVar
 
 from searchapp.formats.json_files import OfficialId, official_ids, type_name
-from searchapp.formats.problems import Problems, shown
+from searchapp.formats.problems import EntryProblems, Problems, shown
 from searchapp.model import Example, Run, Topic
 from searchapp.tasks.base import (
     Collection,
@@ -238,18 +238,16 @@ class AnswersFormat(OfficialFormat[P, C]):
         questions = {text: id_ for text, id_ in official.items() if in_split(split.name, text)}
         answered = set()
         for prediction in self.read(path, problems, split):
-            where = f"line {prediction.line}"
+            entry = EntryProblems(path, f"line {prediction.line}", problems)
             answered.add(prediction.id)
             if prediction.id not in questions:
-                detail = f"{shown(prediction.id)} is not in the split {split.name}"
-                problems.add(path, "unknown question", where, detail)
+                entry.wrong("unknown question", f"{shown(prediction.id)} is not in the split {split.name}")
             elif prediction.official_id != questions[prediction.id]:
                 is_, should = type_name(prediction.official_id), type_name(questions[prediction.id])
-                detail = (
-                    f"the id {shown(prediction.id)} is {is_} here and {should} in the questions; "
-                    "the scorer compares both"
+                here = f"the id {shown(prediction.id)} is {is_} here"
+                entry.wrong(
+                    "wrong type of id", f"{here} and {should} in the questions; the scorer compares both"
                 )
-                problems.add(path, "wrong type of id", where, detail)
         if not problems.stopped:  # questions that were not read are not missing
             for id_ in sorted(topics - answered):
                 problems.add(path, "missing question", f"question {shown(id_)}", self.lack)

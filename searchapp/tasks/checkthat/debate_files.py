@@ -23,7 +23,7 @@ from searchapp import files
 from searchapp.errors import NotScorable
 from searchapp.files import unreadable
 from searchapp.formats.encoding import read_utf8, undecodable
-from searchapp.formats.problems import Problems, shown
+from searchapp.formats.problems import EntryProblems, Problems, shown
 
 MOST_LINES = 9999
 """The official result file has no room for greater line numbers."""
@@ -56,18 +56,17 @@ def read_debate(path: Path, problems: Problems) -> Iterator[DebateLine]:
         problems.add(path, "empty file", detail=f"a debate has lines of {_COLUMNS}", skippable=False)
     seen: dict[int, int] = {}
     for row_number, row in enumerate(rows, start=1):
-        where = f"line {row_number}"
+        entry = EntryProblems(path, f"line {row_number}", problems)
         line = _parse(row)
         if not isinstance(line, DebateLine):
-            problems.add(path, line[0], where, line[1])
+            entry.wrong(*line)
             continue
         first = seen.setdefault(line.number, row_number)
         if first != row_number:
-            detail = f"{line.number} is the number of line {first} already"
-            problems.add(path, "duplicate line number", where, detail)
+            entry.wrong("duplicate line number", f"{line.number} is the number of line {first} already")
         elif line.number != row_number:
-            detail = f"{line.number}, where {row_number} should be: number the lines from 1 on without gaps"
-            problems.add(path, "wrong line number", where, detail)
+            advice = f"where {row_number} should be: number the lines from 1 on without gaps"
+            entry.wrong("wrong line number", f"{line.number}, {advice}")
         else:
             yield line
 

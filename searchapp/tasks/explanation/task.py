@@ -22,7 +22,7 @@ from pathlib import Path
 from searchapp.errors import UsageError
 from searchapp.files import first_there
 from searchapp.formats import two_column
-from searchapp.formats.problems import Problems, shown
+from searchapp.formats.problems import EntryProblems, Problems, shown
 from searchapp.model import Example, Option, Run, Topic
 from searchapp.tasks.base import (
     Collection,
@@ -100,12 +100,13 @@ class RankingFile(OfficialFormat[dict[str, list[str | None]], Collection]):
         for id_, must_answer in required.items():
             question = self._folded(id_)
             count = len(ranked.get(question, ()))
-            where = f"question {shown(id_)}"
+            entry = EntryProblems(path.name, f"question {shown(id_)}", problems)
             if question in ranked and self.needs_every_fact and count < len(facts):
-                detail = f"{count:,} of {counted(len(facts), 'fact')} ranked: rank every one"
-                problems.add(path.name, "too few facts", where, detail)
+                entry.wrong(
+                    "too few facts", f"{count:,} of {counted(len(facts), 'fact')} ranked: rank every one"
+                )
             elif question not in ranked and must_answer:
-                problems.add(path.name, "missing question", where, "it has no row")
+                entry.wrong("missing question", "it has no row")
 
     def _valid_rows(
         self, path: Path, split: str, questions: Set[str], facts: AbstractCollection[str], problems: Problems
@@ -113,21 +114,18 @@ class RankingFile(OfficialFormat[dict[str, list[str | None]], Collection]):
         """Return the facts of the good rows of each question."""
         ranked: dict[str, set[str]] = {}
         for line, question, fact in two_column.read_rows(path):
-            where = f"line {line}"
+            row = EntryProblems(path.name, f"line {line}", problems)
             if question is None or fact is None:
                 noun = "question" if question is None else "fact"
-                detail = f"the {noun} is empty or reads as a missing value"
-                problems.add(path.name, "missing value", where, detail)
+                row.wrong("missing value", f"the {noun} is empty or reads as a missing value")
             elif self._folded(question) not in questions:
-                detail = f"{shown(question)} is not in the split {split}"
-                problems.add(path.name, "unknown question", where, detail)
+                row.wrong("unknown question", f"{shown(question)} is not in the split {split}")
             else:
                 of_question = ranked.setdefault(self._folded(question), set())
                 if fact.lower() not in facts:
-                    problems.add(path.name, "unknown fact", where, f"{shown(fact)} is in no table")
+                    row.wrong("unknown fact", f"{shown(fact)} is in no table")
                 elif fact.lower() in of_question:
-                    detail = f"{shown(fact)} for {shown(question)}"
-                    problems.add(path.name, "repeated fact", where, detail)
+                    row.wrong("repeated fact", f"{shown(fact)} for {shown(question)}")
                 else:
                     of_question.add(fact.lower())
         return ranked

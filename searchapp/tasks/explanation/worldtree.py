@@ -55,7 +55,7 @@ from searchapp import resources
 from searchapp.errors import NotScorable
 from searchapp.formats import json_files, two_column
 from searchapp.formats.encoding import read_utf8
-from searchapp.formats.problems import Problems, shown, unusable_id
+from searchapp.formats.problems import EntryProblems, Problems, shown, unusable_id
 from searchapp.formats.two_column import MISSING
 from searchapp.model import Document
 from searchapp.text import counted
@@ -79,11 +79,23 @@ def _analyzer() -> Analyzer:
     return AnalysisRegistry(resources.index_mapping(MAPPING)["settings"]["analysis"]).analyzer("fact")
 
 
-class TableRow(NamedTuple):
-    """The cells of a row, as many as there are columns, and the line in which it begins."""
+class TableRow(EntryProblems):
+    """A row with as many cells as the header."""
 
-    line: int
-    cells: list[str]
+    def __init__(
+        self, path: Path, line: int, columns: Sequence[str], cells: list[str], problems: Problems
+    ) -> None:
+        super().__init__(path, f"line {line}", problems)
+        self.line = line
+        self.cells = cells
+        self._columns = columns
+
+    def cell(self, name: str) -> str:
+        """Return the cell of a column; report columns of the same name that contradict each other."""
+        cells = {cell for column, cell in zip(self._columns, self.cells, strict=True) if column == name}
+        if len(cells) > 1:
+            self.wrong("contradiction", f"the columns {name!r} have different values")
+        return cells.pop()
 
 
 class WorldTreeTable(NamedTuple):
@@ -91,10 +103,6 @@ class WorldTreeTable(NamedTuple):
 
     columns: list[str]
     rows: list[TableRow]
-
-    def indexes(self, column: str) -> list[int]:
-        """Return the indexes of the columns of a name, which most names have only one of."""
-        return [index for index, name in enumerate(self.columns) if name == column]
 
 
 def read_table(
@@ -112,32 +120,33 @@ def read_table(
     if text is None:
         return None
     try:
-        rows = [TableRow(line, cells) for line, _row, cells in two_column.split_cells(text, path)]
+        rows = [(line, cells) for line, _row, cells in two_column.split_cells(text, path)]
     except NotScorable as error:
         problems.add(path, "open quote", detail=error.problem.removeprefix(f"{path}: "), skippable=False)
         return None
     if not rows:
         problems.add(path, "empty file", detail="a header line is expected", skippable=False)
         return None
-    header = rows.pop(0)
+    header_line, header = rows.pop(0)
     renamed = {
-        next((spelling for spelling in names if spelling in header.cells), column): column
+        next((spelling for spelling in names if spelling in header), column): column
         for column, names in (spellings or {}).items()
     }
-    columns = [renamed.get(column, column) for column in header.cells]
+    columns = [renamed.get(column, column) for column in header]
     missing = [name for name in required if name not in columns]
     for name in missing:
         detail = f"the header has no {name!r}"
-        problems.add(path, "missing column", f"line {header.line}", detail, skippable=False)
+        problems.add(path, "missing column", f"line {header_line}", detail, skippable=False)
     if missing:
         return None
     table = WorldTreeTable(columns, [])
-    for row in rows:
-        if len(row.cells) == len(columns):
+    for line, cells in rows:
+        row = TableRow(path, line, columns, cells, problems)
+        if len(cells) == len(columns):
             table.rows.append(row)
         else:
-            detail = f"{counted(len(row.cells), 'cell')}, where the header has {len(columns)}: separate cells by tabs"
-            problems.add(path, "wrong number of cells", f"line {row.line}", detail)
+            expected = f"where the header has {len(columns)}: separate cells by tabs"
+            row.wrong("wrong number of cells", f"{counted(len(cells), 'cell')}, {expected}")
     return table
 
 
@@ -179,11 +188,10 @@ def read_knowledge_types(path: Path, problems: Problems) -> dict[str, str]:
         return types
     for row in table.rows:
         name, type_ = (cell.strip() for cell in row.cells)
-        where = f"line {row.line}"
         if type_ not in TYPES:
-            problems.add(path, "unknown type", where, f"{shown(type_)!r} is none of {' '.join(TYPES)}")
+            row.wrong("unknown type", f"{shown(type_)!r} is none of {' '.join(TYPES)}")
         elif name in types:
-            problems.add(path, "duplicate table", where, f"{shown(name)} is in an earlier line")
+            row.wrong("duplicate table", f"{shown(name)} is in an earlier line")
         else:
             types[name] = type_
     return types
@@ -232,52 +240,45 @@ def read_facts(folder: Path, problems: Problems) -> Iterator[Document]:
     if not files:
         kind = "no tables" if folder.is_dir() else "missing folder"
         problems.add(folder, kind, detail="the tables of facts, *.tsv, are expected in it", skippable=False)
-    seen = _FactIds()
+    seen: dict[str, tuple[str, str, str]] = {}
     for path in files:
         table = read_table(path, problems, [UID])
-        if table is not None:
-            yield from _facts(path, table, seen, problems)
-
-
-def _facts(path: Path, table: WorldTreeTable, seen: _FactIds, problems: Problems) -> Iterator[Document]:
-    uids = table.indexes(UID)
-    texts = [index for index, name in enumerate(table.columns) if not name.startswith("[SKIP]")]
-    for row in table.rows:
-        where = f"line {row.line}"
-        uid = _cell(path, row, uids, UID, problems)
-        if uid is None:
+        if table is None:
             continue
-        if not usable_id(uid):
-            detail = f"{shown(uid)!r} in the column {UID!r}: an id without blanks is expected"
-            problems.add(path, "unusable id", where, detail)
-            continue
-        text = " ".join(cell for index in texts if (cell := row.cells[index].strip()) not in MISSING)
-        if not text:
-            problems.add(path, "blank text", where, f"fact {shown(uid)} has no cell with text")
-        elif seen.adds(path, where, uid, text, problems):
-            yield Document(uid, text, {"table": path.stem})
+        texts = [index for index, name in enumerate(table.columns) if not name.startswith("[SKIP]")]
+        for row in table.rows:
+            uid = row.cell(UID)
+            if not row.good:
+                continue
+            if not usable_id(uid):
+                row.wrong(
+                    "unusable id", f"{shown(uid)!r} in the column {UID!r}: an id without blanks is expected"
+                )
+                continue
+            text = " ".join(cell for index in texts if (cell := row.cells[index].strip()) not in MISSING)
+            if not text:
+                row.wrong("blank text", f"fact {shown(uid)} has no cell with text")
+            elif _is_new(row, uid, text, seen):
+                yield Document(uid, text, {"table": path.stem})
 
 
-class _FactIds:
-    """The ids so far without letter case, which the scorers fold, with the place and text of each."""
+def _is_new(row: TableRow, id_: str, text: str, seen: dict[str, tuple[str, str, str]]) -> bool:
+    """Return whether the id of a fact is new; if not, report it.
 
-    def __init__(self) -> None:
-        self._facts: dict[str, tuple[str, str, str]] = {}
-
-    def adds(self, path: Path, where: str, id_: str, text: str, problems: Problems) -> bool:
-        """Return whether the id is new; if not, report it."""
-        if id_.lower() not in self._facts:
-            self._facts[id_.lower()] = id_, f"{path.name} {where}", text
-            return True
-        other, place, before = self._facts[id_.lower()]
-        if other != id_:
-            detail = f"fact {shown(id_)} and {shown(other)} in {place} differ in letter case only"
-            problems.add(path, "ids that differ in letter case only", where, detail)
-        else:
-            same = "the same text" if text == before else "another text"
-            detail = f"fact {shown(id_)} is in {place} too, with {same}: that row counts"
-            problems.note(path, "repeated id", where, detail)
-        return False
+    `seen` has id, place and text of the facts so far by their ids without letter case, which the scorers fold.
+    """
+    place = f"{Path(row.path).name} {row.where}"
+    first = seen.setdefault(id_.lower(), (id_, place, text))
+    if first[1] == place:
+        return True
+    other, place, before = first
+    if other != id_:
+        detail = f"fact {shown(id_)} and {shown(other)} in {place} differ in letter case only"
+        row.wrong("ids that differ in letter case only", detail)
+    else:
+        same = "the same text" if text == before else "another text"
+        row.note("repeated id", f"fact {shown(id_)} is in {place} too, with {same}: that row counts")
+    return False
 
 
 def read_questions(
@@ -299,13 +300,15 @@ def read_questions(
         return
     seen: dict[str, int] = {}
     for row in table.rows:
-        question = _question(path, table, row, problems, known, solved)
+        question = _question(row, known, solved)
         if question is None:
             continue
         first = seen.setdefault(question.id.lower(), row.line)
         if first != row.line:
-            detail = f"{shown(question.id)} is in line {first} too (letter case does not count)"
-            problems.add(path, "duplicate id", f"line {row.line}", detail)
+            row.where = f"line {row.line}"
+            row.wrong(
+                "duplicate id", f"{shown(question.id)} is in line {first} too (letter case does not count)"
+            )
         else:
             yield question
 
@@ -318,52 +321,56 @@ def _question_table(
     table = read_table(path, problems, needed, SPELLINGS)
     if table is None or EXPLANATION in table.columns:
         return table
-    rows = [TableRow(row.line, [*row.cells, ""]) for row in table.rows]
-    return WorldTreeTable([*table.columns, EXPLANATION], rows)
+    columns = [*table.columns, EXPLANATION]
+    rows = [TableRow(path, row.line, columns, [*row.cells, ""], problems) for row in table.rows]
+    return WorldTreeTable(columns, rows)
 
 
-def _question(
-    path: Path,
-    table: WorldTreeTable,
-    row: TableRow,
-    problems: Problems,
-    known: Container[str] | None,
-    solved: bool,
-) -> ExplainedQuestion | None:
-    where = f"line {row.line}"
-    cells = {
-        name: _cell(path, row, table.indexes(name), name, problems)
-        for name in (QUESTION_ID, ASKED, ANSWER, EXPLANATION)
-    }
-    if any(cell is None for cell in cells.values()):
+def _question(row: TableRow, known: Container[str] | None, solved: bool) -> ExplainedQuestion | None:
+    id_, asked, label, explanation = map(row.cell, (QUESTION_ID, ASKED, ANSWER, EXPLANATION))
+    if not row.good:
         return None
-    id_, question, label, explanation = (cell or "" for cell in cells.values())
     if not usable_id(id_):
         detail = f"{shown(id_)!r} in the column {QUESTION_ID!r}: an id without blanks is expected"
-        problems.add(path, "unusable id", where, detail)
+        row.wrong("unusable id", detail)
         return None
-    where += f": question {shown(id_)}"
-    text, options = split_options(question)
+    row.where += f": question {shown(id_)}"
+    text, options = split_options(asked)
     label = label.strip()
-    good = True
     if not text or not all(options.values()):
-        detail = f"the column {ASKED!r} must have a text and then its options: ... (A) ... (B) ..."
-        problems.add(path, "no options", where, detail)
-        good = False
+        row.wrong(
+            "no options", f"the column {ASKED!r} must have a text and then its options: ... (A) ... (B) ..."
+        )
     elif options and label not in options:
         detail = f"the right answer is {shown(label)!r}, and the options are {' '.join(options)}"
-        problems.add(path, "unknown answer", where, detail)
-        good = False
+        row.wrong("unknown answer", detail)
     elif not options:
-        problems.note(
-            path, "no options", where, "there is no ... (A) ... (B) ...: only the text is the query"
-        )
-    gold: dict[str, tuple[str, ...]] = {}
-    if known is not None:
-        checked = _explanation(path, where, explanation, problems, known, solved)
-        good = good and checked is not None
-        gold = checked or {}
-    return ExplainedQuestion(id_, text, options, label, gold) if good else None
+        row.note("no options", "there is no ... (A) ... (B) ...: only the text is the query")
+    gold = {} if known is None else _explanation(row, explanation, known, solved)
+    return ExplainedQuestion(id_, text, options, label, gold) if row.good else None
+
+
+def _explanation(
+    row: TableRow, explanation: str, known: Container[str], solved: bool
+) -> dict[str, tuple[str, ...]]:
+    """Return the facts of an explanation with their roles."""
+    roles: dict[str, tuple[str, ...]] = {}
+    for item in explanation.split():
+        uid, bar, role = item.partition("|")
+        if not bar or not uid or role not in ROLES:
+            row.wrong(
+                "no role", f"{shown(item)!r} must be a fact, a bar and a role, one of {' '.join(ROLES)}"
+            )
+        elif uid not in known and solved:
+            row.note("unknown fact", f"no table has the fact {shown(uid)}: the others count")
+        elif uid not in known:
+            row.wrong("unknown fact", f"no table has the fact {shown(uid)}")
+        elif uid in roles:
+            row.note("repeated fact", f"{shown(uid)}: it counts once")
+            roles[uid] = tuple(dict.fromkeys((*roles[uid], role)))
+        else:
+            roles[uid] = (role,)
+    return roles
 
 
 def read_options(path: Path, problems: Problems) -> dict[str, tuple[dict[str, str], str]]:
@@ -404,43 +411,6 @@ def split_options(question: str) -> tuple[str, dict[str, str]]:
         marker[1]: question[marker.end() : end].strip() for marker, end in zip(markers, ends, strict=True)
     }
     return question[: markers[0].start()].strip(), options
-
-
-def _explanation(
-    path: Path, where: str, explanation: str, problems: Problems, known: Container[str], solved: bool
-) -> dict[str, tuple[str, ...]] | None:
-    """Return the facts of an explanation with their roles; None when it has problems."""
-    good = True
-    roles: dict[str, tuple[str, ...]] = {}
-    for item in explanation.split():
-        uid, bar, role = item.partition("|")
-        if not bar or not uid or role not in ROLES:
-            detail = f"{shown(item)!r} must be a fact, a bar and a role, one of {' '.join(ROLES)}"
-            problems.add(path, "no role", where, detail)
-            good = False
-        elif uid not in known:
-            detail = f"no table has the fact {shown(uid)}"
-            if solved:
-                problems.note(path, "unknown fact", where, f"{detail}: the others count")
-            else:
-                problems.add(path, "unknown fact", where, detail)
-                good = False
-        elif uid in roles:
-            problems.note(path, "repeated fact", where, f"{shown(uid)}: it counts once")
-            roles[uid] = tuple(dict.fromkeys((*roles[uid], role)))
-        else:
-            roles[uid] = (role,)
-    return roles if good else None
-
-
-def _cell(path: Path, row: TableRow, indexes: list[int], name: str, problems: Problems) -> str | None:
-    """Return the cell of a column; None when columns of the same name contradict each other."""
-    cells = {row.cells[index] for index in indexes}
-    if len(cells) == 1:
-        return cells.pop()
-    detail = f"the columns {name!r} have different values"
-    problems.add(path, "contradiction", f"line {row.line}", detail)
-    return None
 
 
 def usable_id(id_: str) -> bool:
@@ -584,7 +554,10 @@ class _RatingsReader(json_files.EntryReader):
                 continue
             rating = self._rating(uid, document)
             if uid not in known:
-                self._unknown(uid, solved)
+                if solved:
+                    self.note("unknown fact", f"no table has the fact {shown(uid)}: the others count")
+                else:
+                    self.wrong("unknown fact", f"no table has the fact {shown(uid)}")
             elif uid in ratings:
                 self.wrong("duplicate rating", f"fact {shown(uid)} is rated twice")
             elif rating is not None:
@@ -604,10 +577,3 @@ class _RatingsReader(json_files.EntryReader):
         else:
             return float(rating)
         return None
-
-    def _unknown(self, uid: str, solved: bool) -> None:
-        if solved:
-            detail = f"no table has the fact {shown(uid)}: the others count"
-            self.note("unknown fact", detail)
-        else:
-            self.wrong("unknown fact", f"no table has the fact {shown(uid)}")

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from searchapp.errors import DataError, UsageError
 from searchapp.formats import json_files, two_column
-from searchapp.formats.problems import Problems, shown, unusable_id
+from searchapp.formats.problems import EntryProblems, Problems, shown, unusable_id
 from searchapp.model import Document, Example, Markup, Run, Topic
 from searchapp.tasks.base import (
     DataSplit,
@@ -188,28 +188,29 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
         premises = _ids(split.collection.folder / KNOWLEDGE_BASE)
         ranked: dict[str, set[str]] = {}
         for line, statement, premise in two_column.read_rows(path):
-            where = f"line {line}"
+            row = EntryProblems(path.name, f"line {line}", problems)
             if statement not in statements:
-                detail = f"{statement} is not in the split {split.name}"
-                problems.add(path.name, "unknown statement", where, detail)
+                row.wrong("unknown statement", f"{statement} is not in the split {split.name}")
                 continue
             distinct = ranked.setdefault(statement, set())
             if premise not in premises:
-                problems.add(path.name, "unknown premise", where, f"{premise} is not in {KNOWLEDGE_BASE}")
+                row.wrong("unknown premise", f"{premise} is not in {KNOWLEDGE_BASE}")
             elif premise == statement:
-                problems.add(path.name, "statement among its own premises", where, premise)
+                row.wrong("statement among its own premises", premise)
             elif premise in distinct:
-                problems.add(path.name, "repeated premise", where, f"{premise} for {statement}")
+                row.wrong("repeated premise", f"{premise} for {statement}")
             else:
                 distinct.add(premise)
         required = split.options.nearest or NEAREST
         for statement in sorted(statements):
+            entry = EntryProblems(path.name, f"statement {statement}", problems)
             count = len(ranked.get(statement, ()))
             if statement not in ranked:
-                problems.add(path.name, "missing statement", f"statement {statement}", "it has no row")
+                entry.wrong("missing statement", "it has no row")
             elif count < required:
-                detail = f"{counted(count, 'valid premise')}, at least {required} are needed"
-                problems.add(path.name, "too few premises", f"statement {statement}", detail)
+                entry.wrong(
+                    "too few premises", f"{counted(count, 'valid premise')}, at least {required} are needed"
+                )
 
     def gold(self, grades: Grades, split: DataSplit[NlpsCollection]) -> Mapping[str, Writer]:
         texts = {topic.id: topic.text for topic in split.topics(Problems(lenient=True))}

@@ -92,13 +92,13 @@ def read_dbpedia_vocabulary(path: Path, problems: Problems) -> Iterator[Document
     """Read the relations of the vocabulary as documents, whose text is the name in words."""
     seen: set[str] = set()
     for entry in read_entries(path, problems):
-        where, relation = f"line {entry.line}", entry.value
+        reader, relation = EntryReader(path, f"line {entry.line}", entry.value, problems), entry.value
         if not isinstance(relation, str):
-            problems.add(path, "wrong type", where, f"a relation is {type_name(relation)}, not a string")
+            reader.wrong("wrong type", f"a relation is {type_name(relation)}, not a string")
         elif not (match := _DBPEDIA.fullmatch(relation)) or unusable_id(relation):
-            problems.add(path, "unusable relation", where, f"{shown(relation)} is not like dbo:birthPlace")
+            reader.wrong("unusable relation", f"{shown(relation)} is not like dbo:birthPlace")
         elif relation in seen:
-            problems.add(path, "duplicate relation", where, shown(relation))
+            reader.wrong("duplicate relation", shown(relation))
         else:
             seen.add(relation)
             yield Document(relation, words_of(match[2]), {"namespace": match[1], "name": match[2]})

@@ -34,7 +34,7 @@ from searchapp.evaluation.base import Breakdown, Figures, GoldFiles, OfficialSco
 from searchapp.files import read_text, unreadable
 from searchapp.formats.encoding import add_undecodable, undecodable
 from searchapp.formats.json_files import load_list, official
-from searchapp.formats.problems import Problems, shown
+from searchapp.formats.problems import EntryProblems, Problems, shown
 from searchapp.tasks.smart_types import answers
 from searchapp.tasks.smart_types.answers import (
     BOOLEAN,
@@ -148,18 +148,17 @@ def read_hierarchy(path: Path, problems: Problems) -> Hierarchy:
         detail = f"{shown(' '.join(header))}, where {', '.join(HEADER)} are expected, with tabs between them"
         problems.add(path, "wrong header row", "line 1", detail, skippable=False)
     for number, text in lines[1:]:
-        cells, where = text.split("\t"), f"line {number}"
+        cells, row = text.split("\t"), EntryProblems(path, f"line {number}", problems)
         if len(cells) != COLUMNS:
-            detail = f"{len(cells)}, not the {COLUMNS} type, depth and parent"
-            problems.add(path, "wrong number of columns", where, detail)
+            row.wrong("wrong number of columns", f"{len(cells)}, not the {COLUMNS} type, depth and parent")
         elif any(cell.split() != [cell] for cell in cells):
-            problems.add(path, "blank or spaced cell", where, "a name is one word without white space")
+            row.wrong("blank or spaced cell", "a name is one word without white space")
         elif not (cells[1].isascii() and cells[1].isdigit() and len(cells[1]) <= _MOST_DIGITS):
-            problems.add(path, "wrong depth", where, f"{shown(cells[1])} is not a whole number")
+            row.wrong("wrong depth", f"{shown(cells[1])} is not a whole number")
         elif cells[0] in depths:
-            problems.add(path, "duplicate type", where, f"{shown(cells[0])} has a row already")
+            row.wrong("duplicate type", f"{shown(cells[0])} has a row already")
         else:
-            depths[cells[0]], parents[cells[0]], rows[cells[0]] = int(cells[1]), cells[2], where
+            depths[cells[0]], parents[cells[0]], rows[cells[0]] = int(cells[1]), cells[2], row.where
     hierarchy = Hierarchy(depths, parents, max(depths.values(), default=0))
     for type_, detail in _contradictions(hierarchy):
         problems.add(path, "wrong parent", rows.get(type_, ""), detail, skippable=False)
