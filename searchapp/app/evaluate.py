@@ -609,25 +609,16 @@ def _official(
         return official_figures(task.official.scorer, predictions, GoldFiles(files, options)).official
 
 
-@dataclass(frozen=True, slots=True)
-class ValidateRequest:
-    """An official file of a task."""
-
-    task: Task
-    path: Path
-    part: DataSplit[Collection] | None = None
-    """The split that it answers; None to validate the file by itself."""
-
-
-def validate(request: ValidateRequest) -> Problems:
+def validate(task: Task, path: Path, part: DataSplit[Collection] | None = None) -> Problems:
     """Return all problems of an official file; a valid file with gold is scored, to find what stops the scorer.
+
+    `part` is the split that it answers; without it the file is validated by itself.
 
     Raises:
         UsageError: the task's files can be validated only with their split, which is not named.
         DataError: the file, or the task's own files, can't be read.
     """
-    problems = Problems()
-    path, part, official = request.path, request.part, request.task.official
+    problems, official = Problems(), task.official
     try:
         official.validate(path, part, problems)
         if part is not None and not len(problems):

@@ -174,16 +174,15 @@ def _commands(request: CompareRequest, task: Task, judged: JudgedIn) -> dict[str
 def _scoring(request: CompareRequest, judged: JudgedIn) -> Iterator[str]:
     """Yield the options of scoring."""
     source, options, judgments = request.source, request.source.options, request.judgments
-    if source.data is not None:
-        yield from ("--data", str(source.data))
-    for file in source.gold:
-        yield from ("--gold", str(file))
-    if options.nearest is not None:
-        yield from ("--nearest", str(options.nearest))
-    if options.hierarchy is not None:
-        yield from ("--hierarchy", str(options.hierarchy))
-    if options.knowledge_base is not None:
-        yield from ("--kb", options.knowledge_base)
+    for option, value in (
+        ("--data", source.data),
+        *(("--gold", file) for file in source.gold),
+        ("--nearest", options.nearest),
+        ("--hierarchy", options.hierarchy),
+        ("--kb", options.knowledge_base),
+    ):
+        if value is not None:
+            yield from (option, str(value))
     if options.lenient:
         yield "--lenient"
     if judgments is None:
@@ -202,11 +201,9 @@ def _scoring(request: CompareRequest, judged: JudgedIn) -> Iterator[str]:
 
 def _testing(request: CompareRequest) -> Iterator[str]:
     """Yield the options that only `compare` has."""
-    if request.baseline is not None:
-        yield from ("--baseline", str(request.baseline))
-    if request.depth is not None:
-        yield from ("--depth", str(request.depth))
     for option, value, usual in (
+        ("--baseline", request.baseline, None),
+        ("--depth", request.depth, None),
         ("--solved-from", request.solved_from, SOLVED_FROM),
         ("--permutations", request.permutations, PERMUTATIONS),
         ("--seed", request.seed, SEED),
@@ -227,15 +224,6 @@ class People:
 
     progress: tuple[AnnotatorProgress, ...]
     agreement: Agreement
-
-
-@dataclass(frozen=True, slots=True)
-class ReportRequest:
-    """The runs of a report: one, or several as `compare` takes them."""
-
-    runs: CompareRequest
-    people: People | None = None
-    judged: JudgedIn = field(default_factory=JudgedIn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,18 +292,21 @@ class Report:
         }
 
 
-def report(request: ReportRequest) -> Report:
-    """Return the content of a report of run directories.
+def report(request: CompareRequest, people: People | None = None, judged: JudgedIn | None = None) -> Report:
+    """Return the content of a report of run directories, of which there may be only one.
+
+    `people` are the annotators whose judgments are the gold, `judged` is the source of these. By default all breakdowns
+    of the task are computed.
 
     Raises:
         as `compare` does.
     """
-    manifests = [directory.read_manifest(run) for run in request.runs.runs]
-    task, gold = of_run(StoredRun(request.runs.runs[0], manifests[0], Run("", ())), request.runs.source)
+    manifests = [directory.read_manifest(run) for run in request.runs]
+    task, gold = of_run(StoredRun(request.runs[0], manifests[0], Run("", ())), request.source)
     depth = max(manifest.depth for manifest in manifests)
     compare_request = replace(
-        request.runs,
-        source=replace(request.runs.source, also=measures_of_curves(depth)),
+        request,
+        source=replace(request.source, also=measures_of_curves(depth)),
         alone=len(manifests) == 1,
     )
     compare_request, comparison, left_out = _compared(compare_request)
@@ -326,8 +317,8 @@ def report(request: ReportRequest) -> Report:
         figures=tuple(_figures(comparison)),
         texts=texts,
         curves=tuple(curves(evaluation.also.values, depth) for evaluation in comparison.evaluations),
-        people=request.people,
-        reproduction=reproduction(compare_request, task, gold, comparison, request.judged),
+        people=people,
+        reproduction=reproduction(compare_request, task, gold, comparison, judged or JudgedIn()),
         warnings=(*comparison.warnings, *left_out, *unread),
     )
 

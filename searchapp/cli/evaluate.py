@@ -174,7 +174,6 @@ def validate(
     With --split the file is compared with the questions, and, where their gold is there, with what the organisers'
     scorer stops at.
     """
-    from searchapp.app.evaluate import ValidateRequest
     from searchapp.app.evaluate import validate as validated
     from searchapp.tasks.base import DataSplit
 
@@ -183,7 +182,7 @@ def validate(
     part = None
     if folder is not None and split is not None:
         part = DataSplit(loaded.collection(folder), split, ScorerOptions(nearest))
-    problems = validated(ValidateRequest(loaded, file, part))
+    problems = validated(loaded, file, part)
     warnings = [str(note) for note in problems.notes.problems] if problems.notes else []
     if as_json:
         described = [
@@ -421,7 +420,7 @@ def report(
     and judgments are refused, as in `compare`. The report of a bench has its figures as a heatmap, and its tests.
     """
     from searchapp.app.experiments.bench_result import is_bench
-    from searchapp.app.report import JudgedIn, ReportRequest
+    from searchapp.app.report import JudgedIn
     from searchapp.app.report import report as reported
     from searchapp.report.pages import page
     from searchapp.runs.directory import read_manifest
@@ -439,7 +438,7 @@ def report(
     if judged.judgments and judged.qrels is None:
         people = _people(settings, read_manifest(runs[0]).task, judged.annotator, judged.log)
     sources = JudgedIn(judged.qrels, judged.log, judged.aggregation)
-    result = reported(ReportRequest(compared, people, sources))
+    result = reported(compared, people, sources)
     with atomic_file(out, replace=overwrite) as file:
         file.write(page(result))
     warn_all(result.warnings)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.app.evaluate import ValidateRequest, validate
+from searchapp.app.evaluate import validate
 from searchapp.errors import DataError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.resources import SAMPLES
@@ -123,9 +123,7 @@ def problems_of(task: str, case_folder: Path, case: Any, folder: Path) -> list[s
             path = case_folder / inputs["predictions"]
             return [
                 one.kind
-                for one in validate(
-                    ValidateRequest(loaded, path, DataSplit(loaded.collection(folder), split, options))
-                )
+                for one in validate(loaded, path, DataSplit(loaded.collection(folder), split, options))
             ]
         found = []
         for number, (gold, given) in enumerate(zip(inputs["gold"], inputs["predictions"], strict=True)):
@@ -135,7 +133,7 @@ def problems_of(task: str, case_folder: Path, case: Any, folder: Path) -> list[s
             predicted = folder / debate.name
             shutil.copy(case_folder / given, predicted)
             part = DataSplit(loaded.collection(folder), debate.stem, options)
-            found += [one.kind for one in validate(ValidateRequest(loaded, predicted, part))]
+            found += [one.kind for one in validate(loaded, predicted, part)]
         return found
     except DataError as error:
         return [type(error).__name__]

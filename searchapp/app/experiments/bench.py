@@ -76,6 +76,12 @@ Position = tuple[int, int]
 Failure = tuple[str, int]
 """The sentence of an error, and the exit code of its kind."""
 
+EngineStates = dict[str, EngineInfo | SearchappError]
+"""Each engine, or the error of opening it, by name."""
+
+IndexStates = dict[tuple[str, str], IndexInfo | SearchappError | None]
+"""Each index, or the error of looking it up, by engine and name."""
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -230,12 +236,10 @@ class _Bench:
 
     def _query_engines(
         self,
-    ) -> tuple[
-        dict[str, EngineInfo | SearchappError], dict[tuple[str, str], IndexInfo | SearchappError | None]
-    ]:
+    ) -> tuple[EngineStates, IndexStates]:
         """Return each engine, and each of its indexes that a split needs, or the error of the request."""
-        engines: dict[str, EngineInfo | SearchappError] = {}
-        indexes: dict[tuple[str, str], IndexInfo | SearchappError | None] = {}
+        engines: EngineStates = {}
+        indexes: IndexStates = {}
         for name, settings in self._settings.items():
             try:
                 with closing(open_engine(settings)) as engine:
@@ -252,8 +256,8 @@ class _Bench:
     def _check(
         self,
         position: Position,
-        engines: Mapping[str, EngineInfo | SearchappError],
-        indexes: Mapping[tuple[str, str], IndexInfo | SearchappError | None],
+        engines: EngineStates,
+        indexes: IndexStates,
         unindexed: dict[tuple[str, str], list[Position]],
     ) -> None:
         """Keep a cell whose run is up to date; add one whose task is not indexed to `unindexed`."""
