@@ -47,7 +47,7 @@ def browse(resolution: Resolution) -> None:
 
 
 HOME = "browse"
-"""The command whose screen is served when no task is named."""
+"""The command whose screen is served without a task."""
 
 
 @command(app, with_sources=True)
@@ -112,13 +112,13 @@ def serve(
     listening = listen(host, port)
     with listening.socket:
         guard = Guard(listening, url)
-        server = ScreenServer(program, guard, name, _tell)
-        asyncio.run(server.run(listening, lambda: _introduce(name, listening, guard, url)))
+        server = ScreenServer(program, guard, name, _remark)
+        asyncio.run(server.run(listening, lambda: _print_address(name, listening, guard, url)))
 
 
-def _introduce(name: str, listening: Listening, guard: Guard, public_url: str | None) -> None:
-    """Say where to go with a browser."""
-    _tell(f"{name} is served until Ctrl-C: open {guard.address}")
+def _print_address(name: str, listening: Listening, guard: Guard, public_url: str | None) -> None:
+    """Print the address to open in a browser."""
+    _remark(f"{name} is served until Ctrl-C: open {guard.address}")
     if not listening.is_loopback and not (public_url or "").startswith("https:"):
         warn(
             "other machines can connect, and nothing on the way is encrypted, the token neither: put a proxy with TLS "
@@ -126,19 +126,19 @@ def _introduce(name: str, listening: Listening, guard: Guard, public_url: str | 
         )
 
 
-def _tell(line: str) -> None:
-    """A line on stderr, also with --quiet: nobody could use the server without its address."""
-    with suppress(OSError):  # its reader, `head` for instance, has seen enough; the server goes on
+def _remark(line: str) -> None:
+    """Print a line on stderr even with --quiet: the server is useless without its address."""
+    with suppress(OSError):  # the reader, `head` for instance, has read enough; the server goes on
         remark(line)
 
 
 def _require_ready(
     settings: Settings, task: str, run: Path | None, recipe: str | None, data: Path | None
 ) -> str:
-    """Find out here what would keep every window from opening; returns the task's name.
+    """Check what every window needs, and return the task's name.
 
     Raises:
-        SearchappError: there is no such task, run or recipe, or no index.
+        SearchappError: task, run, recipe or index do not exist.
     """
     from searchapp.app.search import TaskSearcher
     from searchapp.engines import open_engine
@@ -159,7 +159,7 @@ def _require_ready(
 
 
 def _flags(resolution: Resolution) -> Iterator[str]:
-    """The global options for a window's program: what the environment and the files say, it finds there itself."""
+    """The global options that were given, for a window's program; it reads environment and files itself."""
     values = resolution.values
     if values["home"].source.origin is Origin.flag:
         yield f"--home={resolution.settings.home}"
@@ -171,6 +171,6 @@ def _flags(resolution: Resolution) -> Iterator[str]:
 
 
 def _environment(resolution: Resolution) -> Mapping[str, str]:
-    """The engine's address, if an option has named it: it may hold a password, and everybody sees command lines."""
+    """The variable for `--url`, if given: its address may contain a password, and command lines are visible."""
     of_url = resolution.values["url"]
     return {of_url.setting.variable: resolution.settings.url} if of_url.source.origin is Origin.flag else {}

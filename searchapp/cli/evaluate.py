@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatingOptions(JudgedOptions):
-    """Whether judgments take the place of gold; TREC runs need no task."""
+    """Whether runs are scored against judgments; TREC runs need no task."""
 
     qrels: Path | None = option(
         "Score against the grades in a qrels file, TREC's or BEIR's, instead of gold; TREC runs without "
@@ -216,8 +216,8 @@ BaselineOption = Annotated[
     ),
 ]
 TOPICS = 5
-"""Topics of either end that are shown."""
-SOLVED_FROM = 0.5  # as in `evaluation.significance`, which takes NumPy to be imported
+"""Number of topics of either end that are shown."""
+SOLVED_FROM = 0.5  # as in `evaluation.significance`, which imports NumPy
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +246,10 @@ class ComparingOptions:
         breakdowns: list[str] | None,
         depth: int | None,
     ) -> CompareRequest:
-        """Ask for a comparison of runs.
+        """Make the request.
 
         Raises:
-            UsageError: options do not go together.
+            UsageError: options contradict each other.
         """
         from searchapp.app.compare import CompareRequest
         from searchapp.app.evaluate import GoldSource, Judgments
@@ -287,7 +287,7 @@ class ComparingOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReportingOptions(ComparingOptions):
-    """How the runs of a report are compared."""
+    """How the runs of a report are compared; `--anyway` has another help."""
 
     anyway: bool = flag(
         "Compare runs of other topics, data, documents or judgments, and say so in the report."
@@ -360,8 +360,7 @@ def _show_comparison(
     topic: str | None,
     judged: JudgedOptions,
 ) -> None:
-    """Open the screen."""
-
+    """Open the compare screen."""
     from searchapp.app.inspection.topic_comparison import open_comparing
     from searchapp.app.sessions import grading_session, judged_by_now
     from searchapp.runs.directory import read_manifest
@@ -461,7 +460,7 @@ def _report_bench(settings: Settings, folder: Path, out: Path, *, overwrite: boo
 
 
 def _people(settings: Settings, task: str, annotators: list[str] | None, log: Path | None) -> People:
-    """Those who have judged, and how far they agree."""
+    """The annotators of a task, and their agreement."""
     from searchapp.app.report import People
     from searchapp.judging.agreement import agreement, progress
 

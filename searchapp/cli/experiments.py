@@ -103,7 +103,7 @@ def bench(
 
 
 def _report(settings: Settings, bench_result: BenchResult) -> None:
-    """Say what was done, and end with the exit code of what has failed."""
+    """Report the cells, and raise an error with the exit code of failed ones."""
     cells = [cell for _, _, cell in bench_result.cells]
     made = sum(cell.made for cell in cells)
     for column in bench_result.columns:
@@ -140,7 +140,7 @@ def _validation(
     scorer: ScorerOptions,
     **more: Any,
 ) -> CrossValidationRequest:
-    """The topics of these splits in folds, by default those of all solved topics; `more` are fields of the request."""
+    """Request the topics of splits in folds, by default all solved topics; `more` are fields of the request."""
     from searchapp.app.experiments.cross_validation import CrossValidationRequest, training_splits
 
     collection = task.collection(data_of(settings, task, data))
@@ -216,7 +216,7 @@ def ablate(
     warn_all([*request.recipe.raised(result.depth), *result.warnings])
 
 
-# Those of `app.learning`, which takes NumPy to be imported.
+# As in `app.experiments.learning_curve`, which imports NumPy.
 REPETITIONS = 5
 CURVE_SEED = 2021
 
@@ -305,7 +305,7 @@ def learning_curve(
 
 
 def _numbers(points: str | None) -> tuple[int, ...]:
-    """Whole numbers between commas."""
+    """Parse whole numbers between commas."""
     result = []
     for one in [] if points is None else points.split(","):
         if not one.strip().isdecimal():
@@ -316,7 +316,7 @@ def _numbers(points: str | None) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TuningScorerOptions(ScorerOptions):
-    """Options of the official scorer; `--lenient` is one of the tuning too."""
+    """Options of the official scorer without `--lenient`, which `tune` declares itself."""
 
     lenient: bool = False
 
@@ -430,7 +430,7 @@ def tune(
 
 
 def _print_trials(tune_result: TuneResult) -> None:
-    """The best trials and the recipe as it was, with intervals and tests."""
+    """Print the best trials and the recipe before tuning, with intervals and tests."""
     from searchapp.app.comparison import number
     from searchapp.cli.experiment_tables import trials_table
 

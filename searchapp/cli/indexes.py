@@ -120,7 +120,6 @@ def index(
 
 
 def _described_index(index: ServingIndex) -> dict[str, object]:
-    """An index as JSON has it."""
     info = index.info
     return {
         "index": info.version,
@@ -132,7 +131,7 @@ def _described_index(index: ServingIndex) -> dict[str, object]:
 
 
 def _remember(settings: Settings, task: Task, data: Path) -> None:
-    """Let the other commands find the files; that it is not possible is no reason to call the index a failure."""
+    """Remember the folder of the data for other commands; a failure is only a warning."""
     try:
         if folders.remember(task, settings.home, data):
             say(settings, f"{task.name}: its files are looked for in {data.resolve()} from now on")
@@ -228,10 +227,10 @@ def repair(
 
 
 def _require_consent(result: Mapping[str, Sequence[StoredVersion]], location: str, *, yes: bool) -> None:
-    """Make sure that somebody wants to lose these.
+    """Ask before indexes are removed.
 
     Raises:
-        UsageError: nobody is there to be asked.
+        UsageError: there is no terminal to ask on.
         SearchappError: the answer is no.
     """
     if yes:
@@ -269,7 +268,7 @@ def _described_version(version: StoredVersion) -> dict[str, object]:
 
 
 def _repaired(engine: ElasticsearchEngine, versions: Sequence[StoredVersion]) -> Repair:
-    """Repair the index of some versions; what can't be repaired is the result's problem, with what to do."""
+    """Repair the index of these versions; `problem` of the result says what can't be repaired, and what to do."""
     from searchapp.app.index import remedy
     from searchapp.engines.base import Repair
 
@@ -311,7 +310,7 @@ def _print(versions: Sequence[StoredVersion]) -> None:
 
 
 def _age(created: str, now: datetime) -> str:
-    """How long ago something was made, in its largest unit.
+    """Format an age in its largest unit.
 
     >>> _age("2024-05-01T12:00:00+00:00", datetime(2024, 5, 3, 18, tzinfo=UTC))
     '2 days'

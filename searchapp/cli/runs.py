@@ -264,7 +264,7 @@ def train(
 
 
 class ForeignFormat(StrEnum):
-    """What a run of another tool may be."""
+    """Formats of other tools' runs."""
 
     trec = "trec"
     csv = "csv"
@@ -471,7 +471,7 @@ def verify(
 
 
 class ExportFormat(StrEnum):
-    """What a run can be exported as."""
+    """Formats of an exported run."""
 
     official = "official"
     trec = "trec"

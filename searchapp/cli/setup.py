@@ -1,4 +1,4 @@
-"""`searchapp demo`, `doctor` and `config`: the story on samples, checks of this machine, settings."""
+"""`searchapp demo`, `doctor` and `config`: a demonstration on samples, checks of this machine, settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 FIRST = "nlps"
-"""The task that the story begins with, and on whose sample it judges."""
+"""The task of the first sample, on which the demonstration judges."""
 
 WORDS = "a compact subset of a Hausdorff space"
 
@@ -65,7 +65,7 @@ def demo(settings: Settings) -> None:
             settings, home=Path(folder), index_prefix=f"{settings.index_prefix}-demo"
         )
         with closing(open_engine(sample)) as engine:
-            _Story(engine, Path(folder)).tell()
+            _Demonstration(engine, Path(folder)).run()
 
 
 def _row(task: str, recipe: str, evaluation: Evaluation, solved: str = "") -> tuple[str, ...]:
@@ -73,8 +73,8 @@ def _row(task: str, recipe: str, evaluation: Evaluation, solved: str = "") -> tu
     return task, str(evaluation.topics), official.measure, recipe, solved, f"{official.value:.6f}"
 
 
-class _Story:
-    """Tells the story, and removes the indexes that it made."""
+class _Demonstration:
+    """Runs the demonstration, and removes its indexes."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         from searchapp.app import demo
@@ -85,7 +85,7 @@ class _Story:
         self._first = next(sample for sample in self._samples if sample.task.name == FIRST)
         self._console: Console = stdout_console()
 
-    def tell(self) -> None:
+    def run(self) -> None:
         from searchapp.app.index import examples_name
 
         try:
