@@ -3,6 +3,6 @@
 dsl           the queries of the DSL, and the normal form in which both engines search
 query         the interface of queries, and of leaves; `Constant`, `Boost`; the parser from JSON to queries
 scores        rows of scores, and their sums
-boolean, dis_max, boosting, function_score   compound queries
+boolean, boosting, function_score   compound queries
 match_all, term, number_range, fulltext   families of leaf queries
 """

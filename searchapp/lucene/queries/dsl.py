@@ -39,7 +39,7 @@ KINDS: Mapping[str, QueryKind] = {
     "bool": QueryKind("boolean", ("must", "should"), ("filter", "must_not")),
     "boosting": QueryKind("boosting", ("positive",), ("negative",)),
     "constant_score": QueryKind("match_all", (), ("filter",)),
-    "dis_max": QueryKind("dis_max", ("queries",)),
+    "dis_max": QueryKind("boolean", ("queries",)),
     "exists": QueryKind("boolean"),
     "function_score": QueryKind("function_score", ("query",)),
     "ids": QueryKind("match_all"),

@@ -33,8 +33,7 @@ from searchapp.lucene.index.reader import (
     TermPositions,
 )
 from searchapp.lucene.parameters import printed
-from searchapp.lucene.queries.boolean import Bool, TermsDisjunction, with_minimum
-from searchapp.lucene.queries.dis_max import DisMax
+from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction, with_minimum
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
 from searchapp.lucene.queries.query import (
     Leaf,
@@ -437,16 +436,10 @@ class _FieldMatch:
 def read_match(parser: Parser, content: Any) -> Query:
     """Read `match`: the terms of a text in one field."""
 
-    def read(name: str, given: Mapping[str, Any]) -> _FieldMatch:
-        return _FieldMatch.read(parser, name, parser.options(given, "match", ("query", *_MATCH)), "match")
-
-    name, given = parameters.single(content, "the query `match`")
-    holder, key = given, "query"
-    if not isinstance(given, Mapping):
-        holder, key = content, name
-        given = {"query": given}
-    match = parser.cached_reading(name, given, "query", read)
+    name, given = parser.on_field(content, "match", "query", _MATCH)
+    match = _FieldMatch.read(parser, name, given, "match")
     required(given, "query", "match")
+    holder, key = (given, "query") if isinstance(content[name], Mapping) else (content, name)
     return multiplied_by(parser.read_text(holder, key, partial(match.query, parser)), match.boost)
 
 

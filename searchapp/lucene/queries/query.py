@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -503,13 +503,10 @@ def multiply_boosts(first: float, second: float) -> float:
 
 QueryReader = Callable[["Parser", Any], Query]
 
-R = TypeVar("R")
-
 DEEPEST = 30
 """The greatest depth of queries inside one another in Elasticsearch (`indices.query.bool.max_nested_depth`)."""
 
 REMEMBERED_TEXTS = 16
-REMEMBERED_QUERIES = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -533,7 +530,6 @@ class Parser:
     _problems: ErrorCollector | None = None
     _path: list[str] = field(default_factory=list)
     _depth: int = 0
-    _readings: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # The functions must not refer to the parser, which would then outlive its index until garbage collection.
@@ -656,26 +652,6 @@ class Parser:
         return [
             (position, [term for term, _ in group]) for position, group in groupby(pairs, key=itemgetter(1))
         ]
-
-    def cached_reading(
-        self, name: str, given: Mapping[str, Any], text: str, read: Callable[[str, Mapping[str, Any]], R]
-    ) -> R:
-        """Return the result of `read` for a query on a field, which depends on all parameters but the text.
-
-        A template gives every topic the same queries with other texts: the rest is read once.
-        """
-        # The type and `repr` because 0.0 and -0.0 are equal, and so are 1 and true.
-        values = ((key, type(value), value or repr(value)) for key, value in given.items() if key != text)
-        key = (read.__qualname__, name, *values)
-        try:
-            if key not in self._readings:
-                if len(self._readings) >= REMEMBERED_QUERIES:
-                    self._readings.clear()
-                self._readings[key] = read(name, given)
-        except TypeError:  # a list or object among the parameters
-            return read(name, given)
-        known: R = self._readings[key]
-        return known
 
     def read_text(self, given: Mapping[str, Any], key: str, read: Callable[[str], Query]) -> Query:
         """Return the query of a text, and note the text for bodies that differ in nothing else."""

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from searchapp.lucene import native
 from searchapp.lucene.index.reader import IndexReader, Numbers
-from searchapp.lucene.queries.boolean import Bool, TermsDisjunction
-from searchapp.lucene.queries.dis_max import DisMax
+from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction
 from searchapp.lucene.queries.match_all import is_zero_match_all
 from searchapp.lucene.queries.query import Leaf, Query, ScoredLeaf, without_boosts
 from searchapp.lucene.queries.scores import FEW, ScoreRow, ScoreRows, most_of_a_rare_term

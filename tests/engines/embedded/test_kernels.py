@@ -23,7 +23,7 @@ from searchapp.errors import QueryRefused
 from searchapp.lucene import native
 from searchapp.lucene.native import compilation
 from searchapp.lucene.queries import scores as row_sums
-from searchapp.lucene.queries.dis_max import disjunction_max
+from searchapp.lucene.queries.boolean import disjunction_max
 from searchapp.lucene.queries.scores import ScoreRow, Scores
 from searchapp.lucene.search import kernels, topk
 from searchapp.lucene.search.kernels import SUM, Batch, Table
