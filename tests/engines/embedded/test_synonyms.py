@@ -11,6 +11,7 @@ import pytest
 
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused
+from searchapp.lucene.errors import Refused
 from searchapp.lucene.queries import fulltext
 from searchapp.model import Document
 from tests.engines.embedded.conftest import Both, body, spec_of
@@ -225,5 +226,5 @@ def test_a_text_is_cut_where_no_token_reaches_over() -> None:
     ],
 )
 def test_a_graph_beyond_measure_is_refused(tokens: list[tuple[str, int, int]], named: str) -> None:
-    with pytest.raises(EngineRefused, match=named):
+    with pytest.raises(Refused, match=named):
         fulltext.graph_parts(tokens)
