@@ -205,7 +205,8 @@ def test_the_page_on_own_tasks_has_every_signal_with_its_keys_and_every_fusion()
 def test_the_page_on_reports_has_every_section() -> None:
     page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
     source = (ROOT / "searchapp" / "report" / "pages.py").read_text(encoding="utf-8")
-    headings = re.findall(r'Section\("\w+", "(.+?)"\)', source)
+    sections = source.partition("    sections = {\n")[2].partition("    }\n")[0]
+    headings = re.findall(r'"\w+": "(.+?)"', sections)
     assert headings == [one.strip() for one in rows(page, "section")], (
         "docs/report.md has a row of each, in order"
     )
