@@ -103,7 +103,7 @@ def built(engine: Engine, generator: Generator, count: int) -> Index:
 def embedded_systems(engine: EmbeddedEngine) -> list[System]:
     """The embedded engine, as it is, and without pruning."""
     whole = engine.open(NAME)
-    whole._searchers[0].pruner = _Never()  # type: ignore[assignment]
+    whole.index.searchers[0].pruner = _Never()  # type: ignore[assignment]
 
     def asking(index: EmbeddedIndex) -> Callable[[Body], Answered]:
         return lambda body: (list(*index.search([body])), None)

@@ -172,6 +172,14 @@ class Reported(Refused):
     """Parts of a query were rejected, and are recorded with their JSON paths already."""
 
 
+class RefusedQuery(Refused):
+    """The search body at a `place` of a batch, counted from 0, is rejected."""
+
+    def __init__(self, place: int, *lines: str) -> None:
+        self.place = place
+        super().__init__(*lines)
+
+
 class IndexLocked(Refused):
     """Another process writes the index; `builder` is its process number, if that is known."""
 

@@ -76,3 +76,15 @@ class Counts:
 
     total: int
     values: Mapping[str, Sequence[tuple[str, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredDocument:
+    """A hit: a document with its score, a float32, and its source as the body's `_source` selects it."""
+
+    id: str
+    score: float
+    source: Mapping[str, Any]
+    highlights: Mapping[str, Sequence[str]]
+    """Fragments with marked matches, by field."""
+    explanation: Explanation | None = None

@@ -1,12 +1,11 @@
-"""The settings of an index in one form, whichever of those that Elasticsearch accepts they are written in.
+"""The settings of an index in a canonical form, whichever of the accepted forms they are written in.
 
     {"analysis": {"analyzer": {"mine": {"tokenizer": "standard"}}}}
     {"index": {"analysis": {"analyzer": {"mine": {"tokenizer": "standard"}}}}}
     {"index.analysis.analyzer.mine.tokenizer": "standard"}
 
 Elasticsearch flattens settings to dotted names, with or without `index.` before them; lists may be written as
-`filter.0`, `filter.1`. Here they become what stands first above, so that an index is the same, and has the same
-digest, however its settings are written.
+`filter.0`, `filter.1`. The first form above is canonical, so that an index and its digest do not depend on the form.
 """
 
 from __future__ import annotations
@@ -19,21 +18,28 @@ from searchapp.lucene.errors import BadSettings
 INDEX = "index"
 
 NOT_INDEXED = {"type": "object", "enabled": False}
-"""A property whose value, whatever it is, is kept with the document and never looked at."""
+"""A property that is stored with the document and not searched."""
 
-Path = tuple[str, ...]
+SIMILARITY = "similarity"
+NUMBERS = {"k1": 1.2, "b": 0.75}
+"""The parameters of BM25, with Lucene's defaults."""
+
+SettingPath = tuple[str, ...]
 """The parts of a setting's name."""
+
+Similarities = Mapping[str, Mapping[str, float]]
+"""The parameters of similarities by their names."""
 
 
 def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """A create-index body with its settings in the one form; one that has it already says the same afterwards.
+    """Return a create-index body with its settings in the canonical form.
 
     >>> canonical({"settings": {"index.similarity.default": {"k1": 1}, "index": {"similarity.default.b": 0}}})
     {'settings': {'similarity': {'default': {'k1': 1, 'b': 0}}}}
 
     Raises:
-        BadSettings: settings are no objects, a name has an empty part, or one thing is set to two values, of which
-            Elasticsearch would choose one without a word.
+        BadSettings: settings are not objects, a name has an empty part, or a setting has two values, of which
+            Elasticsearch would silently choose one.
     """
     if "settings" not in mapping:
         return dict(mapping)
@@ -42,27 +48,19 @@ def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
         raise BadSettings("`settings` of a mapping must be an object")
     if INDEX not in settings and _is_canonical(settings):
         return dict(mapping)
-    flat: dict[Path, Any] = {}
+    flat: dict[SettingPath, Any] = {}
     for path, value in _flattened(settings, ()):
         if path[0] == INDEX:
             path = path[1:]
             if not path and value != {}:
                 raise BadSettings("`index` in the settings of a mapping must be an object")
         if path and flat.setdefault(path, value) != value:
-            raise _twice(path)
+            raise _conflict(path)
     return {**mapping, "settings": _nested(flat)}
 
 
-SIMILARITY = "similarity"
-NUMBERS = {"k1": 1.2, "b": 0.75}
-"""What can be chosen of a similarity, with Lucene's defaults."""
-
-Similarities = Mapping[str, Mapping[str, float]]
-"""Numbers of similarities by their names."""
-
-
 def similarities(mapping: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """k1 and b of each similarity by BM25 that the texts of a mapping have, by its name.
+    """Return k1 and b of each BM25 similarity that a text field uses, by its name.
 
     >>> similarities({"mappings": {"properties": {"text": {"type": "text"}}}})
     {'default': {'k1': 1.2, 'b': 0.75}}
@@ -81,11 +79,11 @@ def similarities(mapping: Mapping[str, Any]) -> dict[str, dict[str, float]]:
 
 
 def with_similarities(mapping: Mapping[str, Any], numbers: Similarities) -> dict[str, Any]:
-    """The mapping with other numbers for some similarities, in the one form."""
+    """Return the mapping with other parameters of some similarities, in the canonical form."""
     if not numbers:
         return dict(mapping)
     changed = canonical(mapping)
-    settings = dict(changed.get("settings", {}))
+    settings = changed.get("settings", {})
     described = dict(settings.get(SIMILARITY, {}))
     for name, values in numbers.items():
         described[name] = {"type": "BM25", **described.get(name, {}), **values}
@@ -93,14 +91,14 @@ def with_similarities(mapping: Mapping[str, Any], numbers: Similarities) -> dict
 
 
 def without_similarities(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping without what its similarities are, in the one form."""
+    """Return the mapping without the settings of similarities, in the canonical form."""
     changed = canonical(mapping)
     settings = {key: value for key, value in changed.get("settings", {}).items() if key != SIMILARITY}
     return {**changed, "settings": settings}
 
 
 def _fields(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """All fields and sub-fields."""
+    """Yield all fields and sub-fields."""
     for field in properties.values():
         if isinstance(field, Mapping):
             yield field
@@ -108,18 +106,18 @@ def _fields(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_canonical(value: object) -> bool:
-    """Whether a setting is in the one form as it stands: most are, and to put one together anew takes long."""
+    # Most settings are canonical, and building them anew takes long.
     if not isinstance(value, dict):
         return not isinstance(value, Mapping)
     return "0" not in value and all(
-        name and "." not in name and _is_canonical(one) for name, one in value.items()
+        name and "." not in name and _is_canonical(inner) for name, inner in value.items()
     )
 
 
-def _flattened(settings: Mapping[str, Any], above: Path) -> Iterator[tuple[Path, Any]]:
-    """Every value under its whole name; an object without members is a value."""
+def _flattened(settings: Mapping[str, Any], prefix: SettingPath) -> Iterator[tuple[SettingPath, Any]]:
+    """Yield every value by its path; an object without members is a value."""
     for name, value in settings.items():
-        path = (*above, *name.split("."))
+        path = (*prefix, *name.split("."))
         if not all(path):
             raise BadSettings(f"the setting {name!r} of a mapping has an empty part in its name")
         if isinstance(value, Mapping) and value:
@@ -128,29 +126,29 @@ def _flattened(settings: Mapping[str, Any], above: Path) -> Iterator[tuple[Path,
             yield path, dict(value) if isinstance(value, Mapping) else value
 
 
-def _nested(flat: Mapping[Path, Any]) -> dict[str, Any]:
+def _nested(flat: Mapping[SettingPath, Any]) -> dict[str, Any]:
     root: dict[str, Any] = {}
     for path, value in flat.items():
-        place = root
+        node = root
         for part in path[:-1]:
-            place = place.setdefault(part, {})
-            if not isinstance(place, dict):
-                raise _twice(path)
-        held = place.setdefault(path[-1], value)
-        if held != value and value != {}:  # `{}` adds nothing to the members that there are
-            raise _twice(path)
+            node = node.setdefault(part, {})
+            if not isinstance(node, dict):
+                raise _conflict(path)
+        present = node.setdefault(path[-1], value)
+        if present != value and value != {}:  # `{}` adds no members
+            raise _conflict(path)
     return {name: _with_lists(value) for name, value in root.items()}
 
 
 def _with_lists(value: Any) -> Any:
-    """A value whose objects with the names 0, 1, 2, ... are lists, as `filter.0` and `filter.1` make one."""
+    """Return a value in which objects with the names 0, 1, 2, … are lists."""
     if not isinstance(value, dict) or not value:
         return value
     places = [str(place) for place in range(len(value))]
-    if set(value) == set(places) and not any(isinstance(one, dict) for one in value.values()):
+    if set(value) == set(places) and not any(isinstance(inner, dict) for inner in value.values()):
         return [value[place] for place in places]
-    return {name: _with_lists(one) for name, one in value.items()}
+    return {name: _with_lists(inner) for name, inner in value.items()}
 
 
-def _twice(path: Path) -> BadSettings:
+def _conflict(path: SettingPath) -> BadSettings:
     return BadSettings(f"the settings of the mapping say what {'.'.join(path)} is twice, and not the same")

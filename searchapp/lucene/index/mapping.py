@@ -1,9 +1,9 @@
 """Mappings: the fields of a create-index body, the names of properties, and the values of a document's JSON.
 
-A *field* has postings: `text` and its sub-field `text.prose` are two fields with one source. A dot in a name stands
-for an object, and the number and depth of names are limited, as in Elasticsearch. In a document arrays may be
-nested and null is no value; a text or keyword field takes a number or `true` as written in the JSON, a field of
-numbers takes numbers as text; a field of integers takes the whole part of decimals.
+A *field* has postings: `text` and its sub-field `text.prose` are two fields with one source. A dot in a name separates
+an object from its property; the number and depth of names are limited, as in Elasticsearch. In a document arrays may
+be nested and null is no value; a text or keyword field accepts a number or `true` as written in the JSON, a field of
+numbers accepts numbers as text, and a field of integers drops decimals.
 """
 
 from __future__ import annotations
@@ -32,17 +32,41 @@ METADATA = frozenset([
     "_inference_fields", "_nested_path", "_routing", "_seq_no", "_source", "_tier", "_version",
 ])
 # fmt: on
-"""Names of what Elasticsearch itself keeps of a document."""
+"""Names of Elasticsearch's own properties of a document."""
+
+TEXT = "text"
+KEYWORD = "keyword"
+INTEGERS = {"long": 63, "integer": 31, "short": 15, "byte": 7}
+"""Bits that the absolute value of a number of the type may have."""
+FLOATS = ("double", "float")
+
+MOST_META, LONGEST_META_KEY, LONGEST_META_VALUE = 5, 20, 50
+"""Elasticsearch's limits of the `meta` of a field, in entries and in characters."""
+
+MOST_DECIMALS = 19
+"""Decimals of a text for a field of type long; Elasticsearch reads a text with more as 0."""
+
+_WITHOUT_EFFECT = ("number_of_replicas", "auto_expand_replicas", "refresh_interval")
+"""Settings of a server that no ranking depends on."""
+
+_PARAMETERS = {
+    TEXT: {"type", "fields", "analyzer", "search_analyzer", "similarity", "meta"},
+    **{kind: {"type", "fields", "meta"} for kind in (KEYWORD, *INTEGERS, *FLOATS)},
+}
 
 
-def check(properties: Collection[str], stored: Collection[str]) -> None:
-    """Refuse names that Elasticsearch refuses, and those whose meaning there is another one than here.
+def objects(name: str) -> Iterator[str]:
+    """Yield the names of the objects that contain a property.
 
-    `stored` are the properties that are kept and not indexed.
-
-    Raises:
-        Refused: a name is empty, blank, taken, or stands for a field and for an object.
+    >>> list(objects("a.b.c"))
+    ['a', 'a.b']
     """
+    parts = name.split(".")
+    return (".".join(parts[:end]) for end in range(1, len(parts)))
+
+
+def _check_names(properties: Collection[str], stored: Collection[str]) -> None:
+    """Reject names that Elasticsearch rejects, and those with another meaning there; `stored` are not indexed."""
     for name in properties:
         parts = name.split(".")
         if len(parts) > 1 and not parts[-1]:
@@ -55,73 +79,35 @@ def check(properties: Collection[str], stored: Collection[str]) -> None:
             raise invalid(
                 f"the name of the field {name!r} stands for more than {DEEPEST} objects inside one another"
             )
-        for above in objects(name):
-            if above in stored:
-                raise unsupported(f"the field {name} below {above}, which is not indexed,")
-            if above in properties:
-                raise invalid(f"{above} is a field, and an object because of {name}")
+        for parent in objects(name):
+            if parent in stored:
+                raise unsupported(f"the field {name} below {parent}, which is not indexed,")
+            if parent in properties:
+                raise invalid(f"{parent} is a field, and an object because of {name}")
 
 
-def check_inner(name: str, inner: str) -> None:
-    """Refuse names of sub-fields in the same way."""
-    if not inner:
-        raise unsupported(f"a sub-field of {name} without a name")
-    if "." in inner:
-        raise invalid(f"the sub-field {name}.{inner} has a dot in its name")
-
-
-def check_number(properties: Collection[str], fields: int) -> None:
-    """Refuse a mapping that is larger than Elasticsearch's limit; `fields` come with objects by their names' dots."""
-    count = fields + len({above for name in properties for above in objects(name)})
+def _check_number(properties: Collection[str], fields: int) -> None:
+    """Reject a mapping with more fields and objects than Elasticsearch's limit."""
+    count = fields + len({parent for name in properties for parent in objects(name)})
     if count > MOST_FIELDS:
         raise invalid(
             f"the mapping has {count:,} fields and objects, and at most {MOST_FIELDS:,} are allowed"
         )
 
 
-def objects(name: str) -> Iterator[str]:
-    """The names of the objects that a property lies in.
-
-    >>> list(objects("a.b.c"))
-    ['a', 'a.b']
-    """
-    parts = name.split(".")
-    return (".".join(parts[:end]) for end in range(1, len(parts)))
-
-
-TEXT = "text"
-KEYWORD = "keyword"
-INTEGERS = {"long": 63, "integer": 31, "short": 15, "byte": 7}
-"""Bits that the absolute value of a number of the type may have."""
-FLOATS = ("double", "float")
-
-_WITHOUT_EFFECT = ("number_of_replicas", "auto_expand_replicas", "refresh_interval")
-"""Settings of a server's indexes that no ranking depends on."""
-
-MOST_META, LONGEST_META_KEY, LONGEST_META_VALUE = 5, 20, 50
-"""What Elasticsearch keeps of the `meta` of a field, in entries and in characters."""
-
-_PARAMETERS = {
-    TEXT: {"type", "fields", "analyzer", "search_analyzer", "similarity", "meta"},
-    KEYWORD: {"type", "fields", "meta"},
-    **{number: {"type", "fields", "meta"} for number in (*INTEGERS, *FLOATS)},
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of an index.
-
-    `source` is the property that its values come from. Analyzers and similarity are None where the type has
-    none: a keyword is scored by BM25 without lengths, a number not at all.
-    """
+    """A field of an index."""
 
     name: str
     type: str
     source: str
+    """The property that its values come from."""
     analyzer: str | None = None
+    """None, as `search_analyzer`, for all types but text."""
     search_analyzer: str | None = None
     similarity: BM25 | None = None
+    """None for numbers, which have no scores; a keyword is scored without lengths."""
 
     @property
     def is_text(self) -> bool:
@@ -134,22 +120,19 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The fields of an index by name, in the order of the mapping, and its settings for analysis.
-
-    `stored` are the properties that come with a document and are not indexed.
-    """
+    """The fields of an index by name, in the order of the mapping, and its settings for analysis."""
 
     fields: Mapping[str, Field]
     analysis: Mapping[str, Any]
     stored: frozenset[str] = frozenset()
+    """Properties that are stored with a document and not indexed."""
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any]) -> Schema:
         """Read a create-index body.
 
         Raises:
-            Refused: the body has something that the embedded engine does not support, or that makes no sense; a
-                line for each such part.
+            Refused: parts are invalid or not supported; a line for each.
         """
         schema, problems = cls.read(mapping)
         problems.raise_if_any()
@@ -157,7 +140,7 @@ class Schema:
 
     @classmethod
     def read(cls, mapping: Mapping[str, Any]) -> tuple[Schema, ErrorCollector]:
-        """Return what could be read of a create-index body, and what is wrong with the rest, by JSON paths."""
+        """Return the valid parts of a create-index body, and the errors of the others with JSON paths."""
         problems = ErrorCollector()
         settings: Mapping[str, Any] = {}
         analysis: Mapping[str, Any] = {}
@@ -189,21 +172,21 @@ class Schema:
             _object(mappings, "_meta")
         stored = frozenset(name for name, described in properties.items() if described == NOT_INDEXED)
         with problems.at("mappings.properties"):
-            check(properties, stored)
-        reader = _Reader(analysis, similarities, problems)
+            _check_names(properties, stored)
+        reader = _FieldParser(analysis, similarities, problems)
         indexed = {name: described for name, described in properties.items() if name not in stored}
         fields = {field.name: field for field in reader.fields(indexed)}
         with problems.at("mappings.properties"):
-            check_number(properties, len(fields) + len(stored))
+            _check_number(properties, len(fields) + len(stored))
         return cls(fields, analysis, stored), problems
 
 
 def _object(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A part of a mapping that must be an object if it is there."""
+    """Return a part of a mapping, which must be an object if it is there."""
     return parameters.mapping(given.get(name, {}), f"`{name}` of a mapping")
 
 
-class _Reader:
+class _FieldParser:
     def __init__(
         self, analysis: Mapping[str, Any], similarities: Mapping[str, BM25], problems: ErrorCollector
     ) -> None:
@@ -220,12 +203,18 @@ class _Reader:
             if not isinstance(described, Mapping):
                 continue
             with self._problems.at(path):
-                for inner, also in _object(described, "fields").items():
+                for inner, inner_described in _object(described, "fields").items():
                     with self._problems.at(f"{path}.fields.{inner}"):
-                        check_inner(name, inner)
-                        if "fields" in parameters.mapping(also, f"the sub-field {name}.{inner}"):
-                            raise invalid(f"the sub-field {name}.{inner} has sub-fields of its own")
-                        yield self._field(f"{name}.{inner}", name, also)
+                        yield self._sub_field(name, inner, inner_described)
+
+    def _sub_field(self, name: str, inner: str, described: Any) -> Field:
+        if not inner:
+            raise unsupported(f"a sub-field of {name} without a name")
+        if "." in inner:
+            raise invalid(f"the sub-field {name}.{inner} has a dot in its name")
+        if "fields" in parameters.mapping(described, f"the sub-field {name}.{inner}"):
+            raise invalid(f"the sub-field {name}.{inner} has sub-fields of its own")
+        return self._field(f"{name}.{inner}", name, described)
 
     def _field(self, name: str, source: str, described: Mapping[str, Any]) -> Field:
         kind = str(described.get("type", "object"))
@@ -244,13 +233,12 @@ class _Reader:
         for given in ("analyzer", "search_analyzer"):
             if given in described:
                 parameters.name(described[given], f"`{given}` of the field {name}")
-        analyzer = described.get("analyzer", default)
         searching = described.get("analyzer") or self._default("default_search", default)
         return Field(
             name,
             kind,
             source,
-            analyzer=analyzer,
+            analyzer=described.get("analyzer", default),
             search_analyzer=described.get("search_analyzer", searching),
             similarity=self._similarities[similarity],
         )
@@ -260,7 +248,6 @@ class _Reader:
 
 
 def _check_meta(meta: Mapping[str, Any], name: str) -> None:
-    """Elasticsearch keeps a few short words about a field, and nothing else."""
     if len(meta) > MOST_META:
         raise invalid(f"`meta` of the field {name} has more than {MOST_META} entries")
     for key, value in meta.items():
@@ -272,7 +259,7 @@ def _check_meta(meta: Mapping[str, Any], name: str) -> None:
 
 
 def _similarity(name: str, options: Any) -> dict[str, BM25]:
-    """Return the similarity by its name; nothing if Elasticsearch takes it for absent."""
+    """Return the similarity by its name; nothing if Elasticsearch ignores it."""
     place = f"the similarity {name}"
     given = {key: value for key, value in parameters.mapping(options, place).items() if value is not None}
     if not given:
@@ -286,20 +273,19 @@ def _similarity(name: str, options: Any) -> dict[str, BM25]:
     known_only(given, {"type", "k1", "b", "discount_overlaps"}, place)
     if not parameters.flag(given.get("discount_overlaps", True), f"`discount_overlaps` of {place}"):
         raise unsupported(f"`discount_overlaps: false` of {place}")
-    k1, b = (_setting(given, key, default, place) for key, default in (("k1", DEFAULT_K1), ("b", DEFAULT_B)))
+    k1, b = (
+        # Elasticsearch keeps the numbers of settings as text.
+        parameters.any_number(
+            parameters.raw_text(given.get(key, default), f"{key} of {place}"), f"{key} of {place}"
+        )
+        for key, default in (("k1", DEFAULT_K1), ("b", DEFAULT_B))
+    )
     if not (0 <= k1 < float("inf") and 0 <= b <= 1):
         raise invalid(f"{place} has k1 {k1:g} and b {b:g}, but k1 must not be negative and b be from 0 to 1")
     return {name: BM25(k1, b)}
 
 
-def _setting(given: Mapping[str, Any], key: str, default: float, place: str) -> float:
-    """A number among the settings of an index, which Elasticsearch keeps as text."""
-    place = f"{key} of {place}"
-    return parameters.any_number(parameters.raw_text(given.get(key, default), place), place)
-
-
-MOST_PLACES = 19
-"""Decimals of a text for a field of type long; a text with more is 0 to Elasticsearch, whatever its digits."""
+# Values
 
 
 def flatten(value: Any) -> list[Any]:
@@ -310,18 +296,18 @@ def flatten(value: Any) -> list[Any]:
 
 
 def by_depth(value: Any) -> Iterator[Any]:
-    """The values of a property, those of inner arrays after those around them, as Elasticsearch highlights them."""
+    """Yield the values of a property, breadth first, as Elasticsearch highlights them."""
     waiting = deque([value])
     while waiting:
-        one = waiting.popleft()
-        if isinstance(one, list | tuple):
-            waiting += one
-        elif one is not None:
-            yield one
+        item = waiting.popleft()
+        if isinstance(item, list | tuple):
+            waiting += item
+        elif item is not None:
+            yield item
 
 
 def indexed_text(value: Any, field: Field) -> str:
-    """A value as a text or keyword field takes it.
+    """Return the text of a value for a text or keyword field.
 
     Raises:
         TypeError: the value is an object, or a number that JSON does not have.
@@ -337,14 +323,12 @@ def indexed_text(value: Any, field: Field) -> str:
 
 
 def shown_text(value: Any, field: Field) -> str:
-    """A value that was indexed as text, as Elasticsearch marks matches in it: it reads the document's JSON again."""
-    if isinstance(value, float):
-        return parameters.printed(value, np.float64)
-    return indexed_text(value, field)
+    """Return an indexed value as Elasticsearch highlights it, which parses the document's JSON again."""
+    return parameters.printed(value, np.float64) if isinstance(value, float) else indexed_text(value, field)
 
 
 def number(value: Any, field: Field) -> Any:
-    """A value of a field of numbers as it is kept: an int, or a float of the field's precision; None for no value.
+    """Return a value of a field of numbers as an int, or a float of the field's precision; None for no value.
 
     Raises:
         TypeError: the value is no number.
@@ -352,17 +336,27 @@ def number(value: Any, field: Field) -> Any:
     """
     if value == "":
         return None
-    given = _given(value, field)
+    double = _double(value, field)
+    converted: int | float | None
     if field.type in FLOATS:
-        kept = _float(value) if field.type == "float" else given
-        if not math.isfinite(kept):
-            raise OverflowError(f"{_short(value)} does not fit into {field.name}, a {field.type} field")
-        return kept
-    return _whole(value, given, field)
+        converted = _float32(value) if field.type == "float" else double
+        fits = math.isfinite(converted)
+    else:
+        limit = 1 << INTEGERS[field.type]
+        if field.type == "long":
+            converted = _long(value, double)
+        elif field.type == "short" and isinstance(value, str):
+            converted = _truncated(double, limit)
+        else:  # bytes, and shorts that come as numbers, are read as integers of 32 bits first
+            converted = _truncated(double, 1 << 31)
+        fits = converted is not None and -limit <= converted < limit
+    if not fits:
+        raise OverflowError(f"{_short(value)} does not fit into {field.name}, a {field.type} field")
+    return converted
 
 
-def _given(value: Any, field: Field) -> float:
-    """The double that a value comes to; of text for integers of 64 bits the digits are read."""
+def _double(value: Any, field: Field) -> float:
+    """Return the double of a value; `_long` reads the digits of text for integers of 64 bits."""
     try:
         if isinstance(value, str):
             return float(parameters.big_decimal(value)) if field.type == "long" else parameters.double(value)
@@ -375,46 +369,31 @@ def _given(value: Any, field: Field) -> float:
     raise TypeError(f"{field.name} is a {field.type} field, but its value is {_short(value)}")
 
 
-def _float(value: str | int | float) -> float:
+def _float32(value: str | int | float) -> float:
     if isinstance(value, str):
         return parameters.float32_of_text(value)
     return parameters.float32_of_json(value)
 
 
-def _whole(value: str | int | float, given: float, field: Field) -> int:
-    """A value of a field of integers, with decimals cut off."""
-    limit = 1 << INTEGERS[field.type]
-    whole: int | None
-    if field.type == "long":
-        whole = _long(value, given)
-    elif field.type == "short" and isinstance(value, str):
-        whole = _cut(given, limit)
-    else:  # bytes, and shorts that come as numbers, are read as integers of 32 bits first
-        whole = _cut(given, 1 << 31)
-    if whole is None or not -limit <= whole < limit:
-        raise OverflowError(f"{_short(value)} does not fit into {field.name}, a {field.type} field")
-    return whole
-
-
-def _cut(given: float, limit: int) -> int | None:
-    """A double without its decimals, if it is not beyond the limit with them; what is no number is 0."""
-    if math.isnan(given):
+def _truncated(double: float, limit: int) -> int | None:
+    """Return a double without its decimals, 0 for NaN; None if it is beyond the limit."""
+    if math.isnan(double):
         return 0
-    return int(given) if -limit <= given <= limit - 1 else None
+    return int(double) if -limit <= double <= limit - 1 else None
 
 
-def _long(value: str | int | float, given: float) -> int | None:
-    """An integer of 64 bits: of text from its digits, of a double that is just too great the greatest."""
+def _long(value: str | int | float, double: float) -> int | None:
+    """Return an integer of 64 bits: of text from its digits, of a double that is just too great the greatest."""
     if isinstance(value, int):
         return value
     if isinstance(value, float):
-        return min(int(given), 2**63 - 1) if abs(given) <= 2.0**63 else None
+        return min(int(double), 2**63 - 1) if abs(double) <= 2.0**63 else None
     digits = parameters.big_decimal(value)
     exponent = digits.as_tuple().exponent
     assert isinstance(exponent, int)
-    if exponent > MOST_PLACES:
+    if exponent > MOST_DECIMALS:
         return None
-    return 0 if exponent < -MOST_PLACES else int(digits)
+    return 0 if exponent < -MOST_DECIMALS else int(digits)
 
 
 def _short(value: Any) -> str:

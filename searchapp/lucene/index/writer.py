@@ -16,7 +16,7 @@ import numpy as np
 
 from searchapp.lucene import analysis
 from searchapp.lucene.analysis import AnalysisRegistry
-from searchapp.lucene.errors import PatternTimeout, Refused, invalid, unsupported
+from searchapp.lucene.errors import IndexReplaced, PatternTimeout, Refused, invalid, unsupported
 from searchapp.lucene.index import arrays, impacts
 from searchapp.lucene.index.arrays import Numbers, StoredArray, Terms, describe_file
 from searchapp.lucene.index.documents import DocumentWriter, stored_text
@@ -31,6 +31,7 @@ from searchapp.lucene.index.layout import (
 from searchapp.lucene.index.mapping import FLOATS, Field, Schema, flatten, indexed_text, number
 from searchapp.lucene.index.postings import Inverter, PackedTokens, merge
 from searchapp.lucene.index.segments import DIGESTS, LiveDocuments, SegmentPlan, digest_of, duplicate_id
+from searchapp.lucene.index.versions import IndexFolder
 from searchapp.lucene.records import Document
 from searchapp.lucene.similarity import BM25, FieldStatistics, encode_lengths
 
@@ -84,6 +85,36 @@ def read_mapping(mapping: Mapping[str, Any]) -> tuple[Schema, AnalysisRegistry]:
                 analyzers.analyzer(str(name))
     problems.raise_if_any()
     return schema, analyzers
+
+
+def write_version(
+    folder: IndexFolder,
+    mapping: Mapping[str, Any],
+    documents: Iterable[Document],
+    total: int,
+    user_data: Callable[[str], Mapping[str, Any]] = lambda _version: {},
+    plan: SegmentPlan | None = None,
+    advance: Advance = no_progress,
+    parallel_map: ParallelMap = map,
+) -> None:
+    """Write a new version of an index, which becomes live when it is complete, see `IndexWriter.write`.
+
+    `user_data` returns the data that are stored with the version, by its name.
+
+    Raises:
+        LuceneError: the mapping or a document is rejected, or another process writes the index.
+        IndexReplaced: the plan was made for another version than the live one.
+        OSError: the disk is full, or can't be written to for another reason.
+    """
+    before = folder.live_name()
+    schema, analyzers = read_mapping(mapping)
+    if plan and plan.version != before:
+        raise IndexReplaced(f"{folder.folder.name}-{plan.version}")
+    with folder.building(before) as version:
+        writer = IndexWriter(version, mapping, schema, analyzers, plan)
+        writer.write(
+            documents, total, user_data(f"{folder.folder.name}-{version.name}"), advance, parallel_map
+        )
 
 
 class NotIndexable(Exception):

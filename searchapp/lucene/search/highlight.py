@@ -1,17 +1,17 @@
-"""Marks what matched in a text, as Elasticsearch's highlighter of the type `plain` does on whole values.
+"""Mark the matches in a text, as Elasticsearch's highlighter of the type `plain` does for whole values.
 
     org.apache.lucene.search.highlight.{Highlighter, QueryScorer, TokenGroup, WeightedSpanTermExtractor}
 
-The text is analyzed again; tokens that overlap form a group, and a group with a term of the query in it is
-marked from its first to its last such token. A term that only occurs in phrases counts where a phrase stands.
+The text is analyzed again. Overlapping tokens form a group, and a group with a term of the query is marked from its
+first to its last such token. A term that only occurs in phrases counts where a phrase stands.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis import AnalysisRegistry
@@ -22,90 +22,89 @@ from searchapp.lucene.queries.query import EVERYWHERE, MarkedLeaf, PositionSpans
 from searchapp.lucene.records import Token
 
 LARGEST_GROUP = 50
-"""Overlapping tokens that a group takes in; it ignores further ones."""
+"""Maximum number of overlapping tokens of a group, which ignores further ones."""
 
-KEPT_TOKENS = 100_000
-"""Tokens of texts that are kept: of some hundred documents, in some 20 MB."""
+CACHED_TOKENS = 100_000
+"""Tokens of texts that are cached: of some hundred documents, in some 20 MB."""
 
 HIGHLIGHT_QUERY = "highlight_query"
-"""What says in `highlight` that another query than the body's is marked."""
+"""The key of a query that is highlighted instead of the body's."""
 
 NOWHERE: tuple[bool, PositionSpans] = (False, ())
 
 _OPTIONS = {"type", "number_of_fragments", "pre_tags", "post_tags"}
 
+MarkedLeaves = Sequence[tuple[MarkedLeaf, bool]]
+"""The leaves of a query on one field, in their order, and whether they are marked: those with the boost 0 are not.
 
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """What is put before and after a match."""
+The last leaf that names a term decides whether the term is marked; a phrase only limits the positions of terms that no
+other leaf names.
+"""
+
+
+class HighlightTags(NamedTuple):
+    """The text before and after a match."""
 
     before: str
     after: str
 
 
-Wanted = list[tuple[MarkedLeaf, bool]]
-"""The leaves of a query on one field, in their order, and whether they are marked: leaves with the boost 0 are not.
-
-The last leaf that names a term decides whether the term is marked; a phrase only says where, for terms that nothing
-else names.
-"""
-
-
-class Emitted:
-    """What analyzers make of texts, kept for the texts that were asked for last.
-
-    Who types a query sees mostly the same documents after each key, and to analyze them is most of what a search takes.
-    """
+class TokenCache:
+    """The tokens of the texts that were analyzed last: after each key most of the same documents are shown again."""
 
     def __init__(self, analyzers: AnalysisRegistry) -> None:
         self._analyzers = analyzers
-        self._kept: OrderedDict[tuple[str, str], Sequence[Token]] = OrderedDict()
-        self._tokens = 0
+        self._texts: OrderedDict[tuple[str, str], Sequence[Token]] = OrderedDict()
+        self._size = 0
 
     def tokens(self, analyzer: str, text: str) -> Sequence[Token]:
-        """The tokens of a text, as `Analyzer.emitted` gives them."""
+        """Return the tokens of a text, as `Analyzer.emitted`."""
         key = analyzer, text
-        tokens = self._kept.get(key)
+        tokens = self._texts.get(key)
         if tokens is not None:
-            self._kept.move_to_end(key)
+            self._texts.move_to_end(key)
             return tokens
         tokens = self._analyzers.analyzer(analyzer).emitted(text)
-        if len(tokens) <= KEPT_TOKENS // 20:
-            self._kept[key] = tokens
-            self._tokens += len(tokens) + 1
-            while self._tokens > KEPT_TOKENS:
-                _key, dropped = self._kept.popitem(last=False)
-                self._tokens -= len(dropped) + 1
+        if len(tokens) <= CACHED_TOKENS // 20:
+            self._texts[key] = tokens
+            self._size += len(tokens) + 1
+            while self._size > CACHED_TOKENS:
+                _key, dropped = self._texts.popitem(last=False)
+                self._size -= len(dropped) + 1
         return tokens
 
 
 class Highlighter:
     """Marks the matches of one query in the values of fields."""
 
-    def __init__(self, query: Query, marks: Mapping[str, Marks], schema: Schema, emitted: Emitted) -> None:
-        self._marks = marks
+    def __init__(
+        self, query: Query, tags: Mapping[str, HighlightTags], schema: Schema, cache: TokenCache
+    ) -> None:
+        self._tags = tags
         self._schema = schema
-        self._emitted = emitted
-        self._wanted = _wanted(query)
+        self._cache = cache
+        self._leaves: defaultdict[str, list[tuple[MarkedLeaf, bool]]] = defaultdict(list)
+        for leaf, boost in query.leaves():
+            if isinstance(leaf, MarkedLeaf):
+                self._leaves[leaf.field].append((leaf, boost != 0))
 
     def highlights(self, source: Mapping[str, Any]) -> dict[str, list[str]]:
-        """The values of a document that have a match, with marks, by field."""
-        found = {}
-        for name, marks in self._marks.items():
-            described = self._schema.fields.get(name)
-            wanted = self._wanted.get(name)
-            if described is None or described.is_number or not wanted:
+        """Return the values of a document that have a match, with tags, by field."""
+        highlights = {}
+        for name, tags in self._tags.items():
+            field = self._schema.fields.get(name)
+            leaves = self._leaves.get(name)
+            if field is None or field.is_number or not leaves:
                 continue
-            values = by_depth(source.get(described.source))
-            texts = (shown_text(value, described) for value in values)
-            marked = [self._marked(text, described, wanted, marks) for text in texts]
+            texts = (shown_text(value, field) for value in by_depth(source.get(field.source)))
+            marked = [self._marked(text, field, leaves, tags) for text in texts]
             if fragments := [fragment for fragment in marked if fragment is not None]:
-                found[name] = fragments
-        return found
+                highlights[name] = fragments
+        return highlights
 
-    def _marked(self, text: str, described: Field, wanted: Wanted, marks: Marks) -> str | None:
-        tokens = self._emitted.tokens(described.analyzer or "keyword", text)
-        matching = _matching(tokens, wanted)
+    def _marked(self, text: str, field: Field, leaves: MarkedLeaves, tags: HighlightTags) -> str | None:
+        tokens = self._cache.tokens(field.analyzer or "keyword", text)
+        matching = _matching(tokens, leaves)
         if not any(matching):
             return None
         units = _Units(text)
@@ -115,7 +114,7 @@ class Highlighter:
             if start > done:
                 pieces.append(units[done:start])
             piece = units[start:end]
-            pieces.append(f"{marks.before}{piece}{marks.after}" if matches else piece)
+            pieces.append(f"{tags.before}{piece}{tags.after}" if matches else piece)
             done = max(done, end)
         pieces.append(units[done:])
         return joined_units("".join(pieces))  # a group may end within a character
@@ -128,133 +127,36 @@ class _Units:
         self._text = text
         self._units = text.encode("utf-16-le", "surrogatepass") if text and max(text) > "\uffff" else None
 
-    def __getitem__(self, place: slice) -> str:
+    def __getitem__(self, part: slice) -> str:
         if self._units is None:
-            return self._text[place]
-        end = None if place.stop is None else place.stop * 2
-        return self._units[place.start * 2 : end].decode("utf-16-le", "surrogatepass")
+            return self._text[part]
+        end = None if part.stop is None else part.stop * 2
+        return self._units[part.start * 2 : end].decode("utf-16-le", "surrogatepass")
 
 
-def read_marks(given: Any) -> dict[str, Marks]:
-    """Read the `highlight` of a search body, all but its `highlight_query`: the marks of each field.
-
-    Raises:
-        Refused: `highlight` asks for another highlighter, for fragments, or for something else; has all
-            problems, with their JSON paths.
-    """
-    problems = ErrorCollector()
-    marks: dict[str, Marks] = {}
-    with problems.at("highlight"):
-        described = parameters.mapping(given, "`highlight`")
-        with problems.at("highlight"):
-            known_only(
-                described, {*_OPTIONS, HIGHLIGHT_QUERY, "fields", "require_field_match"}, "`highlight`"
-            )
-        with problems.at("highlight"):
-            _fragments(described)
-        with problems.at("highlight"):
-            _type(described)
-        with problems.at("highlight"):
-            if described.get("require_field_match", True) is not True:
-                raise unsupported("`require_field_match: false` of `highlight`")
-        for place, name, options in _fields(described, problems):
-            with problems.at(place):
-                options = parameters.mapping(options, f"`highlight` for {name}")
-                with problems.at(place):
-                    known_only(options, _OPTIONS, f"`highlight` for {name}")
-                with problems.at(place):
-                    if "*" in name:
-                        raise unsupported(f"the pattern `{name}` for the fields of `highlight`")
-                marks[name] = _marks({**described, **options}, place if options else "highlight", problems)
-    problems.raise_if_any()
-    return marks
-
-
-def _fields(described: Mapping[str, Any], problems: ErrorCollector) -> list[tuple[str, str, Any]]:
-    """JSON path, name and options of each field."""
-    fields = described.get("fields", {})
-    if isinstance(fields, Mapping):
-        return [(f"highlight.fields.{name}", name, options) for name, options in fields.items()]
-    found: list[tuple[str, str, Any]] = []
-    for number, entry in enumerate(parameters.listed(fields, "`fields` in `highlight`")):
-        place = f"highlight.fields[{number}]"
-        with problems.at(place):
-            name, options = parameters.single(entry, "an entry of `fields` in `highlight`")
-            found.append((f"{place}.{name}", name, options))
-    return found
-
-
-def _marks(options: Mapping[str, Any], place: str, problems: ErrorCollector) -> Marks:
-    """The marks of a field; what is wrong with its options goes to `problems`."""
-    before, after = "", ""
-    with problems.at(place):
-        if _type(options) != "plain":
-            raise unsupported(f"`type: {options.get('type', 'unified')}` of `highlight`, only `plain`")
-    with problems.at(place):
-        if _fragments(options):
-            raise unsupported("fragments in `highlight`, only whole values (`number_of_fragments: 0`)")
-    with problems.at(place):
-        if "pre_tags" in options and "post_tags" not in options:
-            raise invalid("`highlight` has `pre_tags` and no `post_tags`")
-    with problems.at(place):
-        before = _tag(options.get("pre_tags", "<em>"))
-    with problems.at(place):
-        after = _tag(options.get("post_tags", "</em>"))
-    return Marks(before, after)
-
-
-def _type(options: Mapping[str, Any]) -> str:
-    given = options.get("type", "unified")
-    if not isinstance(given, str):
-        raise invalid(f"`type` of `highlight` is {parameters.shown(given)}, which is no text")
-    return given
-
-
-def _fragments(options: Mapping[str, Any]) -> int:
-    return parameters.integer(options.get("number_of_fragments", 5), "`number_of_fragments` of `highlight`")
-
-
-def _tag(given: Any) -> str:
-    """The first of the tags: the others are for fragments that differ in how they match, which `plain` knows not."""
-    tags = [given] if isinstance(given, str) else parameters.listed(given, "the tags of `highlight`")
-    texts = [parameters.raw_text(tag, "a tag of `highlight`") for tag in tags]
-    if not texts:
-        raise unsupported("`highlight` with an empty list of tags")
-    return texts[0]
-
-
-def _wanted(query: Query) -> dict[str, Wanted]:
-    """What to mark in each field."""
-    fields: defaultdict[str, Wanted] = defaultdict(list)
-    for leaf, boost in query.leaves():
-        if isinstance(leaf, MarkedLeaf):
-            fields[leaf.field].append((leaf, boost != 0))
-    return fields
-
-
-def _matching(tokens: Sequence[Token], wanted: Wanted) -> list[bool]:
-    """Whether each token is to be marked; tokens with half of a character are none of the index's terms."""
+def _matching(tokens: Sequence[Token], leaves: MarkedLeaves) -> list[bool]:
+    """Return whether each token is marked; the index has no terms with half of a character."""
     if has_halves(token.term for token in tokens):
         indexed = [replace(token, term=whole(token.term)) for token in tokens]
-        matching = zip(_matching(indexed, wanted), tokens, indexed, strict=True)
+        matching = zip(_matching(indexed, leaves), tokens, indexed, strict=True)
         return [matches and token.term == its.term for matches, token, its in matching]
-    where: dict[str, tuple[bool, PositionSpans]] = {}
-    for leaf, counts in wanted:
-        for term, places in leaf.term_spans(tokens).items():
-            marked, known = where.get(term, (counts, ()))
-            if places is EVERYWHERE:
-                where[term] = counts, EVERYWHERE
+    spans: dict[str, tuple[bool, PositionSpans]] = {}
+    for leaf, counts in leaves:
+        for term, term_spans in leaf.term_spans(tokens).items():
+            is_marked, known = spans.get(term, (counts, ()))
+            if term_spans is EVERYWHERE:
+                spans[term] = counts, EVERYWHERE
             elif known is not EVERYWHERE:
-                where[term] = marked, (*known, *places)
-    found = [(token.position, *where.get(token.term, NOWHERE)) for token in tokens]
+                spans[term] = is_marked, (*known, *term_spans)
+    matching_spans = [(token.position, *spans.get(token.term, NOWHERE)) for token in tokens]
     return [
-        counts and any(start <= position <= end for start, end in places)
-        for position, counts, places in found
+        counts and any(start <= position <= end for start, end in token_spans)
+        for position, counts, token_spans in matching_spans
     ]
 
 
 def _groups(tokens: Sequence[Token], matching: Sequence[bool]) -> Iterator[tuple[int, int, bool]]:
-    """Start, end and whether to mark it, of each group of overlapping tokens."""
+    """Yield start and end of each group of overlapping tokens, and whether it is marked."""
     first = 0
     while first < len(tokens):
         group_end = tokens[first].end
@@ -270,3 +172,89 @@ def _groups(tokens: Sequence[Token], matching: Sequence[bool]) -> Iterator[tuple
         else:
             yield tokens[first].start, tokens[first].end, False
         first = last
+
+
+def read_highlight(given: Any) -> dict[str, HighlightTags]:
+    """Read the `highlight` of a search body without its `highlight_query`: the tags for each field.
+
+    Raises:
+        Refused: another highlighter, fragments or an unknown option; with all problems and their JSON paths.
+    """
+    problems = ErrorCollector()
+    tags: dict[str, HighlightTags] = {}
+    with problems.at("highlight"):
+        described = parameters.mapping(given, "`highlight`")
+        with problems.at("highlight"):
+            known_only(
+                described, {*_OPTIONS, HIGHLIGHT_QUERY, "fields", "require_field_match"}, "`highlight`"
+            )
+        with problems.at("highlight"):
+            _fragments(described)
+        with problems.at("highlight"):
+            _type(described)
+        with problems.at("highlight"):
+            if described.get("require_field_match", True) is not True:
+                raise unsupported("`require_field_match: false` of `highlight`")
+        for path, name, options in _fields(described, problems):
+            with problems.at(path):
+                options = parameters.mapping(options, f"`highlight` for {name}")
+                with problems.at(path):
+                    known_only(options, _OPTIONS, f"`highlight` for {name}")
+                with problems.at(path):
+                    if "*" in name:
+                        raise unsupported(f"the pattern `{name}` for the fields of `highlight`")
+                tags[name] = _tags({**described, **options}, path if options else "highlight", problems)
+    problems.raise_if_any()
+    return tags
+
+
+def _fields(described: Mapping[str, Any], problems: ErrorCollector) -> list[tuple[str, str, Any]]:
+    """Return JSON path, name and options of each field."""
+    fields = described.get("fields", {})
+    if isinstance(fields, Mapping):
+        return [(f"highlight.fields.{name}", name, options) for name, options in fields.items()]
+    entries: list[tuple[str, str, Any]] = []
+    for number, entry in enumerate(parameters.listed(fields, "`fields` in `highlight`")):
+        path = f"highlight.fields[{number}]"
+        with problems.at(path):
+            name, options = parameters.single(entry, "an entry of `fields` in `highlight`")
+            entries.append((f"{path}.{name}", name, options))
+    return entries
+
+
+def _tags(options: Mapping[str, Any], path: str, problems: ErrorCollector) -> HighlightTags:
+    before, after = "", ""
+    with problems.at(path):
+        if _type(options) != "plain":
+            raise unsupported(f"`type: {options.get('type', 'unified')}` of `highlight`, only `plain`")
+    with problems.at(path):
+        if _fragments(options):
+            raise unsupported("fragments in `highlight`, only whole values (`number_of_fragments: 0`)")
+    with problems.at(path):
+        if "pre_tags" in options and "post_tags" not in options:
+            raise invalid("`highlight` has `pre_tags` and no `post_tags`")
+    with problems.at(path):
+        before = _tag(options.get("pre_tags", "<em>"))
+    with problems.at(path):
+        after = _tag(options.get("post_tags", "</em>"))
+    return HighlightTags(before, after)
+
+
+def _type(options: Mapping[str, Any]) -> str:
+    given = options.get("type", "unified")
+    if not isinstance(given, str):
+        raise invalid(f"`type` of `highlight` is {parameters.shown(given)}, which is no text")
+    return given
+
+
+def _fragments(options: Mapping[str, Any]) -> int:
+    return parameters.integer(options.get("number_of_fragments", 5), "`number_of_fragments` of `highlight`")
+
+
+def _tag(given: Any) -> str:
+    """Return the first of the tags; the others are for fragments, which `plain` does not distinguish."""
+    tags = [given] if isinstance(given, str) else parameters.listed(given, "the tags of `highlight`")
+    texts = [parameters.raw_text(tag, "a tag of `highlight`") for tag in tags]
+    if not texts:
+        raise unsupported("`highlight` with an empty list of tags")
+    return texts[0]

@@ -1,9 +1,4 @@
-"""Read a search body: query, size, sort, `_source`, highlights.
-
-`Recurring`: a template makes the same query with other texts for every topic. Reading and rewriting it takes longer
-than scoring it, and depends on a text only by its number of different terms (none, one or several). So that is done
-once for all texts with the same, and the terms are substituted in the result.
-"""
+"""Read a search body: query, size, sort, `_source`, highlights."""
 
 from __future__ import annotations
 
@@ -23,12 +18,24 @@ from searchapp.lucene.queries.match_all import MatchAll, MatchNone
 from searchapp.lucene.queries.query import MOST_CLAUSES, MarkedLeaf, Parser, Query, QueryText, rewrite
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.records import Body
-from searchapp.lucene.search.highlight import HIGHLIGHT_QUERY, Marks, read_marks
+from searchapp.lucene.search.highlight import HIGHLIGHT_QUERY, HighlightTags, read_highlight
+
+DEFAULT_SIZE = 10
+
+MOST_HITS = 10_000
+"""The last rank that a search reaches, as in Elasticsearch (`index.max_result_window`)."""
+
+LARGEST_SCORE = float(np.finfo(np.float32).max)
+
+_KNOWN = {
+    *("query", "size", "from", "sort", "_source", "track_total_hits"),
+    *("highlight", "explain", "track_scores", "search_after"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFilter:
-    """The properties to give; None stands for all of them."""
+    """The properties of a source to return: all of them if `includes` is None, without the excluded ones."""
 
     includes: tuple[str, ...] | None
     excludes: tuple[str, ...] = ()
@@ -38,11 +45,12 @@ class SourceFilter:
         """Read the `_source` of a search body: true, false, a name, names, or includes and excludes.
 
         Raises:
-            Refused: has all problems, with their JSON paths.
+            Refused: with all problems and their JSON paths.
         """
         if isinstance(given, bool):
             return cls(None if given else ())
         problems = ErrorCollector()
+        excludes: tuple[str, ...] = ()
         if isinstance(given, Mapping):
             with problems.at("_source"):
                 known_only(given, {"includes", "excludes"}, "`_source`")
@@ -51,7 +59,7 @@ class SourceFilter:
                 for key in ("includes", "excludes")
             )
         else:
-            includes, excludes = _names(given, "_source", problems), ()
+            includes = _names(given, "_source", problems)
         problems.raise_if_any()
         return cls(includes or None, excludes)
 
@@ -59,63 +67,62 @@ class SourceFilter:
         return {
             name: value
             for name, value in source.items()
-            if (self.includes is None or _names_it(self.includes, name))
-            and not _names_it(self.excludes, name)
+            if (self.includes is None or _is_covered(name, self.includes))
+            and not _is_covered(name, self.excludes)
         }
 
 
-def _names_it(names: tuple[str, ...], property_name: str) -> bool:
-    """Whether one of the names is that of a property, or of an object that the property lies in by its dots."""
-    return property_name in names or any(above in names for above in objects(property_name))
+def _is_covered(property_name: str, names: tuple[str, ...]) -> bool:
+    """Return whether names include a property, or an object that contains the property."""
+    return property_name in names or any(parent in names for parent in objects(property_name))
 
 
-def _names(given: Any, place: str, problems: ErrorCollector, *, only_text: bool = False) -> tuple[str, ...]:
-    """One name or several; what is wrong with them goes to `problems`."""
+def _names(given: Any, path: str, problems: ErrorCollector, *, only_text: bool = False) -> tuple[str, ...]:
+    """Read one name or several."""
     names: list[str] = []
-    several: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
-    for number, name in enumerate(several):
-        with problems.at(place if several is not given else f"{place}[{number}]"):
-            if not isinstance(name, str) and (only_text or several is not given):
+    is_list = isinstance(given, list | tuple)
+    for number, name in enumerate(given if is_list else [given]):
+        with problems.at(f"{path}[{number}]" if is_list else path):
+            if not isinstance(name, str) and (only_text or not is_list):
                 raise invalid(f"`_source` must name properties, not {name!r}")
-            names.append(_name(parameters.raw_text(name, "a name in `_source`")))
+            text = parameters.raw_text(name, "a name in `_source`")
+            if "*" in text or "." in text:
+                raise unsupported(f"the pattern or path `{text}` in `_source`")
+            names.append(text)
     return tuple(names)
 
 
-def _name(name: str) -> str:
-    if "*" in name or "." in name:
-        raise unsupported(f"the pattern or path `{name}` in `_source`")
-    return name
+# Templates
 
+MOST_TEMPLATES = 4
+"""Templates whose rewritten queries are kept."""
 
-SHAPES = 4
-"""So many queries are kept that are more than texts apart."""
+MOST_RESULTS = 64
+"""Rewritten queries of one template, by the outcomes of its texts."""
 
-RESULTS = 64
-"""So many ways are kept in which the texts of one of them may turn out."""
+TextOutcome: TypeAlias = str | MatchNone
+"""The query of a text: "" for different terms of its field, the field for a single term, or nothing."""
 
-Kind: TypeAlias = str | MatchNone
-"""What a text comes to: "" for different terms of its field, the field for one term, or nothing."""
+JsonPath: TypeAlias = tuple[Any, ...]
+"""The names of objects and the indexes of lists that lead to a text."""
 
-Path: TypeAlias = tuple[Any, ...]
-"""The names of objects and the places in lists, from outside in, that lead to a text."""
-
-Filled = Callable[[Sequence[Query]], Query]
-"""Makes a rewritten query of what its texts come to."""
+QueryBuilder = Callable[[Sequence[Query]], Query]
+"""Builds a rewritten query from the queries of its texts."""
 
 
 @dataclass(slots=True)
-class _Shape:
-    """A query but for its texts, where these stand in it, and what makes a query of each."""
+class _Template:
+    """A query without its texts, their places, and the functions that read each."""
 
     pattern: Any
-    paths: Sequence[Path]
+    paths: Sequence[JsonPath]
     read: Sequence[Callable[[str], Query]]
-    results: dict[tuple[Kind, ...], tuple[Filled, int] | None] = field(default_factory=dict)
-    """What was made of it by what the texts came to, and the clauses besides theirs; None if none can be made so."""
+    results: dict[tuple[TextOutcome, ...], tuple[QueryBuilder, int] | None] = field(default_factory=dict)
+    """By the outcomes of the texts: the builder, and the number of other clauses; None if there can be no builder."""
 
     def texts(self, body: Any) -> list[str] | None:
-        """The texts of a query that is this one but for them, None for any other."""
-        if self.pattern != body:  # the texts of the pattern say what they are equal to
+        """Return the texts of a query that follows the template, None for any other."""
+        if self.pattern != body:  # `_AnyText` equals every text
             return None
         texts: list[str] = []
         for path in self.paths:
@@ -126,67 +133,68 @@ class _Shape:
         return texts
 
 
-class Recurring:
-    """Rewritten queries, for who reads many of a few templates."""
+class TemplateCache:
+    """Rewritten queries of templates.
+
+    A template makes the same query with other texts for every topic. Reading and rewriting it takes longer than scoring
+    it, and depends on a text only by its number of different terms (none, one or several). So it is done once for all
+    texts with the same outcome, and the terms are substituted in the result.
+    """
 
     def __init__(self) -> None:
-        self._shapes: list[_Shape] = []
+        self._templates: list[_Template] = []
 
     def rewritten(self, body: Any) -> Query | None:
-        """The rewritten query of a body, None for one that must be read as a whole.
+        """Return the rewritten query of a body, None if it must be read.
 
         Raises:
             Refused: a text can't be searched for.
         """
-        for shape in self._shapes:
-            texts = shape.texts(body)
+        for template in self._templates:
+            texts = template.texts(body)
             if texts is not None:
-                found = [read(text) for read, text in zip(shape.read, texts, strict=True)]
-                known = shape.results.get(_kinds(found))
-                if known is None:
+                queries = [read(text) for read, text in zip(template.read, texts, strict=True)]
+                result = template.results.get(_outcomes(queries))
+                if result is None:
                     return None
-                filled, others = known
-                clauses = others + sum(one.clause_count for one in found)
-                return filled(found) if clauses <= MOST_CLAUSES else None
+                build, other_clauses = result
+                clauses = other_clauses + sum(query.clause_count for query in queries)
+                return build(queries) if clauses <= MOST_CLAUSES else None
         return None
 
-    def learn(self, body: Any, noted: Sequence[QueryText], query: Query, rewritten: Query) -> None:
-        """Keep what has become of a body, whose texts were noted while its `query` was read."""
-        by_given = {id(one.given): one for one in noted}
-        placed: list[tuple[QueryText, Path]] = []
-        pattern = _pattern(body, by_given, placed, ())
-        if not noted or len(noted) != len(placed) or len(noted) != len({id(one) for one, _path in placed}):
+    def add(self, body: Any, noted: Sequence[QueryText], query: Query, rewritten: Query) -> None:
+        """Add the rewritten form of a body, whose texts were noted while its `query` was read."""
+        placed: list[tuple[QueryText, JsonPath]] = []
+        pattern = _pattern(body, {id(text.given): text for text in noted}, placed, ())
+        if not noted or len(noted) != len(placed) or len(noted) != len({id(text) for text, _path in placed}):
             return
-        found = [one.query for one, _path in placed]
-        shape = self._known(body) or _Shape(
-            pattern, [path for _one, path in placed], [one.read for one, _path in placed]
-        )
-        if len(shape.results) < RESULTS:
-            others = query.clause_count - sum(one.clause_count for one in found)
-            filled = _filler(query, rewritten, found)
-            shape.results.setdefault(_kinds(found), None if filled is None else (filled, others))
-        if shape not in self._shapes:
-            self._shapes = [shape, *self._shapes[: SHAPES - 1]]
-
-    def _known(self, body: Any) -> _Shape | None:
-        return next((shape for shape in self._shapes if shape.texts(body) is not None), None)
+        queries = [text.query for text, _path in placed]
+        template = next((known for known in self._templates if known.texts(body) is not None), None)
+        if template is None:
+            template = _Template(
+                pattern, [path for _text, path in placed], [text.read for text, _path in placed]
+            )
+            self._templates = [template, *self._templates[: MOST_TEMPLATES - 1]]
+        if len(template.results) < MOST_RESULTS:
+            other_clauses = query.clause_count - sum(part.clause_count for part in queries)
+            build = _builder(query, rewritten, queries)
+            template.results.setdefault(_outcomes(queries), None if build is None else (build, other_clauses))
 
 
-def _kinds(found: Sequence[Query]) -> tuple[Kind, ...]:
-    return tuple(map(_kind, found))
+def _outcomes(queries: Sequence[Query]) -> tuple[TextOutcome, ...]:
+    return tuple(map(_outcome, queries))
 
 
-def _kind(query: Query) -> Kind:
-    """What a text comes to; "?" is none of the kinds, and has no result that could be kept."""
+def _outcome(query: Query) -> TextOutcome:
     if isinstance(query, TermsDisjunction):
         return ""
     if isinstance(query, Term):
         return query.field
-    return query if isinstance(query, MatchNone) else "?"
+    return query if isinstance(query, MatchNone) else "?"  # for which there is no builder
 
 
 class _AnyText:
-    """What stands in a pattern for a text."""
+    """The place of a text in a pattern."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -194,8 +202,8 @@ class _AnyText:
         return isinstance(other, str)
 
 
-class _Written:
-    """A value that is written like this one: 1 and true are equal, and so are 0.0 and -0.0."""
+class _Literal:
+    """A value that equals only values that are written in the same way: 1 is not true, and 0.0 not -0.0."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -208,117 +216,102 @@ class _Written:
 
 
 def _pattern(
-    node: Any, noted: Mapping[int, QueryText], placed: list[tuple[QueryText, Path]], path: Path
+    node: Any, noted: Mapping[int, QueryText], placed: list[tuple[QueryText, JsonPath]], path: JsonPath
 ) -> Any:
-    """What is equal to another part of a query that is this one but for its texts; `placed` gets these."""
+    """Return a pattern that equals a part of a query with any texts; `placed` receives these."""
     if isinstance(node, Mapping):
-        one = noted.get(id(node))
+        text = noted.get(id(node))
         key = None
-        if one is not None:
-            key = one.key
-            placed.append((one, (*path, key)))
+        if text is not None:
+            key = text.key
+            placed.append((text, (*path, key)))
         return {
             name: _AnyText() if name == key else _pattern(value, noted, placed, (*path, name))
             for name, value in node.items()
         }
     if isinstance(node, list):
         return [_pattern(value, noted, placed, (*path, place)) for place, value in enumerate(node)]
-    return node if type(node) is str else _Written(node)
+    return node if type(node) is str else _Literal(node)
 
 
-def _filler(query: Query, rewritten: Query, found: Sequence[Query]) -> Filled | None:
-    """What makes the rewritten query with other terms in the place of those that were found; None if nothing does.
+def _builder(query: Query, rewritten: Query, queries: Sequence[Query]) -> QueryBuilder | None:
+    """Return a function that builds the rewritten query with the queries of other texts; None if there can be none.
 
-    The terms of a text must not be those of another clause, with which they could become one, and must have been left
-    together.
+    The terms of a text must not be in the field of another clause, with which they could be merged, and must be in one
+    place of the rewritten query.
     """
-    terms = [one for one in found if isinstance(one, TermsDisjunction | Term)]
-    if any(not isinstance(one, TermsDisjunction | Term | MatchNone) for one in found):
+    if any(not isinstance(part, TermsDisjunction | Term | MatchNone) for part in queries):
         return None
-    fields = [leaf.field for leaf in _terms_inside(query)]
-    if len(fields) != len(set(fields)) or set(fields) != {one.field for one in terms}:
+    fields = [leaf.field for leaf in _leaves_with_terms(query)]
+    text_fields = {part.field for part in queries if isinstance(part, TermsDisjunction | Term)}
+    if len(fields) != len(set(fields)) or set(fields) != text_fields:
         return None
     places: list[int] = []
-    filled = _filled(rewritten, found, places)
-    met = sorted(places)
-    expected = [place for place, one in enumerate(found) if not isinstance(one, MatchNone)]
-    return filled if met == expected else None
+    build = _substitution(rewritten, queries, places)
+    expected = [place for place, part in enumerate(queries) if not isinstance(part, MatchNone)]
+    return build if sorted(places) == expected else None
 
 
-def _terms_inside(query: Query) -> list[TermsDisjunction | MarkedLeaf]:
-    """The clauses of a query that have terms."""
+def _leaves_with_terms(query: Query) -> list[TermsDisjunction | MarkedLeaf]:
     if isinstance(query, TermsDisjunction | MarkedLeaf):
         return [query]
-    return list(chain.from_iterable(map(_terms_inside, query.children())))
+    return list(chain.from_iterable(map(_leaves_with_terms, query.children())))
 
 
-def _filled(node: Query, found: Sequence[Query], places: list[int]) -> Filled:
-    """What makes a part of the query; `places` get those of `found` that it meets."""
-    for place, one in enumerate(found):
-        if node is one:
+def _substitution(node: Query, queries: Sequence[Query], places: list[int]) -> QueryBuilder:
+    """Return a function that builds a part of a query; `places` receives the indexes of the `queries` that it has."""
+    for place, query in enumerate(queries):
+        if node is query:
             places.append(place)
             return lambda others: others[place]
     before = len(places)
-    children = [_filled(child, found, places) for child in node.children()]
+    children = [_substitution(child, queries, places) for child in node.children()]
     if len(places) == before:
         return lambda _others: node
     return lambda others: node.with_children(tuple([child(others) for child in children]))
 
 
-_KNOWN = {
-    "query",
-    "size",
-    "from",
-    "sort",
-    "_source",
-    "track_total_hits",
-    "highlight",
-    "explain",
-    "track_scores",
-    "search_after",
-}
-_DEFAULT_SIZE = 10
-
-LARGEST_SCORE = float(np.finfo(np.float32).max)
-
-MOST_HITS = 10_000
-"""The last rank that a search reaches, as in Elasticsearch (`index.max_result_window`)."""
+# Bodies
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """All that a search body says but its queries.
-
-    `after` is the score and the id of the hit behind which the hits begin, `highlight` the marks of each field.
-    """
+    """A search body without its query."""
 
     first: int
     size: int
     after: tuple[float, str] | None
+    """The score and the id of the hit before the first one."""
     source: SourceFilter
-    highlight: Mapping[str, Marks] | None
+    highlight: Mapping[str, HighlightTags] | None
+    """The tags for each field."""
     explain: bool
+
+    @property
+    def end(self) -> int:
+        """The rank of the last hit."""
+        return self.first + self.size
 
     @classmethod
     def of(cls, body: Body) -> Frame:
         """Read a search body without its query.
 
         Raises:
-            Refused: has all problems, with their JSON paths.
+            Refused: with all problems and their JSON paths.
         """
         problems = ErrorCollector()
         first, size, explain = 0, 0, False
         after: tuple[float, str] | None = None
         source = SourceFilter(None)
-        highlight: Mapping[str, Marks] | None = None
+        highlight: Mapping[str, HighlightTags] | None = None
         with problems.at():
             known_only(body, _KNOWN, "a search body")
         with problems.at("sort"):
-            _require_known_order(body.get("sort"))
+            _require_best_first(body.get("sort"))
         with problems.at("from"):
             first = _count(body.get("from", 0), "from")
         with problems.at("size"):
-            size = _count(body.get("size", _DEFAULT_SIZE), "size")
+            size = _count(body.get("size", DEFAULT_SIZE), "size")
         with problems.at():
             if first + size > MOST_HITS:
                 raise invalid(
@@ -333,12 +326,12 @@ class Frame:
                 if first > 0:
                     raise invalid("`from` must be 0 where `search_after` says where the hits begin")
             with problems.at("search_after"):
-                after = _after(body["search_after"])
+                after = _search_after(body["search_after"])
         with problems.at():
             source = SourceFilter.of(body.get("_source", True))
         if "highlight" in body:
             with problems.at():
-                highlight = read_marks(body["highlight"])
+                highlight = read_highlight(body["highlight"])
         with problems.at("explain"):
             explain = parameters.flag(body.get("explain", False), "`explain`")
         problems.raise_if_any()
@@ -347,46 +340,44 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a search body asks for: `query` is rewritten for scoring, `marked` says what to highlight."""
+    """A search body with its query rewritten for scoring, and the query whose matches are highlighted."""
 
     query: Query
     marked: Query
     frame: Frame
 
     def from_first(self) -> Request:
-        """The same for the hits before as well, and so what a part of an index must find for it."""
+        """Return the request for a segment of several, which must rank the hits before `first` too."""
         frame = self.frame
-        if not frame.first:
-            return self
-        return replace(self, frame=replace(frame, first=0, size=frame.first + frame.size))
+        return replace(self, frame=replace(frame, first=0, size=frame.end)) if frame.first else self
 
 
 class BodyReader:
-    """Reads search bodies on one index. Those of a template differ in their queries only: the rest is read once."""
+    """Reads search bodies on one index. Bodies of a template differ only in their queries: the frame is read once."""
 
     def __init__(self, parser: Parser) -> None:
         self._parser = parser
-        self._recurring = Recurring()
-        self._last: tuple[str, Frame] | None = None
+        self._templates = TemplateCache()
+        self._last_frame: tuple[str, Frame] | None = None
 
     def read(self, body: Body) -> Request:
         """Read a search body.
 
         Raises:
-            Refused: the body makes no sense, or has something that the embedded engine does not support.
+            Refused: the body is invalid, or has something that the embedded engine does not support.
         """
         return self._read(normal_body(body), body)[0]
 
     def _read(self, normal: Body, body: Body) -> tuple[Request, list[QueryText]]:
-        """The same of a body and its normal form, and the texts that were noted in its query."""
+        """Read a body by its normal form; return the texts of its query too."""
         try:
-            return self._parsed(normal)
+            return self._parse(normal)
         except Refused:
             if normal is not body:
-                self._parsed(body)  # the JSON paths of its problems are those that the user wrote
+                self._parse(body)  # reports the JSON paths that the user wrote
             raise
 
-    def _parsed(self, body: Body) -> tuple[Request, list[QueryText]]:
+    def _parse(self, body: Body) -> tuple[Request, list[QueryText]]:
         problems = ErrorCollector()
         query: Query | None = None
         marked: Query | None = None
@@ -395,55 +386,55 @@ class BodyReader:
             query, noted = self._parser.read(body["query"]) if "query" in body else (MatchAll(), [])
         with problems.at():
             frame = self.frame(body)
-        described = body.get("highlight")
-        # The `highlight_query` of one field is refused where the fields are read.
-        if isinstance(described, Mapping) and described.get(HIGHLIGHT_QUERY) is not None:
+        highlight = body.get("highlight")
+        # The `highlight_query` of one field is rejected where the fields are read.
+        if isinstance(highlight, Mapping) and highlight.get(HIGHLIGHT_QUERY) is not None:
             with problems.at():
-                marked = self._parser.query_at(f"highlight.{HIGHLIGHT_QUERY}", described[HIGHLIGHT_QUERY])
+                marked = self._parser.query_at(f"highlight.{HIGHLIGHT_QUERY}", highlight[HIGHLIGHT_QUERY])
         problems.raise_if_any()
         assert query is not None and frame is not None
         return Request(rewrite(query), query if marked is None else marked, frame), noted
 
     def ranked(self, body: Body) -> Request:
-        """The same for those who only rank: nothing is `marked` but the rewritten query.
+        """Read a search body for ranking only, without the query to highlight.
 
         Raises:
-            as `read` does.
+            Refused: as `read`.
         """
         normal = normal_body(body)
         written = normal.get("query")
-        query = self._recurring.rewritten(written)
+        query = self._templates.rewritten(written)
         if query is not None:
             frame = self.frame(body)
             if frame.highlight is None:
                 return Request(query, query, frame)
         request, noted = self._read(normal, body)
         if written is not None and request.frame.highlight is None:
-            self._recurring.learn(written, noted, request.marked, request.query)
+            self._templates.add(written, noted, request.marked, request.query)
         return request
 
     def frame(self, body: Body) -> Frame:
-        """All that a search body says but its query.
+        """Read a search body without its query.
 
         Raises:
-            as `read` does.
+            Refused: as `read`.
         """
         rest = {key: value for key, value in body.items() if key != "query"}
         written = repr(rest)  # 1 and true are equal, and so are 0.0 and -0.0
-        last = self._last
+        last = self._last_frame
         if last is None or last[0] != written:
-            last = self._last = written, Frame.of(rest)
+            last = self._last_frame = written, Frame.of(rest)
         return last[1]
 
 
-def _require_known_order(sort: Any) -> None:
-    """Scores descending, then ids ascending: any other order, the order without a clause included, is refused."""
-    clauses = [_clause(clause) for clause in (sort if isinstance(sort, list | tuple) else [sort])]
+def _require_best_first(sort: Any) -> None:
+    """Reject any order but scores descending, then ids ascending; no `sort` is another order."""
+    clauses = [_sort_clause(clause) for clause in (sort if isinstance(sort, list | tuple) else [sort])]
     if clauses != [("_score", "desc"), ("id", "asc")]:
         raise unsupported(f'`sort: {sort}`, only [{{"_score": "desc"}}, {{"id": "asc"}}]')
 
 
-def _clause(clause: Any) -> tuple[str, str]:
+def _sort_clause(clause: Any) -> tuple[str, str]:
     if isinstance(clause, Mapping) and len(clause) == 1:
         name, order = next(iter(clause.items()))
         if isinstance(order, Mapping) and set(order) == {"order"}:
@@ -459,8 +450,8 @@ def _count(value: Any, name: str) -> int:
     return count
 
 
-def _after(values: Any) -> tuple[float, str]:
-    """What `search_after` says: a value for each clause of the sort."""
+def _search_after(values: Any) -> tuple[float, str]:
+    """Read `search_after`: a value for each clause of the sort."""
     if not isinstance(values, list | tuple) or len(values) != 2:
         raise invalid("`search_after` must be a list of a score and an id, as the sort has them")
     score, id_ = values
@@ -472,7 +463,7 @@ def _after(values: Any) -> tuple[float, str]:
 
 
 def _require_total(value: Any) -> None:
-    """Refuse a `track_total_hits` that is neither a number nor yes or no; hits are counted apart, see `counting`."""
+    """Reject a `track_total_hits` that is neither a number nor a boolean; `Index.count_matches` counts hits."""
     if isinstance(value, bool) or value in ("true", "false"):
         return
     if parameters.integer(value, "`track_total_hits`") < -1:

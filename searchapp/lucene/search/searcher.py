@@ -1,150 +1,472 @@
-"""Search a segment of an index with the statistics of the whole; count documents and values."""
+"""An open index: rank, search, count, explain and analyze; each segment with the statistics of the whole index."""
 
 from __future__ import annotations
 
+import logging
+import math
+import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from searchapp.lucene.errors import Refused, unsupported
-from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask
-from searchapp.lucene.queries.query import Query
+from searchapp.lucene.analysis import AnalysisRegistry
+from searchapp.lucene.errors import (
+    BEYOND_FLOAT32,
+    IndexReplaced,
+    InvalidInput,
+    Refused,
+    RefusedQuery,
+    invalid,
+    unsupported,
+)
+from searchapp.lucene.index.arrays import Mask, Numbers
+from searchapp.lucene.index.index_settings import without_similarities
+from searchapp.lucene.index.layout import IndexManifest
+from searchapp.lucene.index.mapping import Schema
+from searchapp.lucene.index.reader import DirectoryReader, IndexReader, Ranking, by_segment
+from searchapp.lucene.index.segments import SegmentPlan
+from searchapp.lucene.index.versions import IndexFolder
+from searchapp.lucene.index.writer import write_version
+from searchapp.lucene.queries.dsl import readers
+from searchapp.lucene.queries.query import Parser, Query
 from searchapp.lucene.queries.scores import ScoreRows, Scores
-from searchapp.lucene.records import Counts, Explanation
-from searchapp.lucene.search import topk
-from searchapp.lucene.search.kernels import best_together
-from searchapp.lucene.search.pruning import Pruner
-from searchapp.lucene.search.request import Frame, Request
-from searchapp.lucene.search.topk import Answer, finite_scores
-from searchapp.lucene.similarity import ONE
+from searchapp.lucene.records import AnalysisStep, Body, Counts, Document, Explanation, ScoredDocument
+from searchapp.lucene.search.compiled import NOTHING, Pruner, search_batch
+from searchapp.lucene.search.highlight import Highlighter, TokenCache
+from searchapp.lucene.search.request import BodyReader, Frame, Request
+from searchapp.lucene.similarity import ONE, Float32s
+
+_log = logging.getLogger("searchapp.requests")
+
+SMALLEST_BATCH = 8
+"""Of fewer topics each is scored by itself."""
+
+SAMPLING_RATE = 16
+"""One score in this many is sampled to estimate the score at a rank."""
+
+NOT_MATCHING = np.float32(-1)
+"""Less than every score of a query."""
+
+_LARGEST_BITS = np.int64(0x7FFFFFFF)
 
 
-def counts(parts: Sequence[tuple[IndexReader, Mask]], fields: Mapping[str, int]) -> Counts:
-    """The counts of the documents that are marked in the parts of an index, with so many values of each keyword field.
+@contextmanager
+def finite_scores() -> Iterator[None]:
+    """Reject a query whose scores are infinite or not a number, which order nothing.
 
     Raises:
-        Refused: a field is no keyword field.
+        Refused: instead of NumPy's FloatingPointError.
     """
-    return Counts(
-        sum(int(np.count_nonzero(matching)) for _reader, matching in parts),
-        {
-            name: _commonest([(_keywords(reader, name), matching) for reader, matching in parts], most)
-            for name, most in fields.items()
-        },
-    )
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            yield
+    except FloatingPointError as error:
+        raise Refused(BEYOND_FLOAT32) from error
 
 
-def _keywords(reader: IndexReader, name: str) -> FieldReader:
-    field = reader.fields.get(name)
-    if field is None or field.field.is_number or field.field.is_text:
-        raise unsupported(f"counting the values of {name}, only of keyword fields")
-    return field
+def top_k(scores: Scores, ranks: Numbers, size: int) -> NDArray[np.intp]:
+    """Return the first `size` matching documents by score descending; `ranks` orders equal scores, by id.
+
+    The bits of a float32 that is not negative order as the float does, so score and rank make one integer, by which
+    documents are selected and sorted.
+    """
+    if size == 0:
+        return np.empty(0, np.intp)
+    candidates = _sampled_candidates(scores.values, size)
+    if candidates is None:
+        values = np.where(scores.mask(), scores.values, NOT_MATCHING)
+        bound = np.float32(0)
+        if size < len(values):
+            bound = max(np.partition(values, len(values) - size)[len(values) - size], bound)
+        candidates = np.flatnonzero(values >= bound)
+    bits = scores.values[candidates].view(np.int32).astype(np.int64)
+    keys = (_LARGEST_BITS - bits) << 32 | ranks[candidates]
+    if len(keys) <= size:
+        return candidates[keys.argsort()]
+    chosen = np.argpartition(keys, size)[:size]
+    return candidates[chosen[keys[chosen].argsort()]]
 
 
-def _commonest(parts: Sequence[tuple[FieldReader, Mask]], most: int) -> list[tuple[str, int]]:
-    """The commonest values of a field, equal counts in the order of the values, which is that of the terms."""
-    counted: Counter[bytes] = Counter()
-    for field, matching in parts:
-        counted.update(dict(_counted(field, matching, most if len(parts) == 1 else len(field.terms))))
-    first = sorted(counted.items(), key=lambda value: (-value[1], value[0]))[:most]
-    return [(term.decode(), count) for term, count in first]
+def _sampled_candidates(values: Float32s, size: int) -> NDArray[np.intp] | None:
+    """Return matching documents that include the best `size`; None if a sample does not tell them.
+
+    The sample estimates the score that about one and a half times `size` documents reach. The documents that reach it
+    are counted, so a wrong estimate costs only time.
+    """
+    sample = values[::SAMPLING_RATE]
+    expected = size / SAMPLING_RATE
+    rank = int(expected + 3 * math.sqrt(expected)) + 1
+    if 2 * rank > len(sample):
+        return None
+    bound = np.partition(sample, len(sample) - rank)[len(sample) - rank]
+    if not bound > 0:
+        return None
+    candidates = np.flatnonzero(values >= bound)
+    return candidates if len(candidates) >= size else None
 
 
-def _counted(field: FieldReader, matching: Mask, most: int) -> Iterator[tuple[bytes, int]]:
-    """The `most` commonest values of a field in a part, and their counts."""
-    counted = field.counted(matching)
-    found = np.flatnonzero(counted)
-    first = found[np.argsort(-counted[found], kind="stable")][:most]
-    return ((field.terms[rank], int(counted[rank])) for rank in first.tolist())
+class RankedBatch(NamedTuple):
+    """The rankings of some queries, one after the other: worker processes send few large objects cheaply."""
+
+    documents: Numbers
+    scores: Float32s
+    sizes: list[int]
+    """The number of documents of each ranking."""
+    pruned: int
+    """Queries that were answered without scoring all documents."""
+    compiled: int
+    """Queries that C functions scored."""
+
+    def rankings(self) -> list[Ranking]:
+        ends = np.cumsum(self.sizes).tolist()
+        return [
+            (self.documents[end - size : end], self.scores[end - size : end])
+            for end, size in zip(ends, self.sizes, strict=True)
+        ]
 
 
-class Searcher:
-    """Finds and scores the documents of a part, whose numbers are those of the part."""
+class SegmentSearcher:
+    """Finds and scores the documents of a segment, by their numbers in it."""
 
     def __init__(self, reader: IndexReader) -> None:
         self.reader = reader
         self.rows = ScoreRows(reader)
         self.pruner = Pruner(reader)
-        self._found: tuple[str, Scores] | None = None
-        """The scores of the query that was asked last, whose next hits are often asked for."""
 
-    def found(self, requests: Sequence[Request], *, alone: bool) -> tuple[list[Answer | None], int, int]:
-        """The answers that can be had without scoring each query by itself, None for those of others.
+    def rank_batch(
+        self, requests: Sequence[Request], *, alone: bool
+    ) -> tuple[list[Ranking | None], int, int]:
+        """Return the rankings that need no scoring of a query by itself, None for other requests.
 
-        Besides, for how many of these not all documents were scored, and how many the compiled functions scored.
+        Return also the number of queries that were pruned, and of those that C functions scored.
         """
-        found = [self.pruned(request, alone=alone) for request in requests]
-        pruned = sum(one is not None for one in found)
-        self._answer_together(requests, found)
-        left = found.count(None)
-        # The body that is refused is refused again when it is answered, by its place.
+        rankings = [self.pruned(request, alone=alone) for request in requests]
+        pruned = sum(ranking is not None for ranking in rankings)
+        # A rejected body is rejected again by `rank`, which knows its place.
         with suppress(Refused), finite_scores():
-            self._prepare(request.query for request, one in zip(requests, found, strict=True) if one is None)
-        return found, pruned, len(requests) - left
+            places = [place for place, ranking in enumerate(rankings) if ranking is None]
+            batch = search_batch(self.rows, [requests[place] for place in places]) if places else []
+            for place, ranking in zip(places, batch, strict=True):
+                rankings[place] = ranking
+        unanswered = rankings.count(None)
+        with suppress(Refused), finite_scores():
+            self._prepare_rows(
+                request.query for request, ranking in zip(requests, rankings, strict=True) if ranking is None
+            )
+        return rankings, pruned, len(requests) - unanswered
 
-    def _prepare(self, queries: Iterable[Query]) -> None:
-        """Compute together what the scores of several queries have in common, before they are asked for."""
-        wanted: defaultdict[tuple[str, float], list[str]] = defaultdict(list)
+    def _prepare_rows(self, queries: Iterable[Query]) -> None:
+        """Compute the rows of the terms of several queries in bulk."""
+        terms: defaultdict[tuple[str, float], list[str]] = defaultdict(list)
         for query in queries:
-            for field, terms, boost in query.scored_terms():
-                wanted[field, boost] += terms
-        for (field, boost), every in wanted.items():
-            self.rows.prepare(field, every, np.float32(boost))
+            for field, query_terms, boost in query.scored_terms():
+                terms[field, boost] += query_terms
+        for (field, boost), field_terms in terms.items():
+            self.rows.prepare(field, field_terms, np.float32(boost))
 
-    def _answer_together(self, requests: Sequence[Request], found: list[Answer | None]) -> None:
-        """Put the answers into `found` that can be had together, of the requests that have none."""
-        places = [place for place, one in enumerate(found) if one is None]
-        if not places:
-            return
-        with suppress(Refused), finite_scores():
-            answers = best_together(self.rows, [requests[place] for place in places])
-            for place, answer in zip(places, answers, strict=True):
-                found[place] = answer
-
-    def pruned(self, request: Request, *, alone: bool = True) -> Answer | None:
-        """The best documents of a query where they can be found without scoring all documents, None elsewhere."""
+    def pruned(self, request: Request, *, alone: bool = True) -> Ranking | None:
+        """Return the best documents without scoring all of them, None if that is not possible."""
         frame = request.frame
         if frame.after is not None:
             return None
-        found = self.pruner.best(request.query, frame.first + frame.size, alone=alone)
-        return None if found is None else (found[0][frame.first :], found[1][frame.first :])
+        ranking = self.pruner.best(request.query, frame.end, alone=alone)
+        return None if ranking is None else (ranking[0][frame.first :], ranking[1][frame.first :])
 
-    def best(self, request: Request) -> Answer:
-        """The best documents of a query, all of which are scored."""
-        return self.best_of(request.query.scores(self.rows), request.frame)
+    def rank(self, request: Request) -> Ranking:
+        """Return the best documents of a query, after scoring all documents by NumPy."""
+        return self.select(request.query.scores(self.rows), request.frame)
 
-    def remembers(self, words: str) -> bool:
-        """Whether all scores of a query in these words are known, see `best_again`."""
-        return self._found is not None and self._found[0] == words
-
-    def best_again(self, request: Request, words: str) -> tuple[Answer, bool]:
-        """The best documents of a query in these words, and whether not all documents were scored.
-
-        If all are scored, the scores are kept for its next hits.
-        """
-        if self._found is None or self._found[0] != words:
-            pruned = self.pruned(request)
-            if pruned is not None:
-                return pruned, True
-            self._found = words, request.query.scores(self.rows)
-        return self.best_of(self._found[1], request.frame), False
-
-    def best_of(self, scores: Scores, frame: Frame) -> Answer:
-        """The documents that a frame asks for."""
-        first, size = frame.first, frame.size
+    def select(self, scores: Scores, frame: Frame) -> Ranking:
+        """Return the documents of a frame."""
+        ranks = self.reader.ranks
         if frame.after is not None:
             score, id_ = frame.after
-            scores = topk.behind(scores, self.reader.ranks, score, self.reader.ids.rank_after(id_))
-        documents = topk.best(scores, self.reader.ranks, first + size)[first:]
+            bound, rank = np.float32(score), self.reader.ids.rank_after(id_)
+            is_after = (scores.values < bound) | ((scores.values == bound) & (ranks >= rank))
+            mask = scores.mask() & is_after
+            scores = Scores(np.where(mask, scores.values, np.float32(0)), mask)
+        documents = top_k(scores, ranks, frame.end)[frame.first :]
         return documents.astype(np.int32), scores.values[documents]
 
-    def explanations(self, query: Query, documents: Sequence[int]) -> list[Explanation]:
-        """How a query comes to the scores of documents that it matches.
+
+class Index:
+    """An index in a folder, opened at one version, which stays readable when a newer one is written.
+
+    Bodies and mappings are those of Elasticsearch. All methods raise errors of `searchapp.lucene.errors`.
+    """
+
+    def __init__(self, reader: DirectoryReader, analyzers: AnalysisRegistry | None = None) -> None:
+        self.reader = reader
+        self.analyzers = analyzers or AnalysisRegistry(reader.schema.analysis)
+        self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, readers()))
+        self.searchers = [SegmentSearcher(part) for part in reader.parts]
+        self._tokens = TokenCache(self.analyzers)
+        self._last_scores: tuple[str, list[Scores]] | None = None
+        """The last searched query and its scores, of which the next page is often requested."""
+
+    @classmethod
+    def create(cls, folder: Path, mapping: Mapping[str, Any], documents: Iterable[Document] = ()) -> Index:
+        """Write an index of documents with a create-index body, in place of the one in the folder, and open it.
 
         Raises:
-            Refused: the query has a part whose explanation is not known here.
+            LuceneError: the mapping or a document is rejected, or another process writes the index.
+            OSError: the folder can't be written to.
         """
-        found = [query.explanation(self.rows, document, ONE) for document in documents]
-        return [one for one in found if one is not None]
+        documents = list(documents)
+        write_version(IndexFolder(folder), mapping, documents, len(documents))
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: Path, mapping: Mapping[str, Any] | None = None) -> Index:
+        """Open the live version of an index; a `mapping` scores it by other similarities than it was written with.
+
+        Raises:
+            Refused: there is no index, or the mapping differs in more than similarities.
+            CorruptIndex: it is damaged.
+            UnreadableFile: it can't be read.
+        """
+
+        def read(version: Path) -> DirectoryReader:
+            if mapping is None:
+                return DirectoryReader(version)
+            manifest = IndexManifest.read(version)
+            if without_similarities(manifest.mapping) != without_similarities(mapping):
+                raise Refused(f"{version} was made with another mapping, in more than its similarities")
+            return DirectoryReader(version, Schema.of(mapping), manifest)
+
+        reader = IndexFolder(folder).read_live(read)
+        if reader is None:
+            raise Refused(f"there is no index in {folder}")
+        return cls(reader)
+
+    def add(self, documents: Iterable[Document]) -> None:
+        """Write a version with further documents, and open it here.
+
+        Raises:
+            LuceneError: as `create`; an id may be in the index already.
+            IndexReplaced: a newer version was written since this one was opened.
+        """
+        documents = list(documents)
+        manifest = self.reader.manifest
+        folder = IndexFolder(manifest.folder.parent)
+        plan = SegmentPlan.appending(manifest, len(documents))
+        total = manifest.total + len(documents)
+        write_version(folder, manifest.mapping, documents, total, lambda _version: manifest.user_data, plan)
+        self.close()
+        self.__init__(DirectoryReader(folder.live()), self.analyzers)  # type: ignore[misc, arg-type]
+
+    def reopen(self) -> Index:
+        """Open the same version again, for another thread.
+
+        Raises:
+            IndexReplaced: it was removed.
+        """
+        try:
+            return Index(self.reader.reopened(), self.analyzers)
+        except InvalidInput:
+            if self.reader.is_there:
+                raise
+            raise IndexReplaced(self.reader.manifest.version) from None
+
+    def close(self) -> None:
+        self.reader.close()
+
+    @property
+    def count(self) -> int:
+        """The number of documents."""
+        return self.reader.count
+
+    def search(self, body: Body) -> list[ScoredDocument]:
+        """Return the hits of a search body with sources, highlights and, if the body asks for them, explanations."""
+        with self._damage_reported(), finite_scores():
+            request = self.bodies.read(body)
+            frame = request.frame
+            highlighter = None
+            if frame.highlight is not None:
+                highlighter = Highlighter(request.marked, frame.highlight, self.reader.schema, self._tokens)
+            documents, scores = self._rank_page(request, repr(body.get("query")))
+            explanations = self._explanations(request.query, documents) if frame.explain else {}
+            return [
+                ScoredDocument(
+                    id_,
+                    score,
+                    frame.source.apply(source),
+                    highlighter.highlights(source) if highlighter else {},
+                    explanations.get(document),
+                )
+                for id_, score, document, source in zip(
+                    self.reader.ids_of(documents),
+                    scores.tolist(),
+                    documents.tolist(),
+                    self.reader.sources_of(documents),
+                    strict=True,
+                )
+            ]
+
+    def explain(self, body: Body, document_id: str) -> Explanation | None:
+        """Return the computation of a document's score for the query of a body, None if it does not match."""
+        with self._damage_reported(), finite_scores():
+            query = self.bodies.read(body).query
+            for searcher in self.searchers:
+                number = searcher.reader.document(document_id)
+                if number is not None:
+                    return query.explanation(searcher.rows, number, ONE)
+        return None
+
+    def analyze(
+        self, text: str, *, field: str | None = None, analyzer: str | None = None
+    ) -> list[AnalysisStep]:
+        """Return the steps of the analyzer of a field, of a named one, or of `standard` on a text."""
+        if analyzer is None and field is not None:
+            described = self.reader.schema.fields.get(field)
+            if described is None:
+                raise invalid(f"the index {self._name} has no field {field}")
+            analyzer = described.analyzer or "keyword"
+        return self.analyzers.analyzer(analyzer or "standard").steps(text)
+
+    @property
+    def _name(self) -> str:
+        return str(self.reader.manifest.user_data.get("name", self.reader.manifest.version))
+
+    def count_matches(self, query: Body, fields: Mapping[str, int]) -> Counts:
+        """Return the number of documents that match a query, with so many of the commonest values of keyword fields.
+
+        Raises:
+            Refused: a field is not a keyword field.
+        """
+        order = [{"_score": "desc"}, {"id": "asc"}]
+        with self._damage_reported(), finite_scores():
+            read = self.bodies.read({"query": query, "sort": order}).query
+            masks = [(searcher.reader, read.matching(searcher.rows)) for searcher in self.searchers]
+            total = sum(int(np.count_nonzero(mask)) for _reader, mask in masks)
+            return Counts(total, {name: _commonest(masks, name, most) for name, most in fields.items()})
+
+    def document_frequencies(self, terms: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
+        """Return in how many documents each of some terms is, by field and term; 0 for unknown fields and numbers."""
+        fields = {name: field for name, field in self.reader.fields.items() if not field.field.is_number}
+        with self._damage_reported():
+            return {
+                name: {
+                    term: fields[name].document_frequency(term) if name in fields else 0
+                    for term in field_terms
+                }
+                for name, field_terms in terms.items()
+            }
+
+    def rank(self, bodies: Sequence[Body]) -> RankedBatch:
+        """Return the best documents of a batch of search bodies.
+
+        Raises:
+            RefusedQuery: a body is rejected.
+        """
+        with self._damage_reported():
+            requests: list[Request] = []
+            with _place_reported(requests):
+                for body in bodies:
+                    requests.append(self.bodies.ranked(body))
+            segment_requests = self._segment_requests(requests)
+            alone = len(requests) < SMALLEST_BATCH
+            batches = [searcher.rank_batch(segment_requests, alone=alone) for searcher in self.searchers]
+            rankings: list[Ranking] = []
+            with _place_reported(rankings):
+                for place, request in enumerate(requests):
+                    parts = []
+                    for searcher, (batch, _pruned, _compiled) in zip(self.searchers, batches, strict=True):
+                        ranking = batch[place]
+                        parts.append(searcher.rank(segment_requests[place]) if ranking is None else ranking)
+                    rankings.append(self._merged(request, parts))
+            _batch, pruned, compiled = batches[0]  # of the largest segment
+            documents, scores = zip(NOTHING, *rankings, strict=True)
+            sizes = list(map(len, documents[1:]))
+            return RankedBatch(np.concatenate(documents), np.concatenate(scores), sizes, pruned, compiled)
+
+    def prepare(self, bodies: Iterable[Body]) -> None:
+        """Compute what worker processes share that rank bodies like these; rejected bodies are skipped."""
+        queries = []
+        with self._damage_reported():
+            for body in bodies:
+                with suppress(Refused), finite_scores():
+                    queries.append(self.bodies.ranked(body).query)
+            for searcher in self.searchers:
+                searcher.pruner.prepare(queries)
+
+    def _segment_requests(self, requests: Sequence[Request]) -> Sequence[Request]:
+        """Return the requests to a segment, of which several must rank from the first hit on."""
+        return requests if len(self.searchers) == 1 else [request.from_first() for request in requests]
+
+    def _merged(self, request: Request, rankings: Sequence[Ranking]) -> Ranking:
+        if len(rankings) == 1:
+            return rankings[0]
+        return self.reader.merge_rankings(rankings, request.frame.first, request.frame.size)
+
+    def _rank_page(self, request: Request, query: str) -> Ranking:
+        """Return the best documents of a query; scores of all documents are kept for its next pages."""
+        (segment_request,) = self._segment_requests([request])
+        if self._last_scores is None or self._last_scores[0] != query:
+            pruned = [searcher.pruned(segment_request) for searcher in self.searchers]
+            is_pruned = None not in pruned
+            self.log_batch(1, int(is_pruned), int(is_pruned))
+            if is_pruned:
+                return self._merged(request, [ranking for ranking in pruned if ranking is not None])
+            scores = [request.query.scores(searcher.rows) for searcher in self.searchers]
+            self._last_scores = query, scores
+        rankings = [
+            searcher.select(scores, segment_request.frame)
+            for searcher, scores in zip(self.searchers, self._last_scores[1], strict=True)
+        ]
+        return self._merged(request, rankings)
+
+    def log_batch(self, queries: int, pruned: int, compiled: int) -> None:
+        """Log how queries were scored."""
+        noun = "1 query" if queries == 1 else f"{queries} queries"
+        by_c = f", {compiled} scored by compiled functions" if compiled else ""
+        _log.info("%s: %s, %d of them pruned%s", self.reader.manifest.version, noun, pruned, by_c)
+
+    def _explanations(self, query: Query, documents: Numbers) -> dict[int, Explanation | None]:
+        explanations: dict[int, Explanation | None] = {}
+        parts = by_segment(documents, self.reader.parts)
+        for searcher, (_part, places, numbers) in zip(self.searchers, parts, strict=True):
+            for document, number in zip(documents[places].tolist(), numbers.tolist(), strict=True):
+                explanations[document] = query.explanation(searcher.rows, number, ONE)
+        return explanations
+
+    @contextmanager
+    def _damage_reported(self) -> Iterator[None]:
+        """Report an altered file, whose contents may cause any error, as such."""
+        try:
+            yield
+        except (IndexError, TypeError, ValueError, OverflowError, MemoryError, sqlite3.Error):
+            if self.reader.is_there:
+                self.reader.verify()
+            raise
+
+
+@contextmanager
+def _place_reported(done: Sequence[object]) -> Iterator[None]:
+    """Report the place of a rejected body in a batch, which comes after those that are done."""
+    try:
+        with finite_scores():
+            yield
+    except Refused as error:
+        raise RefusedQuery(len(done), *error.lines) from error
+
+
+def _commonest(masks: Sequence[tuple[IndexReader, Mask]], name: str, most: int) -> list[tuple[str, int]]:
+    """Return the commonest values of a keyword field and their counts; equal counts are ordered by value."""
+    counts: Counter[bytes] = Counter()
+    for reader, mask in masks:
+        field = reader.fields.get(name)
+        if field is None or field.field.is_number or field.field.is_text:
+            raise unsupported(f"counting the values of {name}, only of keyword fields")
+        by_rank = field.counted(mask)
+        ranks = np.flatnonzero(by_rank)
+        if len(masks) == 1:
+            ranks = ranks[np.argsort(-by_rank[ranks], kind="stable")][:most]
+        counts.update({field.terms[rank]: int(by_rank[rank]) for rank in ranks.tolist()})
+    commonest = sorted(counts.items(), key=lambda value: (-value[1], value[0]))[:most]
+    return [(term.decode(), count) for term, count in commonest]

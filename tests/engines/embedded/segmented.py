@@ -150,7 +150,7 @@ def require_as_whole(embedded: EmbeddedEngine, documents: Sequence[Document]) ->
     """Compare `rings` with an index that is built anew of the documents, in content and in all that is counted."""
     with closing(embedded.open("rings")) as ours, closing(whole_of(embedded, MAPPING, documents)) as whole:
         assert ours.info.documents == len(documents)
-        assert content(ours._reader) == content(whole._reader)
+        assert content(ours.index.reader) == content(whole.index.reader)
 
 
 def shown(found: SearchHit) -> dict[str, Any]:

@@ -282,7 +282,7 @@ def test_opening_reads_next_to_nothing_and_searching_what_it_needs(
     with closing(embedded.open("rings")) as opened:
         small = [file for file in folder.glob("*.npy") if file.stat().st_size <= SMALL]
         assert len(checked) == len(small)
-        reader = opened._searchers[0].reader
+        reader = opened.index.searchers[0].reader
         field = reader.fields["text"]
         mapped = [field._documents, field._positions, field._frequencies, reader._ranks]
         for column in mapped:

@@ -6,12 +6,12 @@ import pytest
 
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.search import highlight
-from searchapp.lucene.search.highlight import Emitted
+from searchapp.lucene.search.highlight import TokenCache
 
 
 def test_the_same_tokens_come_again_by_analyzer_and_text() -> None:
     registry = AnalysisRegistry({})
-    emitted = Emitted(registry)
+    emitted = TokenCache(registry)
     for _time in range(2):
         for name in ("standard", "english", "keyword"):
             for text in ("The prime numbers", "the primes"):
@@ -19,13 +19,13 @@ def test_the_same_tokens_come_again_by_analyzer_and_text() -> None:
 
 
 def test_no_more_is_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(highlight, "KEPT_TOKENS", 100)
+    monkeypatch.setattr(highlight, "CACHED_TOKENS", 100)
     registry = AnalysisRegistry({})
-    emitted = Emitted(registry)
+    emitted = TokenCache(registry)
     for number in range(200):
         text = f"word{number} and another"
         assert emitted.tokens("standard", text) == registry.analyzer("standard").emitted(text)
     long = "a long one " * 50
     assert len(emitted.tokens("standard", long)) == 150
-    kept = emitted._kept.values()
-    assert sum(len(tokens) + 1 for tokens in kept) == emitted._tokens <= 100 and len(kept) > 10
+    kept = emitted._texts.values()
+    assert sum(len(tokens) + 1 for tokens in kept) == emitted._size <= 100 and len(kept) > 10

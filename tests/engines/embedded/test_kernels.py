@@ -8,7 +8,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines import embedded as embedded_index
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import QueryRefused
 from searchapp.lucene import native
@@ -25,8 +23,9 @@ from searchapp.lucene.native import compilation
 from searchapp.lucene.queries import scores as row_sums
 from searchapp.lucene.queries.boolean import disjunction_max
 from searchapp.lucene.queries.scores import ScoreRow, Scores
-from searchapp.lucene.search import kernels, topk
-from searchapp.lucene.search.kernels import SUM, Batch, Table
+from searchapp.lucene.search import searcher
+from searchapp.lucene.search.compiled import SUM, BatchClause, BatchTopic, PostingsTable, best_of_batch
+from searchapp.lucene.search.searcher import top_k
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.engines.embedded.test_pruning import INDEXES, QUERIES, match
@@ -42,7 +41,7 @@ SIZES = (0, 1, 3, 10, 100, 1_000)
 def together() -> Iterator[None]:
     """Let few topics be scored together too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embedded_index, "TOGETHER", 0)
+        patch.setattr(searcher, "SMALLEST_BATCH", 0)
         yield
 
 
@@ -123,13 +122,13 @@ def drawn_clauses(seed: int, is_part: bool) -> list[list[ScoreRow]]:
     return [[row() for _ in range(random.integers(7))] for _ in range(random.integers(1, 5))]
 
 
-def table_of(row: ScoreRow) -> Table:
+def table_of(row: ScoreRow) -> PostingsTable:
     """A row as a term of a field that is scored whole."""
-    table = Table.of_row(row)
+    table = PostingsTable.of_row(row)
     if row.whole is None:
         return table
     common = row.whole - row.is_common
-    return replace(table, frequencies=np.array([row.whole], np.int64), common=common)
+    return table._replace(frequencies=np.array([row.whole], np.int64), common=common)
 
 
 @given(
@@ -147,20 +146,19 @@ def test_rows_are_added_in_the_order_of_numpy(
     functions, clauses = native.library(), drawn_clauses(seed, is_part)
     assert functions is not None
     ranks = np.arange(COUNT, dtype=np.int32)[::-1].copy()
-    batch = Batch()
+    tables: list[PostingsTable] = []
+    batch_clauses = []
     for clause in clauses:
-        elsewhere = []
+        elsewhere, rows = [], []
         for place, row in enumerate(clause):
             if is_part and place % 2 and not len(row.documents):
                 elsewhere += [row.frequency] if row.frequency else []
             else:
-                batch.tables.append(table_of(row))
-                batch.add_rows(len(batch.tables) - 1, (0,))
-        batch.end_clause(rounded=True)
-        if is_part:
-            batch.elsewhere.append((len(elsewhere), sum(elsewhere)))
-    batch.end_topic(size, all_match, float(np.float32(tie)), [2, 7])
-    (answer,) = kernels.best_of_batch(functions, batch, ranks, ranks, few)
+                rows.append((len(tables), (0,)))
+                tables.append(table_of(row))
+        batch_clauses.append(BatchClause(rows, True, (len(elsewhere), sum(elsewhere))))
+    topic = BatchTopic(batch_clauses, size, all_match, float(np.float32(tie)), [2, 7])
+    (answer,) = best_of_batch(functions, tables, [topic], ranks, ranks, few)
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):
         patch.setattr(row_sums, "FEW", few)
         if tie == SUM:
@@ -174,7 +172,7 @@ def test_rows_are_added_in_the_order_of_numpy(
         assert answer is None
         return
     mask[[2, 7]] = False
-    documents = topk.best(Scores(np.where(mask, values, np.float32(0)), mask), ranks, size)
+    documents = top_k(Scores(np.where(mask, values, np.float32(0)), mask), ranks, size)
     assert answer is not None
     assert answer[0].tolist() == documents.tolist()
     assert answer[1].view(np.int32).tolist() == values[documents].view(np.int32).tolist()
@@ -211,6 +209,15 @@ def test_scores_beyond_float32_are_refused_with_the_place_of_the_body(
     assert refused.value.place == 1
 
 
+def table(documents: list[int], starts: list[int]) -> PostingsTable:
+    return PostingsTable(np.array(documents, np.int32), np.ones(2, np.float32), np.array(starts), 5)
+
+
+def topic(rank: int) -> BatchTopic:
+    """A query of one term."""
+    return BatchTopic([BatchClause([(0, (rank,))], rounded=False)], 5, False, SUM, [])
+
+
 @pytest.mark.parametrize(
     ("documents", "starts", "rank"),
     [
@@ -228,12 +235,8 @@ def test_numbers_that_point_nowhere_are_no_crash(
     functions = native.library()
     assert functions is not None
     ranks = np.arange(COUNT, dtype=np.int32)
-    batch = Batch([Table.of(np.array(documents), np.ones(2), np.array(starts), 5)])
-    batch.add_rows(0, (rank,))
-    batch.end_clause(rounded=False)
-    batch.end_topic(5, False, SUM, [])
     with pytest.raises(IndexError, match="postings"):
-        kernels.best_of_batch(functions, batch, ranks, ranks, 3)
+        best_of_batch(functions, [table(documents, starts)], [topic(rank)], ranks, ranks, 3)
 
 
 @pytest.mark.parametrize("number", [-1, COUNT, 2**31 - 1])
@@ -243,12 +246,8 @@ def test_ranks_that_point_nowhere_are_no_crash(library: Path, altered: str, numb
     assert functions is not None
     arrays = {name: np.arange(COUNT, dtype=np.int32) for name in ("ranks", "by_rank")}
     arrays[altered][7] = number
-    batch = Batch([Table.of(np.array([3, 7]), np.ones(2), np.array([0, 2]), 5)])
-    batch.add_rows(0, (0,))
-    batch.end_clause(rounded=False)
-    batch.end_topic(5, False, SUM, [])
     with pytest.raises(IndexError, match="postings"):
-        kernels.best_of_batch(functions, batch, arrays["ranks"], arrays["by_rank"], 3)
+        best_of_batch(functions, [table([3, 7], [0, 2])], [topic(0)], arrays["ranks"], arrays["by_rank"], 3)
 
 
 def test_what_was_compiled_from_another_source_is_not_used(

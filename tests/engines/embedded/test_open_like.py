@@ -19,7 +19,7 @@ from searchapp.errors import EngineRefused, QueryRefused
 from searchapp.formats.problems import Problems
 from searchapp.lucene import native
 from searchapp.lucene.index.index_settings import similarities, with_similarities
-from searchapp.lucene.search import pruning
+from searchapp.lucene.search import compiled
 from searchapp.model import Document, Hits
 from searchapp.progress import SilentProgress
 from searchapp.ranking import recipes
@@ -119,7 +119,7 @@ def test_the_impacts_of_other_similarities_bound_no_scores(
     monkeypatch: pytest.MonkeyPatch,
     way: Callable[[], AbstractContextManager[None]],
 ) -> None:
-    monkeypatch.setattr(pruning, "MOST_SHARE", 0)
+    monkeypatch.setattr(compiled, "SIZE_SHARE", 0)
     documents = [
         Document(str(number), "a " * (1 + number * 7 % 40) + "b " * (number * 5 % 30))
         for number in range(400)

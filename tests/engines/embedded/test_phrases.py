@@ -77,7 +77,7 @@ def test_a_phrase_is_found_where_its_terms_stand(
             }
             assert frequencies(phrase, index) == expected, phrase
             some = np.array(sorted(random_.sample(range(300), random_.choice([1, 7, 150]))), np.int32)
-            found_there = phrase.postings_among(index._searchers[0].reader.fields["text"], some)
+            found_there = phrase.postings_among(index.index.searchers[0].reader.fields["text"], some)
             of_some = {id_: count for id_, count in expected.items() if int(id_) in some}
             assert by_id(found_there, index) == of_some, phrase
             found += bool(expected)
@@ -137,12 +137,12 @@ def test_positions_that_are_nowhere_are_no_crash(
 
 def frequencies(phrase: Phrase, index: EmbeddedIndex) -> dict[str, float]:
     """How often a phrase stands in each document, by id."""
-    return by_id(phrase.postings(index._searchers[0].reader.fields["text"]), index)
+    return by_id(phrase.postings(index.index.searchers[0].reader.fields["text"]), index)
 
 
 def by_id(postings: Postings, index: EmbeddedIndex) -> dict[str, float]:
     assert (np.diff(postings.documents) > 0).all()
-    ids = index._reader.ids_of(postings.documents)
+    ids = index.index.reader.ids_of(postings.documents)
     return dict(zip(ids, postings.frequencies.tolist(), strict=True))
 
 

@@ -22,8 +22,8 @@ from searchapp.errors import QueryRefused
 from searchapp.lucene import native, similarity
 from searchapp.lucene.index import impacts
 from searchapp.lucene.index.reader import BoundedPostings, FieldReader
-from searchapp.lucene.search import pruning
-from searchapp.lucene.search.pruning import MARKS_BYTES, Pruner
+from searchapp.lucene.search import compiled, searcher
+from searchapp.lucene.search.compiled import BITMAP_BYTES, Pruner
 from searchapp.model import Document, Hit
 from tests.engines.embedded.conftest import MAPPING, Both, body, compiled_with, spec_of
 from tests.search.drawing import Draw
@@ -93,19 +93,19 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Embe
 def always() -> Iterator[None]:
     """Let indexes of all sizes be pruned, at any depth, and leave out as many documents as it takes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pruning, "MOST_SHARE", 0)
-        patch.setattr(pruning, "EXCLUDED_SHARE", 0)
+        patch.setattr(compiled, "SIZE_SHARE", 0)
+        patch.setattr(compiled, "EXCLUDED_SHARE", 0)
         yield
 
 
-def pruner_of(index: EmbeddedIndex, marks: int = MARKS_BYTES) -> Pruner:
-    return Pruner(index._searchers[0].reader, marks)
+def pruner_of(index: EmbeddedIndex, marks: int = BITMAP_BYTES) -> Pruner:
+    return Pruner(index.index.searchers[0].reader, marks)
 
 
 def answers(index: EmbeddedIndex, query: Json, size: int, pruner: Pruner) -> tuple[Any, Any]:
     """What is found with and without pruning; scores as bits."""
-    request = index._bodies.read(body(query, size))
-    (documents, scores) = index._searchers[0].best(request)
+    request = index.index.bodies.read(body(query, size))
+    (documents, scores) = index.index.searchers[0].rank(request)
     found = pruner.best(request.query, size)
     expected = documents.tolist(), scores.view(np.int32).tolist()
     return None if found is None else (found[0].tolist(), found[1].view(np.int32).tolist()), expected
@@ -200,8 +200,8 @@ def test_it_finds_what_scoring_all_documents_finds(
 ) -> None:
     index = indexes[name]
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):
-        patch.setattr(pruning, "LOOKED_UP", looked_up)
-        patch.setattr(pruning, "MARKED_SHARE", 10**6)
+        patch.setattr(compiled, "SEEK_COST", looked_up)
+        patch.setattr(compiled, "BITMAP_SHARE", 10**6)
         pruner = pruner_of(index, marks)
         for _time in range(2):  # with what is kept of the time before
             found, expected = answers(index, query, size, pruner)
@@ -255,9 +255,9 @@ PRUNED: list[Json] = [
 def test_sums_and_maxima_of_terms_are_found(
     functions: None, indexes: dict[str, EmbeddedIndex], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "MARKED_SHARE", 10**6)
+    monkeypatch.setattr(compiled, "BITMAP_SHARE", 10**6)
     for query, size, looked_up in itertools.product(PRUNED, (1, 5, 40), (1, 10**6)):
-        monkeypatch.setattr(pruning, "LOOKED_UP", looked_up)
+        monkeypatch.setattr(compiled, "SEEK_COST", looked_up)
         pruner = pruner_of(indexes[name])
         for _time in range(2):
             found, expected = answers(indexes[name], query, size, pruner)
@@ -363,10 +363,10 @@ def test_small_indexes_and_large_depths_are_not_pruned(
     functions: None, indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = indexes["random"]
-    query, pruner = index._bodies.read(body(match("ab"))).query, pruner_of(index)
+    query, pruner = index.index.bodies.read(body(match("ab"))).query, pruner_of(index)
     assert pruner.best(query, 10) is not None
     assert pruner.best(query, 0) is None
-    monkeypatch.setattr(pruning, "MOST_SHARE", 64)
+    monkeypatch.setattr(compiled, "SIZE_SHARE", 64)
     assert pruner.best(query, 10) is not None
     assert pruner.best(query, 11) is None
 
@@ -378,7 +378,7 @@ def test_what_leaves_out_many_documents_is_not_pruned(
     query = {"bool": {"should": [match("ab")], "must_not": [{"term": {"tag": "x"}}]}}
     found, expected = answers(index, query, 10, pruner_of(index))
     assert found == expected
-    monkeypatch.setattr(pruning, "EXCLUDED_SHARE", 64)
+    monkeypatch.setattr(compiled, "EXCLUDED_SHARE", 64)
     assert answers(index, query, 10, pruner_of(index))[0] is None
 
 
@@ -445,10 +445,10 @@ def test_many_topics_of_a_small_index_are_scored_together(
 ) -> None:
     caplog.set_level(logging.INFO, "searchapp.requests")
     index = indexes["random"]
-    bodies = [body(match("ab"), 5)] * embedded_index.TOGETHER
+    bodies = [body(match("ab"), 5)] * searcher.SMALLEST_BATCH
     together = list(index.search(bodies))
     assert ", 0 of them pruned" in caplog.messages[-1]
-    monkeypatch.setattr(pruning, "FEWEST_OF_BATCH", index.info.documents)
+    monkeypatch.setattr(compiled, "SMALLEST_PRUNED", index.info.documents)
     assert list(index.search(bodies)) == together
     assert (
         f", {len(bodies)} of them pruned, {len(bodies)} scored by compiled functions" in caplog.messages[-1]
@@ -459,11 +459,11 @@ def test_what_a_large_batch_needs_is_marked_for_its_processes(
     functions: None, indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = indexes["random"].twin()
-    monkeypatch.setattr(embedded_index, "LARGE", 0)
+    monkeypatch.setattr(embedded_index, "LARGE_INDEX", 0)
     bodies = [body(match("abcg"[number % 3 :]), 5) for number in range(embedded_index.FIRST_OF_LARGE + 9)]
     bodies[3] = body(fields("bce"), 5)
     assert list(index.search(bodies)) == [hits for one in bodies for hits in indexes["random"].search([one])]
-    assert {("text", "b"), ("text", "c")} <= set(index._searchers[0].pruner._marks._maps)
+    assert {("text", "b"), ("text", "c")} <= set(index.index.searchers[0].pruner._bitmaps._maps)
     bodies[5] = body({"bool": {"should": [match("abc", boost=1e38)], "boost": 1e38}})
     with pytest.raises(QueryRefused) as refused:
         list(index.search(bodies))
@@ -478,15 +478,15 @@ def test_memory_for_marks_is_bounded(functions: None, indexes: dict[str, Embedde
         for word in "abcd":
             found, expected = answers(index, match([word, "a"]), 5, pruner)
             assert found == expected
-        pruner.prepare([index._bodies.read(body(match("abcd"))).query] * pruning.REPEATED)
-    assert len(pruner._marks._maps) == 2
-    assert len({marks.ctypes.data for marks in pruner._marks._maps.values()}) == 2
+        pruner.prepare([index.index.bodies.read(body(match("abcd"))).query] * compiled.REPEATED)
+    assert len(pruner._bitmaps._maps) == 2
+    assert len({marks.ctypes.data for marks in pruner._bitmaps._maps.values()}) == 2
 
 
 def test_memory_for_terms_at_hand_is_bounded(
     functions: None, indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "TERMS_BYTES", 3 * pruning.BYTES_OF_TERM)
+    monkeypatch.setattr(compiled, "CACHED_TERM_BYTES", 3 * compiled.TERM_BYTES)
     index = indexes["random"]
     pruner = pruner_of(index)
     for boost in (1.0, 2.0, 3.0):
@@ -499,9 +499,12 @@ def test_what_is_at_work_is_not_waited_for(functions: None, indexes: dict[str, E
     """A process may have been forked meanwhile, in which the work never ends."""
     index = indexes["random"].twin()
     expected = list(index.search([body(match("ab"), 5)]))
-    with index._searchers[0].pruner._lock:
-        index._searchers[0].pruner.prepare([])
-        assert index._searchers[0].pruner.best(index._bodies.read(body(match("ab"), 5)).query, 5) is None
+    with index.index.searchers[0].pruner._lock:
+        index.index.searchers[0].pruner.prepare([])
+        assert (
+            index.index.searchers[0].pruner.best(index.index.bodies.read(body(match("ab"), 5)).query, 5)
+            is None
+        )
         assert list(index.search([body(match("ab"), 5)])) == expected
     index.close()
 
@@ -565,7 +568,7 @@ def test_postings_that_point_nowhere_are_no_crash(
     bounded = FieldReader.bounded
     monkeypatch.setattr(FieldReader, "bounded", lambda field, rank: alter(bounded(field, rank)))
     with pytest.raises(IndexError, match="postings"):
-        pruner_of(index).best(index._bodies.read(body(match("e"), 5)).query, 700)
+        pruner_of(index).best(index.index.bodies.read(body(match("e"), 5)).query, 700)
 
 
 @pytest.mark.parametrize("alter", [np.flip, np.zeros_like, lambda documents: np.roll(documents, 1)])
@@ -584,12 +587,12 @@ def test_postings_out_of_order_are_no_crash(
         return replace(found, documents=np.ascontiguousarray(alter(found.documents)))
 
     monkeypatch.setattr(FieldReader, "bounded", altered)
-    monkeypatch.setattr(pruning, "MARKED_SHARE", 10**6)
+    monkeypatch.setattr(compiled, "BITMAP_SHARE", 10**6)
     for looked_up, terms in itertools.product((1, 10**6), ("abcdefg", "ge")):
-        monkeypatch.setattr(pruning, "LOOKED_UP", looked_up)
+        monkeypatch.setattr(compiled, "SEEK_COST", looked_up)
         pruner = pruner_of(index)
         for _time in range(2):
-            assert pruner.best(index._bodies.read(body(match(terms), 5)).query, 5) is not None
+            assert pruner.best(index.index.bodies.read(body(match(terms), 5)).query, 5) is not None
 
 
 def test_equal_scores_are_ordered_by_id_at_every_depth(
@@ -610,7 +613,7 @@ def test_elasticsearch_finds_the_same(functions: None, both: Callable[..., Both]
 
 def test_every_impact_bounds_its_posting(indexes: dict[str, EmbeddedIndex]) -> None:
     for index in indexes.values():
-        for field in index._reader.fields.values():
+        for field in index.index.reader.fields.values():
             if not field.field.is_text:
                 continue
             assert field.has_impacts
@@ -626,7 +629,7 @@ def test_every_impact_bounds_its_posting(indexes: dict[str, EmbeddedIndex]) -> N
 def test_scores_grow_with_impacts_whatever_the_weight() -> None:
     draw = Draw("weights")
     for _ in range(200):
-        weight = np.float32(10 ** draw.fraction(*np.log10(pruning.WEIGHTS)))
+        weight = np.float32(10 ** draw.fraction(*np.log10(compiled.WEIGHTS)))
         upper = similarity.scores(weight, impacts.EDGES, np.ones(256, np.float32))
         assert upper[0] == 0
         assert upper[-1] == weight
@@ -640,7 +643,7 @@ def test_without_compiled_functions_all_documents_are_scored(
     asked = [body(match(words), 10) for words in ("abc", "g", "a")]
     expected = list(index.search(asked))
     with native.without():
-        assert pruner_of(index).best(index._bodies.read(asked[0]).query, 10) is None
+        assert pruner_of(index).best(index.index.bodies.read(asked[0]).query, 10) is None
         assert list(index.search(asked)) == expected
 
 
@@ -648,11 +651,11 @@ def test_impacts_that_are_in_no_file_are_computed(
     functions: None, indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = indexes["random"]
-    field = index._searchers[0].reader.fields["text"]
+    field = index.index.searchers[0].reader.fields["text"]
     monkeypatch.setattr(field, "_impacts", None)
     assert not field.has_impacts
-    for limit in (pruning.TERMS_BYTES, 100):
-        monkeypatch.setattr(pruning, "TERMS_BYTES", limit)
+    for limit in (compiled.CACHED_TERM_BYTES, 100):
+        monkeypatch.setattr(compiled, "CACHED_TERM_BYTES", limit)
         pruner = pruner_of(index)
         for query in PRUNED:
             found, expected = answers(index, query, 5, pruner)

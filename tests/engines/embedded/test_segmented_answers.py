@@ -26,7 +26,7 @@ from searchapp.lucene.queries.match_all import Exists, Ids
 from searchapp.lucene.queries.number_range import NumberInSet, NumberRange
 from searchapp.lucene.queries.query import Leaf
 from searchapp.lucene.queries.term import Prefix, Synonym, Term, TermInSet
-from searchapp.lucene.search import kernels, pruning
+from searchapp.lucene.search import compiled, searcher
 from searchapp.model import BEYOND_FLOAT32, Document
 from tests.engines.embedded.conftest import MAPPING, body, compiled_with
 from tests.engines.embedded.segmented import edited, segments_of, shown, whole_of
@@ -113,7 +113,7 @@ def functions(request: pytest.FixtureRequest, _common: Path) -> Iterator[None]:
 def few() -> Iterator[None]:
     """Let few postings be many, as they are elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (scores, kernels, pruning):
+        for module in (scores, compiled):
             patch.setattr(module, "FEW", 20)
         yield
 
@@ -141,14 +141,14 @@ def both_of(
 
 PATHS: dict[str, dict[tuple[Any, str], Any]] = {
     "as it is": {},
-    "each by itself": {(embedded_index, "TOGETHER"): 10**6},
-    "together": {(embedded_index, "TOGETHER"): 0},
-    "pruned": {(pruning, "MOST_SHARE"): 0, (pruning, "EXCLUDED_SHARE"): 0},
+    "each by itself": {(searcher, "SMALLEST_BATCH"): 10**6},
+    "together": {(searcher, "SMALLEST_BATCH"): 0},
+    "pruned": {(compiled, "SIZE_SHARE"): 0, (compiled, "EXCLUDED_SHARE"): 0},
     "pruned by marks": {
-        (pruning, "MOST_SHARE"): 0,
-        (pruning, "EXCLUDED_SHARE"): 0,
-        (pruning, "MARKED_SHARE"): 10**6,
-        (pruning, "LOOKED_UP"): 10**6,
+        (compiled, "SIZE_SHARE"): 0,
+        (compiled, "EXCLUDED_SHARE"): 0,
+        (compiled, "BITMAP_SHARE"): 10**6,
+        (compiled, "SEEK_COST"): 10**6,
     },
 }
 """What lets a small index be searched in the ways of larger ones."""
@@ -324,7 +324,7 @@ def test_other_similarities_score_parts_as_they_score_the_whole(
 def test_impacts_bound_scores_whatever_the_parts_were_written_with(cases: dict[str, Both]) -> None:
     changed = 0
     for parts, _whole in cases.values():
-        for reader in parts._reader.parts:
+        for reader in parts.index.reader.parts:
             for field in (one for one in reader.fields.values() if one.field.is_text):
                 changed += field.edges_above is not impacts.EDGES
                 for rank in range(len(field.terms)):
@@ -353,8 +353,8 @@ LEAVES: list[Leaf] = [
 
 def test_each_part_knows_what_the_whole_is_like(cases: dict[str, Both]) -> None:
     for parts, whole in cases.values():
-        (expected,) = whole._reader.parts
-        for reader in parts._reader.parts:
+        (expected,) = whole.index.reader.parts
+        for reader in parts.index.reader.parts:
             assert reader.whole_count == expected.count
             for name, field in reader.fields.items():
                 theirs = expected.fields[name]
@@ -373,11 +373,11 @@ def test_each_part_knows_what_the_whole_is_like(cases: dict[str, Both]) -> None:
 
 def test_nobody_is_told_of_dead_documents(cases: dict[str, Both]) -> None:
     for parts, whole in cases.values():
-        (expected,) = whole._reader.parts
+        (expected,) = whole.index.reader.parts
         for leaf in LEAVES:
             found = [
                 id_
-                for reader in parts._reader.parts
+                for reader in parts.index.reader.parts
                 for id_ in reader.ids_of(np.unique(leaf.documents(reader)))
             ]
             assert sorted(found) == sorted(expected.ids_of(np.unique(leaf.documents(expected))))
@@ -390,8 +390,8 @@ def test_frequencies_are_those_of_the_whole(cases: dict[str, Both]) -> None:
 
 
 def test_several_processes_search_the_parts(cases: dict[str, Both], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded_index, "LARGE", 0)
-    monkeypatch.setattr(pruning, "MOST_SHARE", 0)
+    monkeypatch.setattr(embedded_index, "LARGE_INDEX", 0)
+    monkeypatch.setattr(compiled, "SIZE_SHARE", 0)
     parts, whole = cases["many are changed"]
     bodies = [body({"match": {"text": text}}, 20) for text in ("a b", "b c", "d e f", "a g", "absent") * 20]
     assert hits(parts, bodies) == hits(whole, bodies)
@@ -406,7 +406,7 @@ def test_a_twin_answers_the_same_until_a_part_is_gone(embedded: EmbeddedEngine, 
             assert hits(twin, asked) == hits(parts, asked)
             assert twin.info == parts.info
         parts.verify()
-        part = parts._reader.parts[0].folder
+        part = parts.index.reader.parts[0].folder
         part.rename(tmp_path / "elsewhere")
         with pytest.raises(Replaced):
             parts.twin()
@@ -417,7 +417,7 @@ def test_damage_is_named_by_the_part_that_has_it(embedded: EmbeddedEngine) -> No
     before, after = CASES["many are changed"]
     with ExitStack() as stack:
         parts, _whole = both_of(stack, embedded, MAPPING, before, after)
-        folder = parts._reader.parts[1].folder
+        folder = parts.index.reader.parts[1].folder
         path = next(folder.glob("*.documents.npy"))
         content = bytearray(path.read_bytes())
         content[-1] ^= 1

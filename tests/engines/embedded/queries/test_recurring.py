@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
-from searchapp.errors import EngineRefused
+from searchapp.lucene.errors import Refused
 from searchapp.lucene.search.request import BodyReader
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
@@ -36,7 +36,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIndex]:
 
 def fresh(index: EmbeddedIndex) -> BodyReader:
     """A reader that has read nothing yet."""
-    return BodyReader(index._bodies._parser)
+    return BodyReader(index.index.bodies._parser)
 
 
 def match(field: str, text: Any, **more: Any) -> Json:
@@ -118,7 +118,7 @@ def test_what_differs_in_more_than_texts_is_read_by_itself(
     def outcome(reader: BodyReader, query: Json) -> str:
         try:
             return repr(reader.ranked(body(query)).query)
-        except EngineRefused as error:
+        except Refused as error:
             return f"refused: {error}"
 
     reader = fresh(index)
@@ -148,14 +148,14 @@ def test_a_body_that_was_changed_since_it_was_read_is_read_again(index: Embedded
 def test_too_many_clauses_are_refused_all_the_same(index: EmbeddedIndex) -> None:
     reader = fresh(index)
     reader.ranked(body(match("text", "a b")))
-    with pytest.raises(EngineRefused, match="8,193 clauses"):
+    with pytest.raises(Refused, match="8,193 clauses"):
         reader.ranked(body(match("text", " ".join(map(str, range(8_193))))))
 
 
 def test_the_highlight_of_a_body_is_read_where_nothing_is_highlighted(index: EmbeddedIndex) -> None:
     reader = fresh(index)
     reader.ranked(body(match("text", "a b")))
-    with pytest.raises(EngineRefused, match="no such query|`nonsense`"):
+    with pytest.raises(Refused, match="no such query|`nonsense`"):
         reader.ranked(
             body(match("text", "a c"), highlight={"highlight_query": {"nonsense": {}}, "fields": {}})
         )

@@ -1,0 +1,712 @@
+"""The best documents by the C functions of `native`, and the queries that they accept: `FlatQuery`.
+
+They score sums and maxima of terms and other scored leaves, to the bits of `queries.scores`, which scores all other
+queries. A batch of topics is scored document by document in a third of NumPy's time: `search_batch` (`kernels.c`).
+A single query, or one on a large index, is scored without the documents that cannot be among the best: `Pruner`
+(`maxscore.c`).
+
+    H. Turtle and J. Flood, Query evaluation: strategies and optimizations, 1995 (MaxScore).
+    S. Ding and T. Suel, Faster top-k document retrieval using block-max indexes, SIGIR 2011.
+
+Every posting has an impact, which bounds its score (see `index.impacts`), so each term has a greatest score. MaxScore
+visits terms from the greatest of these down. As soon as the remaining terms can't lift a document to the threshold,
+the score of the last of the best so far, only documents with one of the terms before can be among the best. A phrase
+or a synonym is one more term, once its documents are known.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchapp.lucene import native, similarity
+from searchapp.lucene.index.arrays import Int64s, Numbers
+from searchapp.lucene.index.impacts import EDGES
+from searchapp.lucene.index.reader import BoundedPostings, FieldReader, IndexReader, Ranking
+from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction
+from searchapp.lucene.queries.match_all import MatchNone, is_zero_match_all
+from searchapp.lucene.queries.query import Leaf, Query, ScoredLeaf, without_boosts
+from searchapp.lucene.queries.scores import FEW, ScoreRow, ScoreRows, most_of_a_rare_term
+from searchapp.lucene.queries.term import Term
+from searchapp.lucene.search.request import Request
+from searchapp.lucene.similarity import ONE, Float32s
+
+NOTHING: Ranking = np.empty(0, np.int32), np.empty(0, np.float32)
+"""The ranking of a query without hits."""
+
+SUM = -1.0
+"""The tie breaker of a topic whose clauses are added up."""
+
+_C_TYPES = {"p": ctypes.c_void_p, "b": ctypes.c_char_p, "q": ctypes.c_int64, "d": ctypes.c_double}
+
+
+def _fields(layout: str) -> list[tuple[str, Any]]:
+    """Return the fields of a C structure from `type:name,name` groups; types are those of `_C_TYPES`."""
+    groups = (group.split(":") for group in layout.split())
+    return [(name, _C_TYPES[kind]) for kind, names in groups for name in names.split(",")]
+
+
+# Queries
+
+
+@dataclass(slots=True)
+class FlatClause:
+    """Terms of a field, or another scored leaf, with their boost."""
+
+    field: str
+    terms: tuple[str, ...]
+    boost: np.float32
+    rounded: bool
+    """Whether the sum of the terms is rounded before it is added to other clauses."""
+    leaf: ScoredLeaf | None = None
+
+    @property
+    def key(self) -> tuple[str, float]:
+        return self.field, float(self.boost)
+
+    def elsewhere(self, reader: IndexReader) -> tuple[int, int]:
+        """Return how many terms occur in other segments only, and the sum of their document frequencies."""
+        return reader.fields[self.field].elsewhere(self.terms)
+
+
+@dataclass(slots=True)
+class FlatQuery:
+    """A query as a sum of clauses or, with a `tie_breaker` from 0 on, as their maximum."""
+
+    clauses: Sequence[FlatClause]
+    excluded: Sequence[Leaf] = ()
+    """Leaves with few documents, which must not match."""
+    all_match: bool = False
+    """Whether documents without a clause match too, with the score 0."""
+    tie_breaker: float = SUM
+    optional: Sequence[FlatClause] = ()
+    """Clauses that add to the scores of documents that match others; Lucene rounds both sums before it adds them."""
+
+    @classmethod
+    def of(cls, query: Query, boost: np.float32 = ONE) -> FlatQuery | None:
+        """Return a rewritten query as clauses that give the scores of `Query.scores`, None if it has another shape."""
+        query, boost = without_boosts(query, boost)
+        if isinstance(query, TermsDisjunction | ScoredLeaf):
+            return cls(_clauses((query,), boost, rounded=False))
+        if isinstance(query, DisMax):
+            clauses = _clauses(query.queries, boost, rounded=True) if query.tie_breaker >= 0 else []
+            return cls(clauses, tie_breaker=float(np.float32(query.tie_breaker))) if clauses else None
+        if not isinstance(query, Bool) or query.filter or query.minimum > 1:
+            return None
+        excluded = [leaf for leaf in query.must_not if isinstance(leaf, Leaf) and leaf.has_few_documents]
+        if len(excluded) < len(query.must_not) or (query.must and query.minimum):
+            return None
+        clauses = _clauses(query.should, boost, rounded=False)
+        if not clauses:
+            return None
+        if all(map(is_zero_match_all, query.must)):
+            return cls(clauses, excluded, all_match=bool(query.must))
+        required = cls.of(query.must[0], boost) if len(query.must) == 1 else None
+        if required is None or required.excluded or required.all_match or required.optional:
+            return None
+        if any(clause.rounded for clause in clauses):
+            return None
+        return replace(required, excluded=excluded, optional=clauses)
+
+
+def _clauses(queries: Sequence[Query], boost: np.float32, rounded: bool) -> list[FlatClause]:
+    """Return queries as clauses, an empty list if one has another shape.
+
+    The terms of a disjunction without a boost are clauses of a sum, see `Bool.with_terms_as_clauses`.
+    """
+    clauses = []
+    for query in queries:
+        inner, factor = without_boosts(query, boost)
+        if isinstance(inner, TermsDisjunction):
+            clauses.append(FlatClause(inner.field, inner.terms, factor, rounded or inner is not query))
+        elif isinstance(inner, Term):
+            clauses.append(FlatClause(inner.field, (inner.term,), factor, rounded))
+        elif isinstance(inner, ScoredLeaf):
+            clauses.append(FlatClause(inner.field, (), factor, rounded, inner))
+        else:
+            return []
+    return clauses
+
+
+# Batches
+
+LARGEST_BATCHED = 200_000
+"""A larger index has small batches, and most short queries are pruned there."""
+
+
+class PostingsTable(NamedTuple):
+    """The scored postings of terms, one term after the other: those of a rank from `starts[rank]` on."""
+
+    documents: Numbers
+    scores: Float32s
+    starts: Int64s
+    common: int
+    """A term with more postings is common, see `queries.scores`."""
+    frequencies: Int64s | None = None
+    """The number of postings of each term in the whole index, for a segment of several."""
+
+    @classmethod
+    def of_row(cls, row: ScoreRow) -> PostingsTable:
+        """Return a row as the table of one term."""
+        common = -1 if row.is_common else len(row.scores)
+        return cls(row.documents, row.scores, np.array([0, len(row.scores)]), common)
+
+
+class BatchClause(NamedTuple):
+    """The terms of a clause: numbers of tables with the ranks of terms in each."""
+
+    rows: Sequence[tuple[int, Sequence[int]]]
+    rounded: bool
+    elsewhere: tuple[int, int] = (0, 0)
+    """See `FlatClause.elsewhere`."""
+
+
+class BatchTopic(NamedTuple):
+    """A query of a batch, of which `size` documents are wanted."""
+
+    clauses: Sequence[BatchClause]
+    size: int
+    all_match: bool
+    tie_breaker: float
+    excluded: Sequence[int]
+
+
+class _Table(ctypes.Structure):
+    """`Table` of kernels.c."""
+
+    _fields_ = _fields("p:documents,scores,starts,frequencies q:terms,postings,common")
+
+
+class _Batch(ctypes.Structure):
+    """`Batch` of kernels.c."""
+
+    _fields_ = _fields(
+        "q:count p:ranks,by_rank q:few,table_count p:tables q:topic_count "
+        "p:clause_ends,excluded_ends,excluded,all_match,tie_breakers,sizes,row_ends,rounded,elsewhere,"
+        "row_tables,row_ranks q:dead_count p:dead q:width p:documents,scores,found,sums,clause,rest,values,keys"
+    )
+
+
+def _ends(pieces: Iterable[Sequence[Any]]) -> Int64s:
+    return np.fromiter(accumulate(map(len, pieces)), np.int64)
+
+
+def best_of_batch(
+    functions: ctypes.CDLL,
+    tables: Sequence[PostingsTable],
+    topics: Sequence[BatchTopic],
+    ranks: Numbers,
+    by_rank: Numbers,
+    few: int,
+    dead: Numbers | None = None,
+) -> list[Ranking | None]:
+    """Return the ranking of each topic, None for one whose scores leave float32.
+
+    `ranks` is each document's place among the ids in order, `by_rank` the document at each place. A rounded sum of no
+    more than `few` postings is added before common rows, see `queries.scores`. Documents that are `dead` never match.
+
+    Raises:
+        IndexError: a number is out of range: files were altered.
+    """
+    count = len(ranks)
+    width = min(max((topic.size for topic in topics), default=0), count)
+    clauses = [clause for topic in topics for clause in topic.clauses]
+    rows = [row for clause in clauses for row in clause.rows]
+    row_lengths = [len(row_ranks) for _table, row_ranks in rows]
+    row_counts = [sum(len(row_ranks) for _table, row_ranks in clause.rows) for clause in clauses]
+    kept_alive = [
+        (
+            np.ascontiguousarray(table.documents, np.int32),
+            np.ascontiguousarray(table.scores, np.float32),
+            np.ascontiguousarray(table.starts, np.int64),
+            table.frequencies,
+            table.common,
+        )
+        for table in tables
+    ]
+    addressed = (_Table * len(tables))(
+        *(
+            _Table(
+                documents.ctypes.data,
+                scores.ctypes.data,
+                starts.ctypes.data,
+                None if frequencies is None else frequencies.ctypes.data,
+                len(starts) - 1,
+                len(documents),
+                common,
+            )
+            for documents, scores, starts, frequencies, common in kept_alive
+        )
+    )
+    arrays: dict[str, NDArray[Any]] = {
+        "ranks": np.ascontiguousarray(ranks, np.int32),
+        "by_rank": np.ascontiguousarray(by_rank, np.int32),
+        "clause_ends": _ends(topic.clauses for topic in topics),
+        "excluded_ends": _ends(topic.excluded for topic in topics),
+        "excluded": np.array([document for topic in topics for document in topic.excluded], np.int64),
+        "all_match": np.array([topic.all_match for topic in topics], np.uint8),
+        "tie_breakers": np.array([topic.tie_breaker for topic in topics], np.float64),
+        "sizes": np.array([topic.size for topic in topics], np.int64),
+        "row_ends": np.cumsum(row_counts, dtype=np.int64),
+        "rounded": np.array([clause.rounded for clause in clauses], np.uint8),
+        "elsewhere": np.array([clause.elsewhere for clause in clauses], np.int64),
+        "row_tables": np.repeat(np.array([table for table, _ranks in rows], np.int32), row_lengths),
+        "row_ranks": np.fromiter(chain.from_iterable(row_ranks for _table, row_ranks in rows), np.int32),
+        "dead": np.empty(0, np.int32) if dead is None else np.ascontiguousarray(dead, np.int32),
+        "documents": np.empty((len(topics), width), np.int32),
+        "scores": np.empty((len(topics), width), np.float32),
+        "found": np.empty(len(topics), np.int64),
+        "sums": np.zeros(count),
+        "clause": np.zeros(count),
+        "rest": np.zeros(count),
+        "values": np.empty(count, np.float32),
+        "keys": np.empty(2 * count, np.uint64),
+    }
+    batch = _Batch(
+        count=count,
+        few=few,
+        table_count=len(tables),
+        topic_count=len(topics),
+        width=width,
+        dead_count=len(arrays["dead"]),
+        tables=ctypes.addressof(addressed),
+        **{name: array.ctypes.data for name, array in arrays.items()},
+    )
+    if functions.searchapp_best(ctypes.byref(batch)):
+        raise IndexError("the postings of a term are not those of documents")
+    results = zip(arrays["documents"], arrays["scores"], arrays["found"].tolist(), strict=True)
+    return [None if size < 0 else (documents[:size], scores[:size]) for documents, scores, size in results]
+
+
+class _Tables:
+    """The tables of a batch: those of fields whose postings are all scored, and those of single rows."""
+
+    def __init__(self, rows: ScoreRows) -> None:
+        self._rows = rows
+        self._reader = rows.reader
+        self._of_fields: dict[tuple[str, float], int] = {}
+        self._of_rows: dict[int, tuple[ScoreRow, int]] = {}
+        self.tables: list[PostingsTable] = []
+        self.are_positive = True
+
+    def add_fields(self, clauses: Iterable[FlatClause]) -> None:
+        """Add the fields of which many terms are wanted; handing over single rows of others would take longer."""
+        wanted: defaultdict[tuple[str, float], list[tuple[str, ...]]] = defaultdict(list)
+        for clause in clauses:
+            if clause.leaf is None:
+                wanted[clause.key].append(clause.terms)
+        common = most_of_a_rare_term(self._reader.whole_count)
+        for (name, factor), terms in wanted.items():
+            row = self._rows.whole(name, chain.from_iterable(terms), np.float32(factor))
+            if row is not None:
+                field = self._reader.fields[name]
+                frequencies = field.document_frequencies if self._reader.is_part else None
+                table = PostingsTable(row.documents, row.scores, field.starts, common, frequencies)
+                self._of_fields[name, factor] = self._add(row, table)
+
+    def has(self, clause: FlatClause) -> bool:
+        return clause.leaf is not None or clause.key in self._of_fields
+
+    def clause(self, clause: FlatClause) -> BatchClause:
+        """Return a clause by numbers."""
+        if clause.leaf is None:
+            ranks = self._reader.fields[clause.field].ranks(clause.terms)
+            rows: tuple[int, Sequence[int]] = (self._of_fields[clause.key], ranks)
+        else:
+            row = clause.leaf.row(self._rows, clause.boost)
+            if id(row.scores) not in self._of_rows:
+                self._of_rows[id(row.scores)] = row, self._add(row, PostingsTable.of_row(row))
+            rows = (self._of_rows[id(row.scores)][1], (0,))
+        elsewhere = clause.elsewhere(self._reader) if self._reader.is_part else (0, 0)
+        return BatchClause([rows], clause.rounded, elsewhere)
+
+    def _add(self, row: ScoreRow, table: PostingsTable) -> int:
+        self.are_positive &= row.positive
+        self.tables.append(table)
+        return len(self.tables) - 1
+
+
+def search_batch(rows: ScoreRows, requests: Sequence[Request]) -> list[Ranking | None]:
+    """Return the ranking for each request of a batch, None for those that must be scored by NumPy."""
+    library, reader = native.library(), rows.reader
+    unanswered: list[Ranking | None] = [None] * len(requests)
+    if library is None or reader.count > LARGEST_BATCHED:
+        return unanswered
+    flat = {
+        place: query
+        for place, request in enumerate(requests)
+        if request.frame.after is None
+        and (query := FlatQuery.of(request.query)) is not None
+        and not query.optional
+    }
+    tables = _Tables(rows)
+    tables.add_fields(chain.from_iterable(query.clauses for query in flat.values()))
+    flat = {place: query for place, query in flat.items() if all(map(tables.has, query.clauses))}
+    topics = []
+    for place, query in flat.items():
+        frame = requests[place].frame
+        excluded = chain.from_iterable(leaf.documents(reader).tolist() for leaf in query.excluded)
+        clauses = [tables.clause(clause) for clause in query.clauses]
+        topics.append(BatchTopic(clauses, frame.end, query.all_match, query.tie_breaker, list(excluded)))
+    if not topics or not tables.are_positive:  # with a score of 0 a document may match or not
+        return unanswered
+    rankings = best_of_batch(library, tables.tables, topics, reader.ranks, reader.by_rank, FEW, reader.dead)
+    for place, ranking in zip(flat, rankings, strict=True):
+        if ranking is not None:
+            documents, scores = ranking
+            first = requests[place].frame.first
+            unanswered[place] = documents[first:], scores[first:]
+    return unanswered
+
+
+# Pruning
+
+SLACK = 1 - 2.0**-20
+"""Share of the threshold that a bound is compared with: roundings are smaller."""
+
+WEIGHTS = (1e-12, 1e12)
+"""Between these weights all scores have the full precision of float32."""
+
+SMALLEST_PRUNED = 50_000
+"""In a smaller index a batch of queries is scored in no more time by `search_batch`."""
+
+SIZE_SHARE = 400
+"""At most one document in this many may be wanted."""
+
+EXCLUDED_SHARE = 64
+"""At most one document in this many may be excluded."""
+
+BITMAP_BYTES = 192 << 20
+"""Memory for the bitmaps of terms."""
+
+BITMAP_SHARE = 32
+"""Only terms in more than one document in this many have bitmaps."""
+
+MOST_BITMAPS = 2048
+"""Maximum number of bitmaps; a small index has room for more than it has use for."""
+
+REPEATED = 4
+"""Number of the first queries of a batch that make the bitmap of a term worthwhile."""
+
+SEEK_COST = 16
+"""Postings that are added to a bitmap in the time of one search among many."""
+
+TERM_BYTES = 700
+"""Memory for a term that is kept, without its computed arrays."""
+
+CACHED_TERM_BYTES = 64 << 20
+"""Memory for the terms, phrases and synonyms that are kept."""
+
+_CLAUSE = struct.Struct("=10qd")
+"""`Clause` of maxscore.h."""
+
+
+class _Query(ctypes.Structure):
+    """`Query` of maxscore.h."""
+
+    _fields_ = _fields(
+        "q:count p:ranks,live d:slack q:few,common,clause_count b:clauses,marks q:sum_count "
+        "b:sum_ends,sum_rounded,terms_elsewhere,postings_elsewhere q:has_optional d:tie_breaker "
+        "q:excluded_count p:excluded q:size p:room q:found p:documents,scores,looks"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _BoundedTerm:
+    """A term or another scored leaf that has documents, as maxscore.c takes it."""
+
+    key: Hashable
+    """The leaf, or the field and the text of a term."""
+    documents: Numbers
+    arrays: tuple[NDArray[Any], ...]
+    is_bounded: bool
+    """Whether its scores have the full precision of float32."""
+    packed: bytes
+    size: int
+    """Memory for it in bytes."""
+
+
+class DocumentBitmaps:
+    """The documents of frequent terms, and the places of their postings: 16 bytes for 64 documents.
+
+    A term gets a bitmap (`Marks` of maxscore.h) after the searches among its postings have taken as long as making it.
+    The bitmap that was used longest ago makes room for a new one.
+    """
+
+    def __init__(self, count: int, limit: int) -> None:
+        self._count = count
+        self._width = 16 * (count // 64 + 1)
+        self._most = min(MOST_BITMAPS, limit // self._width)
+        self._maps: OrderedDict[Hashable, NDArray[np.uint8]] = OrderedDict()
+        self._searched: dict[Hashable, int] = {}
+
+    @cached_property
+    def _memory(self) -> NDArray[np.uint8]:
+        # The system may give large pages for one array: look-ups among small pages take longer.
+        return np.empty((self._most, self._width), np.uint8)
+
+    def address(self, term: _BoundedTerm) -> int:
+        """Return the address of a term's bitmap, 0 if it has none."""
+        bitmap = self.of(term, 0)
+        return 0 if bitmap is None else int(bitmap.ctypes.data)
+
+    def of(self, term: _BoundedTerm, searched: int) -> NDArray[np.uint8] | None:
+        """Return the bitmap of a term, among whose postings so many documents were searched; None without one."""
+        bitmap = self._maps.get(term.key)
+        if bitmap is not None:
+            self._maps.move_to_end(term.key)
+            return bitmap
+        frequency = len(term.documents)
+        if frequency * BITMAP_SHARE < self._count or not self._most:
+            return None
+        total = self._searched.get(term.key, 0) + searched
+        if total * SEEK_COST < frequency + self._count // BITMAP_SHARE:
+            self._searched[term.key] = total
+            return None
+        self._searched.pop(term.key, None)
+        if len(self._maps) < self._most:
+            bitmap = np.asarray(self._memory[len(self._maps)])
+        else:
+            _key, bitmap = self._maps.popitem(last=False)
+        bitmap.fill(0)
+        library = native.library()
+        assert library is not None
+        if library.searchapp_mark(term.documents.ctypes.data, frequency, self._count, bitmap.ctypes.data):
+            self._maps.clear()  # no key has the row of the memory that was taken
+            raise IndexError("the postings of a term are not those of documents")
+        self._maps[term.key] = bitmap
+        return bitmap
+
+    def prepare(self, terms: Iterable[_BoundedTerm]) -> None:
+        """Make the bitmaps of terms that are repeated, before processes are forked that would each do so."""
+        by_key = {}
+        counts: Counter[Hashable] = Counter()
+        for term in terms:
+            by_key[term.key] = term
+            counts[term.key] += 1
+        for key, count in counts.most_common(self._most):
+            if count >= REPEATED:
+                self.of(by_key[key], self._count)
+
+
+class Pruner:
+    """Finds the best documents of flat queries in a segment without scoring all documents."""
+
+    def __init__(self, reader: IndexReader, bitmap_bytes: int = BITMAP_BYTES) -> None:
+        self._reader = reader
+        self._bitmaps = DocumentBitmaps(reader.count, bitmap_bytes)
+        self._terms: dict[tuple[str, float], dict[Hashable, _BoundedTerm | None]] = {}
+        self._bytes = 0
+        self._room: NDArray[np.int64] = np.empty(0, np.int64)
+        self._lock = threading.Lock()
+        """Protects the room, and the bitmaps that a search uses."""
+
+    def best(self, query: Query, size: int, *, alone: bool = True) -> Ranking | None:
+        """Return the best `size` documents of a rewritten query; None if all documents must be scored.
+
+        Scores that may leave float32 are among these cases, and in a small index a query that does not come `alone`:
+        `search_batch` takes less time.
+
+        Raises:
+            IndexError: a number is out of range: files were altered.
+        """
+        library = native.library()
+        if library is None or not size or self._reader.count < size * SIZE_SHARE:
+            return None
+        if isinstance(query, MatchNone):
+            return NOTHING
+        if not alone and self._reader.count < SMALLEST_PRUNED:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            flat = self._flat(query)
+            excluded = None if flat is None else self._excluded(flat.excluded)
+            # The lock may be held by another thread, or for ever, by one that did not survive the fork of this process.
+            if flat is None or excluded is None or not self._lock.acquire(blocking=False):
+                return None
+            try:
+                ranking = self._search(library, flat, excluded, size)
+            finally:
+                self._lock.release()
+        if ranking is not None and flat.all_match and (len(ranking[0]) < size or not ranking[1][-1]):
+            return None  # documents without a term follow, or have the same score 0
+        return ranking
+
+    def prepare(self, queries: Iterable[Query]) -> None:
+        """Make the bitmaps of terms that several queries have."""
+        if native.library() is None or not self._lock.acquire(blocking=False):
+            return
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._bitmaps.prepare(
+                    term
+                    for query in queries
+                    if (flat := self._flat(query)) is not None
+                    for clause in (*flat.clauses, *flat.optional)
+                    for term in self._bounded_terms(clause)
+                )
+        finally:
+            self._lock.release()
+
+    def _flat(self, query: Query) -> FlatQuery | None:
+        """Return a query whose clauses are in text fields without the impact 0; None for any other."""
+        flat = FlatQuery.of(query)
+        if flat is None:
+            return None
+        fields = (self._reader.fields[clause.field] for clause in (*flat.clauses, *flat.optional))
+        return flat if all(field.field.is_text and field.norm_inverses.all() for field in fields) else None
+
+    def _excluded(self, leaves: Sequence[Leaf]) -> Numbers | None:
+        """Return the documents of leaves, ascending; None if there are many."""
+        documents = [np.empty(0, np.int32), *(leaf.documents(self._reader) for leaf in leaves)]
+        if sum(map(len, documents)) * EXCLUDED_SHARE > self._reader.count:
+            return None
+        return np.sort(np.concatenate(documents)).astype(np.int32)
+
+    @cached_property
+    def _query(self) -> _Query:
+        # Made for the first query: it reads the order of the ids.
+        self._ranks = np.ascontiguousarray(self._reader.ranks, np.int32)
+        return _Query(
+            count=self._reader.count,
+            ranks=self._ranks.ctypes.data,
+            live=None if self._reader.live is None else self._reader.live.ctypes.data,
+            slack=SLACK,
+            few=FEW,
+            common=most_of_a_rare_term(self._reader.whole_count),
+        )
+
+    def _search(self, library: ctypes.CDLL, flat: FlatQuery, excluded: Numbers, size: int) -> Ranking | None:
+        sums = [self._bounded_terms(clause) for clause in flat.clauses]
+        optional = [True] if flat.optional else []
+        if optional:
+            sums.append([term for clause in flat.optional for term in self._bounded_terms(clause)])
+        terms = [term for sum_terms in sums for term in sum_terms]
+        if not all(term.is_bounded for term in terms):
+            return None
+        if not terms:
+            return NOTHING
+        count = len(terms)
+        room = library.searchapp_room(count, len(sums), size)
+        query = self._query
+        if len(self._room) < room:
+            self._room = np.empty(room, np.int64)
+            query.room = self._room.ctypes.data
+        pack_sums = struct.Struct(f"={len(sums)}q").pack
+        query.clause_count = count
+        query.clauses = b"".join([term.packed for term in terms])
+        query.marks = struct.pack(f"={count}q", *map(self._bitmaps.address, terms))
+        query.sum_count = len(sums)
+        query.sum_ends = pack_sums(*accumulate(map(len, sums)))
+        query.sum_rounded = pack_sums(*[clause.rounded for clause in flat.clauses], *optional)
+        if self._reader.is_part:
+            elsewhere = [clause.elsewhere(self._reader) for clause in flat.clauses]
+            elsewhere += [(0, 0)] * len(optional)
+            query.terms_elsewhere = pack_sums(*[absent for absent, _postings in elsewhere])
+            query.postings_elsewhere = pack_sums(*[postings for _absent, postings in elsewhere])
+        query.has_optional = len(optional)
+        query.tie_breaker = flat.tie_breaker
+        query.excluded_count = len(excluded)
+        query.excluded = excluded.ctypes.data
+        query.size = size
+        if library.searchapp_search(ctypes.byref(query)):
+            raise IndexError("the postings of a term are not those of documents")
+        for term, looks in zip(terms, self._result(query.looks, np.int64, count).tolist(), strict=True):
+            if looks:
+                self._bitmaps.of(term, looks)
+        documents = self._result(query.documents, np.int32, query.found)
+        scores = self._result(query.scores, np.float32, query.found)
+        return documents.copy(), scores.copy()
+
+    def _result(self, address: int, kind: type[np.generic], count: int) -> NDArray[Any]:
+        """Return numbers that the search wrote to its room."""
+        return np.frombuffer(self._room, kind, count, address - self._query.room)
+
+    def _bounded_terms(self, clause: FlatClause) -> list[_BoundedTerm]:
+        """Return the terms of a clause that have documents."""
+        field = self._reader.fields[clause.field]
+        cached = self._terms.setdefault(clause.key, {})
+        terms = []
+        names: Sequence[str | ScoredLeaf] = clause.terms if clause.leaf is None else (clause.leaf,)
+        for name in names:
+            try:
+                term = cached[name]
+            except KeyError:
+                make = self._make_term if isinstance(name, str) else self._make_leaf
+                term = cached[name] = make(field, name, clause.boost)  # type: ignore[arg-type]
+                self._bytes += TERM_BYTES if term is None else term.size
+            if term is not None:
+                terms.append(term)
+        if self._bytes > CACHED_TERM_BYTES:
+            self._terms.clear()
+            self._bytes = 0
+        return terms
+
+    def _make_term(self, field: FieldReader, name: str, boost: np.float32) -> _BoundedTerm | None:
+        rank = field.rank(name)
+        if rank is None:
+            return None
+        frequency = field.document_frequency(name)
+        weight = field.weight(boost, frequency)
+        postings = field.bounded(rank)
+        computed = 0 if field.has_impacts else postings.impacts.nbytes
+        key = field.field.name, name
+        return self._packed(key, field, postings, weight, frequency, field.edges_above, computed)
+
+    def _make_leaf(self, field: FieldReader, leaf: ScoredLeaf, boost: np.float32) -> _BoundedTerm | None:
+        """Return a phrase or a synonym, whose impacts are computed."""
+        postings = leaf.postings(field)
+        if not len(postings.documents):
+            return None
+        weight = field.similarity.weight(boost, leaf.idf(field))
+        scores = similarity.scores(weight, postings.frequencies, field.inverses(postings.documents))
+        upper = similarity.scores(weight, EDGES, np.ones_like(EDGES))
+        impacts = upper.searchsorted(scores).clip(1, 255).astype(np.uint8)
+        frequencies = postings.frequencies.astype(np.uint32)
+        bounded = BoundedPostings(postings.documents, frequencies, impacts, int(impacts.max()))
+        frequency = leaf.index_frequency(self._reader, len(postings.documents))
+        computed = postings.documents.nbytes + frequencies.nbytes + impacts.nbytes
+        return self._packed(leaf, field, bounded, weight, frequency, EDGES, computed)
+
+    def _packed(
+        self,
+        key: Hashable,
+        field: FieldReader,
+        postings: BoundedPostings,
+        weight: np.float32,
+        frequency: int,
+        edges: Float32s,
+        computed: int,
+    ) -> _BoundedTerm:
+        """Return a term with its frequency in the whole index, and the bytes of its computed postings."""
+        size = len(postings.documents)
+        if not size or {len(postings.frequencies), len(postings.impacts)} != {size}:
+            raise IndexError("the postings of a term are not in the files")
+        types = postings.documents.dtype.str, postings.impacts.dtype.str, field.norms.dtype.str
+        if types != ("<i4", "|u1", "|u1") or postings.frequencies.dtype.kind != "u":
+            raise IndexError("the postings of a term are no numbers of postings")
+        if len(field.norms) != self._reader.count:
+            raise IndexError("a field does not have the lengths of all documents")
+        arrays = postings.documents, postings.impacts, postings.frequencies
+        packed = _CLAUSE.pack(
+            *(array.ctypes.data for array in arrays),
+            size,
+            postings.frequencies.itemsize,
+            postings.greatest,
+            field.norms.ctypes.data,
+            field.norm_inverses.ctypes.data,
+            edges.ctypes.data,
+            frequency,
+            float(weight),
+        )
+        is_bounded = bool(WEIGHTS[0] < weight < WEIGHTS[1])
+        return _BoundedTerm(key, postings.documents, arrays, is_bounded, packed, TERM_BYTES + computed)
