@@ -15,6 +15,7 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import DataError, EngineRefused
 from searchapp.files import digest_json
+from searchapp.lucene.errors import BadSettings
 from searchapp.lucene.index.index_settings import canonical
 from searchapp.model import Document
 
@@ -105,7 +106,7 @@ def test_what_says_nothing_goes_on_saying_nothing(mapping: dict[str, Any]) -> No
     ],
 )
 def test_what_contradicts_itself_or_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message.replace("(", r"\(")):
+    with pytest.raises(BadSettings, match=message.replace("(", r"\(")):
         canonical({"settings": settings})
     with pytest.raises(EngineRefused, match="this can't be searched or indexed"):
         EmbeddedEngine(Path("/nowhere"), "x").build("x", IndexSpec({"settings": settings}, 0, "1"), [])

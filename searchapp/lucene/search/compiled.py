@@ -167,8 +167,8 @@ class BatchClause(NamedTuple):
 
     rows: Sequence[tuple[int, Sequence[int]]]
     rounded: bool
-    elsewhere: tuple[int, int] = (0, 0)
-    """See `FlatClause.elsewhere`."""
+    elsewhere: tuple[int, int] | None = None
+    """See `FlatClause.elsewhere`; None in an index of one segment."""
 
 
 class BatchTopic(NamedTuple):
@@ -198,7 +198,7 @@ class _Batch(ctypes.Structure):
 
 
 def _ends(pieces: Iterable[Sequence[Any]]) -> Int64s:
-    return np.fromiter(accumulate(map(len, pieces)), np.int64)
+    return np.array(list(accumulate(map(len, pieces))), np.int64)
 
 
 def best_of_batch(
@@ -222,8 +222,9 @@ def best_of_batch(
     width = min(max((topic.size for topic in topics), default=0), count)
     clauses = [clause for topic in topics for clause in topic.clauses]
     rows = [row for clause in clauses for row in clause.rows]
-    row_lengths = [len(row_ranks) for _table, row_ranks in rows]
-    row_counts = [sum(len(row_ranks) for _table, row_ranks in clause.rows) for clause in clauses]
+    row_ranks = [rank for _table, ranks_of_table in rows for rank in ranks_of_table]
+    row_tables = [table for table, ranks_of_table in rows for _rank in ranks_of_table]
+    row_counts = [sum([len(ranks_of_table) for _table, ranks_of_table in clause.rows]) for clause in clauses]
     kept_alive = [
         (
             np.ascontiguousarray(table.documents, np.int32),
@@ -257,12 +258,10 @@ def best_of_batch(
         "all_match": np.array([topic.all_match for topic in topics], np.uint8),
         "tie_breakers": np.array([topic.tie_breaker for topic in topics], np.float64),
         "sizes": np.array([topic.size for topic in topics], np.int64),
-        "row_ends": np.cumsum(row_counts, dtype=np.int64),
+        "row_ends": np.array(list(accumulate(row_counts)), np.int64),
         "rounded": np.array([clause.rounded for clause in clauses], np.uint8),
-        "elsewhere": np.array([clause.elsewhere for clause in clauses], np.int64),
-        "row_tables": np.repeat(np.array([table for table, _ranks in rows], np.int32), row_lengths),
-        "row_ranks": np.fromiter(chain.from_iterable(row_ranks for _table, row_ranks in rows), np.int32),
-        "dead": np.empty(0, np.int32) if dead is None else np.ascontiguousarray(dead, np.int32),
+        "row_tables": np.array(row_tables, np.int32),
+        "row_ranks": np.array(row_ranks, np.int32),
         "documents": np.empty((len(topics), width), np.int32),
         "scores": np.empty((len(topics), width), np.float32),
         "found": np.empty(len(topics), np.int64),
@@ -272,13 +271,17 @@ def best_of_batch(
         "values": np.empty(count, np.float32),
         "keys": np.empty(2 * count, np.uint64),
     }
+    if clauses and clauses[0].elsewhere is not None:
+        arrays["elsewhere"] = np.array([clause.elsewhere for clause in clauses], np.int64)
+    if dead is not None:
+        arrays["dead"] = np.ascontiguousarray(dead, np.int32)
     batch = _Batch(
         count=count,
         few=few,
         table_count=len(tables),
         topic_count=len(topics),
         width=width,
-        dead_count=len(arrays["dead"]),
+        dead_count=0 if dead is None else len(dead),
         tables=ctypes.addressof(addressed),
         **{name: array.ctypes.data for name, array in arrays.items()},
     )
@@ -327,7 +330,7 @@ class _Tables:
             if id(row.scores) not in self._of_rows:
                 self._of_rows[id(row.scores)] = row, self._add(row, PostingsTable.of_row(row))
             rows = (self._of_rows[id(row.scores)][1], (0,))
-        elsewhere = clause.elsewhere(self._reader) if self._reader.is_part else (0, 0)
+        elsewhere = clause.elsewhere(self._reader) if self._reader.is_part else None
         return BatchClause([rows], clause.rounded, elsewhere)
 
     def _add(self, row: ScoreRow, table: PostingsTable) -> int:

@@ -8,6 +8,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,7 +124,7 @@ class RankedBatch(NamedTuple):
     """Queries that C functions scored."""
 
     def rankings(self) -> list[Ranking]:
-        ends = np.cumsum(self.sizes).tolist()
+        ends = accumulate(self.sizes)
         return [
             (self.documents[end - size : end], self.scores[end - size : end])
             for end, size in zip(ends, self.sizes, strict=True)

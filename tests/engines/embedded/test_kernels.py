@@ -156,7 +156,8 @@ def test_rows_are_added_in_the_order_of_numpy(
             else:
                 rows.append((len(tables), (0,)))
                 tables.append(table_of(row))
-        batch_clauses.append(BatchClause(rows, True, (len(elsewhere), sum(elsewhere))))
+        counts = (len(elsewhere), sum(elsewhere)) if is_part else None
+        batch_clauses.append(BatchClause(rows, True, counts))
     topic = BatchTopic(batch_clauses, size, all_match, float(np.float32(tie)), [2, 7])
     (answer,) = best_of_batch(functions, tables, [topic], ranks, ranks, few)
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):

@@ -396,7 +396,7 @@ def test_a_large_index_without_compiled_functions_is_said_to_be_slow_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     documents = [Document(str(number), "a") for number in range(3)]
-    monkeypatch.setattr(embedded_index, "MANY_TO_SCORE", 3)
+    monkeypatch.setattr(embedded_index, "LARGE_INDEX", 3)
     told: list[str] = []
     settings = Settings(home=tmp_path)
     with closing(open_engine(settings, told.append)) as engine:
