@@ -311,7 +311,7 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     _remove_abandoned(path)
     if path.exists() and not replace:
         raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
-    made = [parent for parent in path.parents if not parent.exists()]
+    created_parents = [parent for parent in path.parents if not parent.exists()]
     temporary = descriptor = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -329,7 +329,7 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     except BaseException as error:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
-        for parent in made:
+        for parent in created_parents:
             with suppress(OSError):
                 parent.rmdir()
         if isinstance(error, OSError):
@@ -505,19 +505,19 @@ def _remove_abandoned(path: Path) -> None:
     """
     with suppress(OSError):
         for entry in list(os.scandir(path.parent)):
-            ours = _OURS.fullmatch(entry.name)
-            older = _OLDER.fullmatch(entry.name)
-            if ours or (older and older["name"] == path.name):
+            own = _OURS.fullmatch(entry.name)
+            of_older_version = _OLDER.fullmatch(entry.name)
+            if own or (of_older_version and of_older_version["name"] == path.name):
                 with suppress(OSError):
-                    _remove_if_abandoned(Path(entry.path), locks=ours is not None)
+                    _remove_if_abandoned(Path(entry.path), locks=own is not None)
 
 
 def _remove_if_abandoned(entry: Path, *, locks: bool) -> None:
     descriptor = os.open(entry, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        held = _lock(descriptor) if locks else None
+        is_locked = _lock(descriptor) if locks else None
         old_enough = time.time() - os.fstat(descriptor).st_mtime > ABANDONED_SECONDS
-        if held is False or (held is None and not old_enough):
+        if is_locked is False or (is_locked is None and not old_enough):
             return
         match = _OURS.fullmatch(entry.name)
         if match and match["kind"] == "old" and not (place := entry.with_name(match["name"])).exists():

@@ -172,16 +172,16 @@ def _crashed(ended_by: int) -> SearchappError:
 @contextmanager
 def forking() -> Iterator[None]:
     """Keep other threads from forking, and signals from a new process that has not set its own handlers."""
-    held = {signal.SIGINT, signal.SIGTERM}
+    signals = {signal.SIGINT, signal.SIGTERM}
     with _forking, warnings.catch_warnings():
         # Python 3.12 warns of threads that other libraries have started: those of NumPy's BLAS, which is made to be
         # forked. The processes use neither it nor locks that another thread could hold.
         warnings.simplefilter("ignore", DeprecationWarning)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         try:
             yield
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _forked(
@@ -314,7 +314,8 @@ def map_in_processes(
             if is_more and len(under_way) < most and (free or is_mine):
                 drawn = list(islice(waiting, 1))
                 for item in drawn:
-                    answer = _done(work, item) if is_mine else _least_busy(free).ask(item)
+                    least_busy = min(free, key=lambda worker: len(worker.asked), default=None)
+                    answer = _done(work, item) if least_busy is None else least_busy.ask(item)
                     under_way.append((item, answer))
                 is_more = bool(drawn)
             elif is_ready:
@@ -369,10 +370,6 @@ def _done(work: Callable[[T], R], item: T) -> Future[R]:
     return answer
 
 
-def _least_busy(workers: Iterable[Worker]) -> Worker:
-    return min(workers, key=lambda worker: len(worker.asked))
-
-
 def in_batches(items: Iterable[T], size: int, least: int, processes: int | None = None) -> Iterator[list[T]]:
     """Yield batches of items for `map_in_processes`; the last are smaller, but not below `least`, so that all processes
     end at about the same time.
@@ -384,9 +381,8 @@ def in_batches(items: Iterable[T], size: int, least: int, processes: int | None 
     ahead = list(islice(waiting, LAST * size))
     made = 0
     while ahead:
-        if len(ahead) == LAST * size or made <= WORTH_IT:
-            count = size
-        else:
+        count = size
+        if len(ahead) < LAST * size and made > WORTH_IT:
             count = min(size, max(least, -(-len(ahead) // SHARES)))
             if len(ahead) <= size and len(ahead) - count < least:
                 count = len(ahead)

@@ -112,19 +112,19 @@ def _occurrences(phrase: Sequence[Token], tokens: Sequence[Token]) -> Iterator[t
 
     The highlighter allows as many words in between as the analyzer left out of the phrase, wherever they are.
     """
-    where: defaultdict[str, list[int]] = defaultdict(list)
+    positions: defaultdict[str, list[int]] = defaultdict(list)
     for token in tokens:
-        where[token.term].append(token.position)
-    left_out = phrase[-1].position - phrase[0].position - len(phrase) + 1
-    for first in where[phrase[0].term]:
+        positions[token.term].append(token.position)
+    gaps = phrase[-1].position - phrase[0].position - len(phrase) + 1
+    for first in positions[phrase[0].term]:
         last, between = first, 0
         for word in phrase[1:]:
-            following = next((position for position in where[word.term] if position > last), None)
+            following = next((position for position in positions[word.term] if position > last), None)
             if following is None:
                 return
             between += following - last - 1
             last = following
-        if between <= left_out:
+        if between <= gaps:
             yield first, last
 
 
@@ -171,16 +171,16 @@ def squeezed(text: str, matches: Sequence[Span]) -> tuple[str, list[Span]]:
     """
     if not _TO_SQUEEZE.search(text):
         return text, list(matches)
-    kept: list[str] = []
-    places = []  # of each character of the text, and of its end, in the squeezed text
+    characters: list[str] = []
+    offsets = []  # of each character of the text, and of its end, in the squeezed text
     for character in text:
-        places.append(len(kept))
+        offsets.append(len(characters))
         if not character.isspace():
-            kept.append(character)
-        elif kept and kept[-1] != " ":
-            kept.append(" ")
-    places.append(len(kept))
-    return "".join(kept).rstrip(), [(places[start], places[end]) for start, end in matches]
+            characters.append(character)
+        elif characters and characters[-1] != " ":
+            characters.append(" ")
+    offsets.append(len(characters))
+    return "".join(characters).rstrip(), [(offsets[start], offsets[end]) for start, end in matches]
 
 
 def snippet(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[Span]]:
@@ -381,11 +381,15 @@ class Marker:
                 continue
             if name != "match_phrase":
                 return None
-            ((field, given),) = content.items()
-            if not isinstance(given, Mapping) or given.keys() - {"query", "boost"} or given.get("boost") == 0:
+            ((field, parameters),) = content.items()
+            if (
+                not isinstance(parameters, Mapping)
+                or parameters.keys() - {"query", "boost"}
+                or parameters.get("boost") == 0
+            ):
                 return None
             if field in self._fields:
-                words = self._analyzed.tokens(self._fields[field].search_analyzer, str(given["query"]))
+                words = self._analyzed.tokens(self._fields[field].search_analyzer, str(parameters["query"]))
                 if len({word.position for word in words}) < len(words):
                     return None  # of words at one place any will do
                 phrases[field] += [words] if words else []
@@ -475,7 +479,7 @@ def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) 
         elif part.field in fields:
             words.append(part)
     single_words = [part for part in words if not fields[part.field].has_pairs]
-    asked: defaultdict[Word, set[Term]] = defaultdict(set)
+    content_words: defaultdict[Word, set[Term]] = defaultdict(set)
     function_words: defaultdict[Word, set[Term]] = defaultdict(set)
     for part in single_words:
         tokens = analyzed.tokens(part.analyzer or fields[part.field].search_analyzer, part.text)
@@ -484,10 +488,10 @@ def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) 
             continue
         for token in tokens:
             is_function_word = part.text[token.start : token.end].lower() in ENGLISH_STOPWORDS
-            kind = function_words if is_function_word else asked
+            kind = function_words if is_function_word else content_words
             kind[part.text, token.start, token.end].add((part.field, token.term))
     otherwise = () if single_words else tuple(part.query for part in words)
-    return HighlightRequest(tuple(as_asked), asked or function_words, otherwise)
+    return HighlightRequest(tuple(as_asked), content_words or function_words, otherwise)
 
 
 def _lies_over_several(tokens: Sequence[Token]) -> bool:
@@ -535,9 +539,9 @@ def _parts(query: Query) -> Iterator[_Words | Query]:
                 for query_ in [inner] if isinstance(inner, Mapping) else inner:
                     yield from _parts(query_)
     elif name == "match":
-        ((field, given),) = content.items()
-        given = given if isinstance(given, Mapping) else {"query": given}
-        yield from _words(query, [field], given, given.keys() <= _BY_WORD)
+        ((field, parameters),) = content.items()
+        parameters = parameters if isinstance(parameters, Mapping) else {"query": parameters}
+        yield from _words(query, [field], parameters, parameters.keys() <= _BY_WORD)
     elif name == "multi_match":
         fields = [content["fields"]] if isinstance(content["fields"], str) else content["fields"]
         plain = content.keys() <= _BY_WORD | _SEVERAL and content.get("type", _BY_FIELD[0]) in _BY_FIELD
@@ -547,15 +551,17 @@ def _parts(query: Query) -> Iterator[_Words | Query]:
         yield query
 
 
-def _words(query: Query, fields: Sequence[str], given: Query, is_plain: bool) -> Iterator[_Words | Query]:
-    if given.get("boost", 1) == 0:
+def _words(
+    query: Query, fields: Sequence[str], parameters: Query, is_plain: bool
+) -> Iterator[_Words | Query]:
+    if parameters.get("boost", 1) == 0:
         return
-    if not is_plain or not isinstance(given["query"], str):
+    if not is_plain or not isinstance(parameters["query"], str):
         yield query
         return
     for field in fields:
-        described = {**{key: given[key] for key in ("query", "analyzer") if key in given}}
-        yield _Words(field, given["query"], given.get("analyzer"), {"match": {field: described}})
+        described = {**{key: parameters[key] for key in ("query", "analyzer") if key in parameters}}
+        yield _Words(field, parameters["query"], parameters.get("analyzer"), {"match": {field: described}})
 
 
 # What the mapping says

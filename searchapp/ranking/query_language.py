@@ -501,12 +501,12 @@ class QueryCompiler:
         required: list[Query] = []
         for clause in query.clauses:
             atom, occur = clause.atom, clause.occur
-            matching = None if isinstance(atom, QueryWord) and occur is Occur.may else self._matching(atom)
+            query_ = None if isinstance(atom, QueryWord) and occur is Occur.may else self._matching(atom)
             if isinstance(atom, QueryWord) and occur is not Occur.must_not:
                 words.append(atom.text)
-                required += [matching] if matching is not None else []
-            elif matching is not None:
-                clauses[occur].append(matching)
+                required += [query_] if query_ is not None else []
+            elif query_ is not None:
+                clauses[occur].append(query_)
             elif occur is Occur.may:
                 clauses[occur].append(NOTHING)
         return CompiledQuery(
@@ -547,7 +547,7 @@ class QueryCompiler:
                 assert_never(atom)
 
     def _group(self, group: QueryGroup, field: tuple[str, int] | None = None) -> Query | None:
-        parts: dict[Occur, list[Query]] = {occur: [] for occur in Occur}
+        clauses: dict[Occur, list[Query]] = {occur: [] for occur in Occur}
         for clause in group.clauses:
             inner = (
                 self._matching(clause.atom)
@@ -555,8 +555,8 @@ class QueryCompiler:
                 else self._in_field(field[0], clause.atom, field[1])
             )
             if inner is not None:
-                parts[clause.occur].append(inner)
-        should, must, must_not = parts[Occur.may], parts[Occur.must], parts[Occur.must_not]
+                clauses[clause.occur].append(inner)
+        should, must, must_not = clauses[Occur.may], clauses[Occur.must], clauses[Occur.must_not]
         if not (should or must or must_not):
             return None
         if not should and not must:

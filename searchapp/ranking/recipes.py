@@ -230,8 +230,8 @@ def _outside_functions(content: Mapping[str, Any]) -> Iterator[str]:
     for function in functions if isinstance(functions, list) else []:
         if isinstance(function, Mapping):
             yield from _outside(function.get("filter"))
-            for name, given in function.items():
-                if name not in _FUNCTIONS and isinstance(given, Mapping) and name != "query":
+            for name, content_of_function in function.items():
+                if name not in _FUNCTIONS and isinstance(content_of_function, Mapping) and name != "query":
                     yield f"its `{name}` in a `function_score`"
 
 
@@ -305,10 +305,10 @@ def require_words(task: str | RecipeBook, recipe: Recipe) -> None:
     if recipe.takes_words:
         return
     book = _book(task)
-    suited = [other for other in names(book) if load(book, other).takes_words]
+    suitable = [other for other in names(book) if load(book, other).takes_words]
     raise UsageError(
         f"the recipe {book.task}/{recipe.name} needs more of a topic than words, which `searchapp rank` has: "
-        f"search with --recipe {' or '.join(suited) or 'of your own'}"
+        f"search with --recipe {' or '.join(suitable) or 'of your own'}"
     )
 
 

@@ -1,11 +1,11 @@
-"""Analysis on a server: what Elasticsearch 8 is told so that it makes the same terms as 9, and the steps it reports.
+"""Analysis on a server: adaptations for Elasticsearch 8, so that it makes the same terms as 9, and the reported steps.
 
 Lucene 10, on which 9.x is built, has a newer English stemmer of Snowball: of a stem of three letters that begins with
 a, e or o, it keeps both consonants at the end. "adding" is `add` there, and `ad` for Lucene 9. For version 8 such
 words lose their endings before the older stemmer sees them, which then leaves the stem as it is.
 
 Words that were marked as keywords keep their endings, as every stemmer leaves them. The filter that sees the marks
-marks what it changes, too, so it is only added where words may be marked: a later stemmer leaves these stems alone.
+marks its changed words, too, so it is only added where words may be marked: a later stemmer leaves these stems alone.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from searchapp.model import AnalysisStep, Token
 T = TypeVar("T")
 
 ADDED = "searchapp_short_stems"
-"""The name of the filter that an index on a server of 8.x has more than its mapping says."""
+"""The name of the filter that is added to an index on a server of 8.x."""
 
 ADDED_AMONG_KEYWORDS = f"{ADDED}_among_keywords"
-"""The name of the one where words may be marked as keywords."""
+"""The name of the filter where words may be marked as keywords."""
 
 MARKING = frozenset({"keyword_marker", "keyword_repeat", "stemmer_override", "condition", "multiplexer"})
 """Types of token filters that mark words as keywords, or may have such filters inside."""
@@ -54,9 +54,8 @@ SHORT_STEMS: Mapping[str, Mapping[str, Any]] = {
 
 
 def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
-    """The `analysis` of an index's settings for a server.
-
-    One that may be of version 8 is told what one of version 8 is: on 9 that changes nothing.
+    """Return the `analysis` of an index's settings for a server, adapted if it may be of version 8: on 9 that changes
+    nothing.
     """
     adapted = copy.deepcopy(dict(analysis))
     if not server.may_be_older:
@@ -80,9 +79,9 @@ def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_short_stems(filters: Sequence[T], described: Callable[[T], object]) -> list[T | str]:
-    """The token filters of an analyzer, and the name of one of `SHORT_STEMS` before each English stemmer.
+    """Return the token filters of an analyzer with the name of one of `SHORT_STEMS` before each English stemmer.
 
-    `described` gives the definition of a filter, or its name if it is built in.
+    `described` returns the definition of a filter, or its name if it is built in.
     """
     adapted: list[T | str] = []
     may_be_marked = False
@@ -91,16 +90,13 @@ def with_short_stems(filters: Sequence[T], described: Callable[[T], object]) -> 
         if stems_english(definition):
             adapted.append(ADDED_AMONG_KEYWORDS if may_be_marked else ADDED)
         adapted.append(filter_)
-        may_be_marked |= _type_of(definition) in MARKING
+        type_ = definition.get("type") if isinstance(definition, Mapping) else definition
+        may_be_marked |= str(type_) in MARKING
     return adapted
 
 
-def _type_of(definition: object) -> str:
-    return str(definition.get("type") if isinstance(definition, Mapping) else definition)
-
-
 def stems_english(described: object) -> bool:
-    """Whether this is a token filter that is Snowball's English stemmer."""
+    """Return whether a token filter is Snowball's English stemmer."""
     if not isinstance(described, Mapping):
         return described == "snowball"  # the built-in one
     language = str(described.get("language", described.get("name", ""))).lower()
@@ -110,12 +106,12 @@ def stems_english(described: object) -> bool:
 
 
 def without_added(steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """What a server says that each filter makes of a text, without the filters that only this module knows."""
+    """Return the steps of a server's token filters but those of `SHORT_STEMS`."""
     return [step for step in steps if step["name"] not in SHORT_STEMS]
 
 
 def analysis_steps(detail: Mapping[str, Any]) -> list[AnalysisStep]:
-    """The steps in the `detail` of an answer, without those that searchapp has added for an older server."""
+    """Return the steps in the `detail` of an answer, without those that searchapp has added for an older server."""
     if not detail["custom_analyzer"]:
         analyzer = detail["analyzer"]
         return [AnalysisStep("analyzer", analyzer["name"], tokens=_tokens(analyzer["tokens"]))]

@@ -375,14 +375,14 @@ class Node(Urllib3HttpNode):
         Raises:
             ConnectionTimeout: no answer in time, or the address answers nothing any more.
         """
-        ask = super().perform_request
+        send = super().perform_request
         if not self.wire.has_others:
-            return ask(method, target, body, headers, timeout)
+            return send(method, target, body, headers, timeout)
         answers: Future[Any] = Future()
 
         def answer() -> None:
             try:
-                answers.set_result(ask(method, target, body, headers, timeout))
+                answers.set_result(send(method, target, body, headers, timeout))
             except BaseException as error:
                 answers.set_exception(error)
 
@@ -390,7 +390,7 @@ class Node(Urllib3HttpNode):
         while not wait([answers], ALIVE_AFTER_SECONDS).done:
             # A server that is only busy answers this at once; a slow request to it is waited for.
             try:
-                ask("GET", "/", None, headers, ALIVE_SECONDS)
+                send("GET", "/", None, headers, ALIVE_SECONDS)
             except TransportError as error:
                 if not answers.done():
                     raise ConnectionTimeout("the address answers nothing any more", (error,)) from error
@@ -585,14 +585,14 @@ def _sendable(kept: str | SecretSource, name: str) -> str:
     key = _secret(kept)
     if not re.fullmatch(r"[!-~]+", key):  # an error of the client would show it
         where = kept.setting if isinstance(kept, SecretSource) else BY_NAME[name].variable
-        what, made = (
+        noun, value = (
             ("API key", "`encoded` with which the key was made")
             if name == "api_key"
             else ("token", "that was given")
         )
         raise UsageError(
-            f"{where} holds a space, a line end or another character that no {what} has: "
-            f"set it again, to the value {made}"
+            f"{where} holds a space, a line end or another character that no {noun} has: "
+            f"set it again, to the value {value}"
         )
     return key
 

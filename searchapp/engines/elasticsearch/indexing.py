@@ -367,7 +367,7 @@ def build(
         starts = 1 if iter(documents) is documents else STARTS
         unfinished = [version for version in versions.all() if version.building and _is_of(version, spec)]
         begun = unfinished[-1] if unfinished and starts > 1 else None
-        versions.remove_leftovers(but=begun.info.version if begun else None)
+        versions.remove_leftovers(except_version=begun.info.version if begun else None)
         builder = _Builder(connection, versions, lock, spec)
         try:
             index = builder.complete(documents, advance, starts, begun)

@@ -148,16 +148,16 @@ class JudgmentIndex:
         return None
 
     def send(self, events: Sequence[Event]) -> tuple[int, tuple[str, ...]]:
-        by_id = {_document_id(event): event for event in events}
+        by_id_ = {_document_id(event): event for event in events}
         new = 0
-        taken: list[str] = []
+        existing: list[str] = []
         connection = self._connection
         # Each address once in any case, also where one attempt must do: another one may answer.
         retries = max((connection.attempts or 1) - 1, self._client.transport.max_retries)
         patient = self._client.options(max_retries=retries, retry_on_timeout=True, retry_on_status=())
         outcomes = streaming_bulk(
             patient,
-            ({"_op_type": "create", "_id": id_, "_source": event.to_json()} for id_, event in by_id.items()),
+            ({"_op_type": "create", "_id": id_, "_source": event.to_json()} for id_, event in by_id_.items()),
             index=self._alias,
             require_alias=True,  # an index that was deleted a moment ago is not made again without its mapping
             chunk_size=team.EVENTS_AT_ONCE,
@@ -182,10 +182,10 @@ class JudgmentIndex:
                         f"{self.address} did not take the judgment {result['_id']} ({reason(result.get('error'))}): "
                         "it is kept here, and sent with the next attempt"
                     )
-                taken.append(result["_id"])
+                existing.append(result["_id"])
         except (ApiError, TransportError) as error:
             raise connection.translated(f"send judgments to {self._alias}", error) from error
-        return new, self._different(taken, by_id)
+        return new, self._different(existing, by_id_)
 
     def fetch(self, after: int, up_to: int) -> EventPage:
         # What lies below the checkpoint has been written, but a search finds it after a refresh only.

@@ -309,20 +309,20 @@ class ElasticsearchIndex:
             done += len(batch)
             advance(len(batch))
 
-    def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
-        asks = [
+    def search_beside(self, requests: Sequence[tuple[Index, Body]]) -> list[Hits]:
+        own_asks = [
             _Ask(index.info.version, index._ranked(body))
-            for index, body in asked
+            for index, body in requests
             if isinstance(index, ElasticsearchIndex) and index._connection is self._connection
         ]
-        if len(asks) < len(asked) or self._is_asked_alone:
-            return search_one_by_one(asked)
+        if len(own_asks) < len(requests) or self._is_asked_alone:
+            return search_one_by_one(requests)
         try:
-            return [hits_of(response, place) for place, response in enumerate(self._multi_search(asks))]
+            return [hits_of(response, place) for place, response in enumerate(self._multi_search(own_asks))]
         except EngineBusy:
             raise
         except EngineRefused:  # of one body, which then fails by itself; or the server takes no such requests
-            answers = search_one_by_one(asked)
+            answers = search_one_by_one(requests)
             self._is_asked_alone = True
             return answers
 

@@ -189,13 +189,13 @@ class ShardMonitor:
             return
         self._lost_since = self._lost_since or time.monotonic()
         has = "has" if len(missing) == 1 else "have"
-        lost = LostShard(
+        error = LostShard(
             f"{shards_text(missing)} of {self._index} {has} been without node for {LOST_SECONDS:.0f} s: "
             "look at the cluster's health and index again"
         )
         if time.monotonic() - self._lost_since > LOST_SECONDS:
-            raise lost
-        raise NotYet(lost)
+            raise error
+        raise NotYet(error)
 
 
 def await_copies(

@@ -185,12 +185,12 @@ class IndexVersions:
             ],
         )
 
-    def remove_leftovers(self, but: str | None = None) -> list[str]:
+    def remove_leftovers(self, except_version: str | None = None) -> list[str]:
         """Delete the versions that do not serve, except one, and return their names; the lock must be held."""
         leftovers = [
             version.info.version
             for version in self.all()
-            if not version.serves and version.info.version != but
+            if not version.serves and version.info.version != except_version
         ]
         return [index for index in leftovers if self.remove_unserved(index)]
 
