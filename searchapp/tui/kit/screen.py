@@ -449,20 +449,22 @@ class KeyScreen(OrderedScreen[None]):
 
     def take(self, event: events.Key) -> bool:
         line = self.focused
-        name = self.keys.action(event.key)
         if isinstance(line, TextLine):
             if event.key == "escape":
                 self.leave_line(line)
             elif not line.take(event):
+                name = self.keys.action(event.key)
                 if name not in BESIDE_LINE or not types_nothing(event.key):
                     return False
                 self.do(name)
-        elif self.SAVES_GRADES and not self.is_painted_before(event):
-            pass  # the user has not seen the document that the key would grade
-        elif name is None:
-            self.refuse(event)
-        else:
-            self.do(name)
+        elif not self.SAVES_GRADES or self.is_painted_before(
+            event
+        ):  # else the user has not seen the document
+            name = self.keys.action(event.key)
+            if name is None:
+                self.refuse(event)
+            else:
+                self.do(name)
         return True
 
     def refuse(self, event: events.Key) -> None:

@@ -132,17 +132,9 @@ class ColorFilter(LineFilter):
     """
 
     def __init__(self, app: App[None]) -> None:
+        super().__init__()
         self._app = app
         self._shades, self._none = Monochrome(), NoColor()
-
-    @property
-    def enabled(self) -> bool:
-        """Whether the present theme needs the filter, which takes time for every line."""
-        return self._app.no_color or self._app.native_ansi_color
-
-    @enabled.setter
-    def enabled(self, _enabled: bool) -> None:
-        """Ignore Textual's setting: only the app and its theme decide."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         is_native = self._app.native_ansi_color
@@ -169,7 +161,7 @@ def dress(app: App[None], theme: str, spacing: str = SPACINGS[0]) -> None:
     app._filters.append(ColorFilter(app))
     for one in BY_NAME.values():
         app.register_theme(one)
-    app.theme = BY_NAME[theme].name
+    _put_on(app, theme)
     app.set_class(spacing == "compact", COMPACT)
 
 
@@ -181,5 +173,13 @@ def theme_of(app: App[None]) -> str:
 def next_theme(app: App[None], names: Sequence[str] = THEMES) -> str:
     """Give an app the next theme; return its name."""
     name = names[(names.index(theme_of(app)) + 1) % len(names)]
-    app.theme = BY_NAME[name].name
+    _put_on(app, name)
     return name
+
+
+def _put_on(app: App[None], name: str) -> None:
+    theme = BY_NAME[name]
+    app.theme = theme.name
+    for one in app._filters:
+        if isinstance(one, ColorFilter):
+            one.enabled = app.no_color or theme.ansi  # it takes time for every line
