@@ -202,11 +202,14 @@ class Index:
     """
 
     def __init__(self, reader: DirectoryReader, analyzers: AnalysisRegistry | None = None) -> None:
-        self.reader = reader
         self.analyzers = analyzers or AnalysisRegistry(reader.schema.analysis)
+        self._tokens = TokenCache(self.analyzers)
+        self._open(reader)
+
+    def _open(self, reader: DirectoryReader) -> None:
+        self.reader = reader
         self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, readers()))
         self.searchers = [SegmentSearcher(part) for part in reader.parts]
-        self._tokens = TokenCache(self.analyzers)
         self._last_scores: tuple[str, list[Scores]] | None = None
         """The last searched query and its scores, of which the next page is often requested."""
 
@@ -255,11 +258,13 @@ class Index:
         documents = list(documents)
         manifest = self.reader.manifest
         folder = IndexFolder(manifest.folder.parent)
+        if folder.live() != manifest.folder:
+            raise IndexReplaced(manifest.version)
         plan = SegmentPlan.appending(manifest, len(documents))
         total = manifest.total + len(documents)
         write_version(folder, manifest.mapping, documents, total, lambda _version: manifest.user_data, plan)
         self.close()
-        self.__init__(DirectoryReader(folder.live()), self.analyzers)  # type: ignore[misc, arg-type]
+        self._open(DirectoryReader(folder.folder / folder.live_name()))
 
     def reopen(self) -> Index:
         """Open the same version again, for another thread.

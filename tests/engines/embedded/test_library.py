@@ -1,0 +1,77 @@
+"""The search library by itself: an index is created, extended, opened and searched without the rest of searchapp."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from searchapp import lucene
+from searchapp.lucene import Document, Index
+from searchapp.lucene.errors import IndexReplaced, NotSupported, Refused
+from tests.engines.embedded.conftest import MAPPING, body
+from tests.engines.embedded.segmented import DOCUMENTS, content, everything_kept
+
+RING = body({"match": {"text": "ring group"}})
+
+
+def test_the_example_of_the_package_gives_what_it_shows() -> None:
+    assert doctest.testmod(lucene).failed == 0
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_added_documents_are_found_as_in_an_index_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    if kept:
+        everything_kept(monkeypatch)
+    index = Index.create(tmp_path / "grown", MAPPING, DOCUMENTS[:40])
+    index.add(DOCUMENTS[40:70])
+    index.add(DOCUMENTS[70:])
+    whole = Index.create(tmp_path / "whole", MAPPING, DOCUMENTS)
+    assert len(index.reader.parts) == (3 if kept else 1)
+    assert content(index.reader) == content(whole.reader)
+    assert index.search(RING) == whole.search(RING) == Index.open(tmp_path / "grown").search(RING)
+
+
+def test_an_id_is_added_once_and_to_the_newest_version(tmp_path: Path) -> None:
+    index, older = Index.create(tmp_path, MAPPING, DOCUMENTS), Index.open(tmp_path)
+    with pytest.raises(Refused, match="two documents have the id 7"):
+        index.add([Document("7", "ring")])
+    index.add([Document("new", "ring")])
+    assert index.count == older.count + 1
+    with pytest.raises(IndexReplaced):
+        older.add([Document("newer", "ring")])
+
+
+def test_a_score_is_explained_and_a_document_that_does_not_match_is_not(tmp_path: Path) -> None:
+    index = Index.create(tmp_path, MAPPING, [*DOCUMENTS, Document("other", "nothing")])
+    best = index.search(RING)[0]
+    explanation = index.explain(RING, best.id)
+    assert explanation is not None and explanation.value == pytest.approx(best.score)
+    assert index.explain(RING, "other") is None and index.explain(RING, "absent") is None
+
+
+def test_errors_are_those_of_the_library(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="there is no index in"):
+        Index.open(tmp_path)
+    index = Index.create(tmp_path, MAPPING)
+    with pytest.raises(Refused, match="the query `fuzzy`"):
+        index.search(body({"fuzzy": {"text": "a"}}))
+    with pytest.raises(NotSupported, match="there is no analyzer `none`"):
+        index.analyze("a", analyzer="none")
+    with pytest.raises(AttributeError):
+        lucene.nothing  # noqa: B018
+
+
+def test_no_other_module_of_searchapp_is_imported() -> None:
+    program = (
+        "import sys; from searchapp.lucene import Index; Index.create; "
+        "print([name for name in sys.modules if name.startswith('searchapp.') and "
+        "not name.startswith('searchapp.lucene')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
