@@ -75,7 +75,7 @@ LONGEST = (
     "tests/tui/test_stack.py",
     "tests/cli/test_indexes.py",
     "tests/tui/topics/test_screen.py",
-    "tests/cli/test_builders_on_a_server.py",
+    "tests/cli/test_at_once.py",
     "tests/cli/test_judge.py",
     "tests/engines/embedded/test_same_answers.py",
     "tests/engines/embedded/test_segmentations.py",

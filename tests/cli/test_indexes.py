@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from searchapp.lucene.index.reader import DirectoryReader
 from searchapp.lucene.index.versions import IndexFolder
-from tests.cli.conftest import SAMPLE, Cli
+from searchapp.tasks.checkthat.task import WITH_TEST
+from tests.cli.conftest import SAMPLE, SAMPLES, Cli
+from tests.engines.conftest import deleted, spoil
+from tests.engines.embedded.segmented import content
+from tests.server.rest import Server
 
 OWN = """
 name = "cooking"
@@ -201,3 +209,221 @@ def test_own_tasks_that_are_indexed_are_among_the_tasks(cli: Cli, own: Path) -> 
     assert gone.code == 0
     assert f"cooking, with 3 documents indexed, can't be read: {own}: missing file" in gone.stderr
     assert cli("tasks", "--json").json["unreadable"] == [{"task": "cooking", "file": str(own), "indexed": 3}]
+
+
+@pytest.fixture
+def split(indexed_server: Cli, elasticsearch_url: str, index_prefix: str) -> Cli:
+    """The sample of nlps is indexed, and its alias on a second version as well."""
+    server, alias = Server(elasticsearch_url), f"{index_prefix}-nlps"
+    (serving,) = server.request("GET", f"/_alias/{alias}").json()
+    described = server.request("GET", f"/{serving}").json()[serving]
+    kept = {name: described["settings"]["index"][name] for name in ("analysis", "similarity")}
+    body: dict[str, Any] = {"mappings": described["mappings"], "settings": kept, "aliases": {alias: {}}}
+    assert server.request("PUT", f"/{alias}-000009-0123abcd", body, timeout=60).status == 200
+    return indexed_server
+
+
+def test_an_ambiguous_alias_is_refused_until_repaired(split: Cli, index_prefix: str) -> None:
+    (sound,) = (
+        one["version"]
+        for one in split("indexes", "list", "--json").json["indexes"]
+        if "-000001-" in one["version"]
+    )
+    for command in (("search", "nlps", "group"), ("index", "nlps", "--data", SAMPLE, "--rebuild")):
+        result = split(*command)
+        assert result.code == 3 and "`searchapp indexes repair nlps`" in result.stderr
+    repaired = split("indexes", "repair", "nlps", "--json")
+    assert repaired.code == 0
+    (one,) = repaired.json["indexes"]
+    # The newest is empty, which is not what it says it was built from.
+    assert one == {
+        "name": "nlps",
+        "serving": sound,
+        "removed": [f"{index_prefix}-nlps-000009-0123abcd"],
+        "problem": None,
+    }
+    assert split("search", "nlps", "group").code == 0
+    assert split("indexes", "repair").stdout == f"nlps: {sound} serves\n"
+
+
+def test_irreparable_indexes_are_errors(
+    indexed_server: Cli, elasticsearch_url: str, index_prefix: str
+) -> None:
+    spoil(elasticsearch_url, f"{index_prefix}-nlps")
+    result = indexed_server("indexes", "repair")
+    assert result.code == 3 and "searchapp index nlps --rebuild" in result.stderr
+
+
+def test_there_is_nothing_to_repair(server: Cli) -> None:
+    result = server("indexes", "repair")
+    assert result.code == 0 and "has no index yet" in result.stderr
+
+
+def test_the_embedded_engine_needs_no_repair(offline: Cli) -> None:
+    result = offline("indexes", "repair")
+    assert result.code == 2 and "--url" in result.stderr
+
+
+def test_commands_refuse_a_damaged_index(
+    indexed_server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path
+) -> None:
+    spoil(elasticsearch_url, f"{index_prefix}-nlps")
+    rank = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out")
+    for command in ((*rank, tmp_path / "run"), ("search", "nlps", "group")):
+        result = indexed_server(*command)
+        assert result.code == 3
+        assert (
+            "1 deleted copy of documents" in result.stderr
+            and "searchapp index nlps --rebuild" in result.stderr
+        )
+    assert not (tmp_path / "run").exists()
+    checks = {check["name"]: check for check in indexed_server("doctor", "--json").json["checks"]}
+    assert checks["index nlps"]["verdict"] == "failed"
+    assert "deleted" in checks["index nlps"]["finding"]
+
+    # The same documents under the same mapping, and yet something has changed.
+    again = indexed_server("index", "nlps", "--data", SAMPLE, "--json")
+    assert again.code == 0 and again.json["built"] is True
+    assert indexed_server(*rank, tmp_path / "run").code == 0
+
+
+def test_damaged_solved_topics_are_rebuilt(
+    indexed_server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path
+) -> None:
+    command = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours", "--out")
+    assert indexed_server(*command, tmp_path / "before").code == 0
+    spoil(elasticsearch_url, f"{index_prefix}-examples-nlps-dev")
+    checks = {check["name"]: check for check in indexed_server("doctor", "--json").json["checks"]}
+    assert checks["index nlps"]["verdict"] == "ok" and "index examples-nlps-dev" in checks
+    assert (
+        "the next `searchapp rank` that needs it builds it again"
+        in checks["index examples-nlps-dev"]["finding"]
+    )
+    assert indexed_server(*command, tmp_path / "after").code == 0
+    runs = [(tmp_path / name / "run.trec").read_bytes() for name in ("before", "after")]
+    assert runs[0] == runs[1]
+    assert deleted(elasticsearch_url, f"{index_prefix}-examples-nlps-dev") == 0
+
+
+def test_a_damaged_index_of_an_own_task_is_named_by_file(
+    server: Cli, elasticsearch_url: str, index_prefix: str
+) -> None:
+    file = SAMPLE.parent / "own" / "cooking.toml"
+    assert server("index", file).code == 0
+    spoil(elasticsearch_url, f"{index_prefix}-own-cooking")
+    result = server("search", file, "group")
+    assert result.code == 3 and f"searchapp index {file} --rebuild" in result.stderr
+    for command in (("doctor",), ("indexes", "repair")):
+        result = server(*command)
+        assert result.code and f"searchapp index {file} --rebuild" in result.stdout + result.stderr
+
+
+def test_a_damaged_index_of_splits_is_named_by_its_task(
+    server: Cli, elasticsearch_url: str, index_prefix: str
+) -> None:
+    assert server("index", "checkthat", "--data", SAMPLE.parent / "checkthat").code == 0
+    spoil(elasticsearch_url, f"{index_prefix}-{WITH_TEST}")
+    for command in (("search", "checkthat", "jobs"), ("doctor",), ("indexes", "repair")):
+        result = server(*command)
+        assert result.code and re.search(rf"{WITH_TEST}-000001-\w+ holds", result.stdout + result.stderr)
+        assert "`searchapp index checkthat --rebuild`" in result.stdout + result.stderr
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    """The task file of the sample, in a copy that a test may edit."""
+    return Path(shutil.copytree(SAMPLES / "own", tmp_path / "own")) / "cooking.toml"
+
+
+def edit(task: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
+    """Change the documents of a task."""
+    file = task.with_name("recipes.jsonl")
+    documents = [json.loads(line) for line in file.read_text().splitlines()]
+    change(documents)
+    file.write_text("".join(f"{json.dumps(document)}\n" for document in documents))
+
+
+def serving(home: Path, name: str = "*cooking") -> Path:
+    """The folder of the version that serves."""
+    (folder,) = (home / "indexes").glob(f"searchapp-{name}")
+    return folder / (folder / "current").read_text().split()[0]
+
+
+def content_of(home: Path, name: str = "*cooking") -> list[Any]:
+    """What the index has, whatever its segments are."""
+    with closing(DirectoryReader(serving(home, name))) as reader:
+        return content(reader)
+
+
+def taken_over(result: Any) -> list[int]:
+    return [index["taken_over"] for index in result.json["indexes"]]
+
+
+def test_it_says_how_many_documents_were_taken_over(offline: Cli, task: Path, tmp_path: Path) -> None:
+    first = offline("index", task, "--json")
+    assert "42 documents are indexed and serve as" in first.stderr
+    assert taken_over(first) == [0]
+    edit(task, lambda documents: documents[7].update(text="Now with leeks."))
+    edit(task, lambda documents: documents.insert(20, {**documents[20], "id": "new"}))
+    second = offline("index", task, "--json", "--verbose")
+    assert "41 documents are taken over, 1 are left out, 2 are analyzed; all is merged" in second.stderr
+    assert "43 documents are indexed (41 taken over, 2 analyzed) and serve as" in second.stderr
+    assert taken_over(second) == [41]
+    ours = content_of(tmp_path / "home")
+    assert offline("search", task, "leeks", "--json").json["hits"][0]["id"] == "r08"
+    third = offline("index", task, "--json", "--rebuild")
+    assert "43 documents are indexed and serve as" in third.stderr
+    assert taken_over(third) == [0]
+    assert content_of(tmp_path / "home") == ours
+
+
+def test_skipped_documents_are_not_carried_over(offline: Cli, task: Path, tmp_path: Path) -> None:
+    offline("index", task)
+    edit(task, lambda documents: documents[3].pop("id"))
+    assert offline("index", task).code == 4
+    lenient = offline("index", task, "--lenient", "--json")
+    assert "41 documents are indexed (41 taken over, 0 analyzed)" in lenient.stderr
+    ours = content_of(tmp_path / "home")
+    offline("index", task, "--lenient", "--rebuild")
+    assert content_of(tmp_path / "home") == ours
+
+
+def test_of_a_damaged_version_nothing_is_taken_over(offline: Cli, task: Path, tmp_path: Path) -> None:
+    offline("index", task)
+    edit(task, lambda documents: documents[7].update(text="Now with leeks."))
+    file = serving(tmp_path / "home") / "documents.sqlite"
+    content = file.read_bytes()
+    place = content.index(b"lentils")
+    file.write_bytes(content[:place] + b"L" + content[place + 1 :])
+    result = offline("index", task, "--json")
+    assert "note: no document could be taken over, all were analyzed: the version before is damaged (" in (
+        result.stderr
+    )
+    assert "42 documents are indexed and serve as" in result.stderr
+    ours = content_of(tmp_path / "home")
+    offline("index", task, "--rebuild")
+    assert content_of(tmp_path / "home") == ours
+
+
+def test_another_mapping_carries_nothing_over(offline: Cli, task: Path, tmp_path: Path) -> None:
+    offline("index", task)
+    edit(task, lambda documents: documents[7].update(text="Now with leeks."))
+    task.write_text(task.read_text().replace('fields = ["title", "kind", "minutes"]', 'fields = ["title"]'))
+    result = offline("index", task, "--json", "--verbose")
+    assert "no document can be taken over, it has another mapping" in result.stderr
+    assert taken_over(result) == [0]
+
+
+def test_each_index_of_a_task_takes_over_its_own_documents(offline: Cli, tmp_path: Path) -> None:
+    """A debate that moves from test to training is taken over by the index of all debates, and new in the other one."""
+    data = Path(shutil.copytree(SAMPLES / "checkthat", tmp_path / "data"))
+    offline("index", "checkthat", "--data", data)
+    (debate,) = (data / "test_annotated").iterdir()
+    debate.rename(data / "training" / debate.name)
+    second = offline("index", "checkthat", "--data", data, "--json").json
+    (only,) = second["indexes"]
+    assert second["removed"] and 0 < only["taken_over"] < only["documents"]
+    ours = content_of(tmp_path / "home", "checkthat")
+    whole = offline("index", "checkthat", "--data", data, "--json", "--rebuild").json
+    assert [index["taken_over"] for index in whole["indexes"]] == [0]
+    assert content_of(tmp_path / "home", "checkthat") == ours

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from searchapp.config.settings import Settings
 from searchapp.errors import DataError
 from searchapp.text import visible
 from tests.cli.conftest import SAMPLE, Cli
+from tests.terminal import Terminal
 from tests.test_visible import HOSTILE
 
 
@@ -165,3 +167,27 @@ def test_line_ends_in_names_are_escaped(offline: Cli, tmp_path: Path, arguments:
     assert [line for line in result.stderr.splitlines() if "all is well" in line] == [
         line for line in result.stderr.splitlines() if "x␊searchapp: all is well␊warning: go on" in line
     ]
+
+
+LABEL = "verifying smart-relations-wikidata"
+
+DRAWN = f"""
+from searchapp.cli.output import Bars
+with Bars().stage("{LABEL}", 123_456, in_bytes=True) as advance:
+    advance(2_800)
+"""
+
+
+def drawn(home: Path, columns: int) -> str:
+    """Everything that was drawn, one line after the other."""
+    with Terminal(home=home, columns=columns, program=["-c", DRAWN]) as terminal:
+        assert terminal.wait_for_end() == 0
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.raw.decode())
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60, 80])
+def test_nothing_of_a_bar_is_cut(tmp_path: Path, columns: int) -> None:
+    shown = drawn(tmp_path, columns)
+    assert "…" not in shown
+    assert re.sub(r"\s", "", LABEL) in re.sub(r"\s", "", shown)
+    assert ("2.8/123.5 kB" in shown) == (columns >= 60)
