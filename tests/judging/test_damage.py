@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,17 +65,6 @@ class Opened:
         except SearchappError as error:
             opened.told.append(f"refused: {error}")
         return opened
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "judgments.sqlite"
-
-
-@pytest.fixture
-def log(path: Path) -> Iterator[JudgmentLog]:
-    with JudgmentLog(path) as opened:
-        yield opened
 
 
 def change(path: Path, statement: str) -> None:

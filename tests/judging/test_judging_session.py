@@ -1,21 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import JudgingSession, SeenDocument, Session, own_seed
 
 RANKINGS = {"t1": ["a", "b", "c", "d"], "t2": ["b", "a"], "t3": []}
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[JudgmentLog]:
-    with JudgmentLog(tmp_path / "judgments.sqlite") as opened:
-        yield opened
 
 
 def judging(

@@ -5,7 +5,6 @@ import random
 import signal
 import sqlite3
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import groupby
@@ -43,12 +42,6 @@ for number in range(int(sys.argv[3])):
 
 def event(document: str = "d", grade: int = 1) -> Event:
     return ANN.event("nlps", "t", document, Action.grade, grade=grade)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[JudgmentLog]:
-    with JudgmentLog(tmp_path / "judgments.sqlite") as opened:
-        yield opened
 
 
 def written(log: JudgmentLog) -> list[Event]:

@@ -26,11 +26,6 @@ with Presence(Path(sys.argv[1]), "nlps", "ann"):
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "judgments.sqlite"
-
-
-@pytest.fixture
 def other(path: Path) -> Iterator[Program]:
     """Another process that has the log open."""
     with Program(OTHER, path) as program:

@@ -1,21 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 
 ONE, TWO = SeenDocument("t", "d1", "run", 1), SeenDocument("t", "d2", "run", 2)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[JudgmentLog]:
-    with JudgmentLog(tmp_path / "judgments.sqlite") as opened:
-        yield opened
 
 
 def session(log: JudgmentLog, name: str = "ann") -> Session:

@@ -1,3 +1,5 @@
+"""The background exchange with a team."""
+
 from __future__ import annotations
 
 import time

@@ -1,12 +1,18 @@
+"""The judgments that hold: opinions, decisions, aggregated grades, and lists."""
+
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from searchapp.judging.events import Action, Author, Event, Kind
-from searchapp.judging.judgments import Aggregation, Rule, aggregate, combine
+from searchapp.judging.judgments import Aggregation, JudgmentFilter, Rule, aggregate, combine, list_judgments
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import SeenDocument, Session
 from searchapp.judging.view import JudgmentView
 
 ANN, BEN, MODEL = Author("ann"), Author("ben"), Author("bot", Kind.model)
@@ -134,3 +140,61 @@ def test_of_annotators_by_name_their_own_word_counts_and_only_their_decisions() 
 )
 def test_the_rules(given: list[int], majority: int | None, median: int | None, decided: int | None) -> None:
     assert [combine(given, rule) for rule in Rule] == [majority, median, decided]
+
+
+A, B, C, D = (SeenDocument("t1" if name < "c" else "t2", name, "run", 3) for name in "abcd")
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> Iterator[JudgmentView]:
+    with JudgmentLog(tmp_path / "log.sqlite") as log:
+        ann = Session(log, "nlps", Author("ann"))
+        ann.grade([A, B], 1, "why")
+        ann.grade([A], 0)
+        ann.cant_tell(C, "cut off")
+        ann.skip(D)
+        ann.undo()
+        ann.note(D, "odd")
+        Session(log, "nlps", Author("bot", Kind.model)).grade([A], 1)
+        Session(log, "nlps", Author("kim")).adjudicate(A, 1, "as it says")
+        yield JudgmentView(event for _, event in log.events())
+
+
+def found(
+    view: JudgmentView, wanted: JudgmentFilter | None = None
+) -> list[tuple[str, str, str, int | None, str]]:
+    return [
+        (one.annotator, one.document_id, one.action.value, one.grade, one.words)
+        for one in list_judgments(view, wanted)
+    ]
+
+
+def test_what_holds_is_listed_in_the_order_in_which_it_was_said(view: JudgmentView) -> None:
+    assert found(view) == [
+        ("ann", "b", "grade", 1, "why"),
+        ("ann", "a", "grade", 0, ""),
+        ("ann", "c", "cant_tell", None, "cut off"),
+        ("ann", "d", "note", None, "odd"),
+        ("bot", "a", "grade", 1, ""),
+        ("kim", "a", "adjudicate", 1, "as it says"),
+    ]
+    first = list_judgments(view)[0]
+    assert (first.run, first.rank, first.topic_id, first.saw_others) == ("run", 3, "t1", None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "documents"),
+    [
+        (JudgmentFilter(annotators=["bot", "kim"]), ["a", "a"]),
+        (JudgmentFilter(topics=["t2"]), ["c", "d"]),
+        (JudgmentFilter(actions=[Action.note, Action.cant_tell]), ["c", "d"]),
+        (JudgmentFilter(grades=[0]), ["a"]),
+        (JudgmentFilter(noted=True), ["b", "c", "d", "a"]),
+        (JudgmentFilter(annotators=["ann"], grades=[1], noted=True), ["b"]),
+        (JudgmentFilter(topics=["nowhere"]), []),
+    ],
+)
+def test_filters_leave_what_they_take(
+    view: JudgmentView, wanted: JudgmentFilter, documents: list[str]
+) -> None:
+    assert [document for _, document, *_ in found(view, wanted)] == documents
