@@ -547,10 +547,6 @@ class HomeScreen(KeyScreen):
             )
             return
 
-        def chosen(place: int | None) -> None:
-            if place is not None:
-                self.opener.compare([run, others[place]])
-
         def question() -> str:
             return f"{run.path.name} ({run.recipe} {self.monitor.figure(run)}) is compared with"
 
@@ -564,7 +560,7 @@ class HomeScreen(KeyScreen):
 
         dialog = Picking(question(), choices())
         self._draw_others = draw
-        self.app.push_screen(dialog, chosen)
+        self.pick(dialog, lambda place: self.opener.compare([run, others[place]]))
 
     def _tell_no_run(self) -> None:
         self.head.tell(f"no run is chosen: {self.keys.shown('next_pane')} goes to the runs", "$warning")

@@ -32,7 +32,7 @@ from searchapp.judging.team import waiting_label
 from searchapp.text import counted, visible
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.descriptions import error_text, unknown_grade_label, unsaved_label
-from searchapp.tui.kit.dialogs import Choose, Help
+from searchapp.tui.kit.dialogs import Choose, Help, Picking
 from searchapp.tui.kit.jump import Jumping, targets
 from searchapp.tui.kit.keys import KeyMap, PaneHelp, shown_key, types_nothing
 from searchapp.tui.kit.palette import Offer, Palette
@@ -490,6 +490,15 @@ class KeyScreen(OrderedScreen[None]):
                 action()
         except SearchappError as error:
             self.head.tell(str(error), "$error")
+
+    def pick(self, dialog: Picking, then: Callable[[int], object]) -> None:
+        """Open a list to choose from, and call `then` with the chosen place, if any."""
+
+        def chosen(place: int | None) -> None:
+            if place is not None:
+                then(place)
+
+        self.app.push_screen(dialog, chosen)
 
     def later(self, callback: Callable[[], object]) -> None:
         """Have the thread of the screen call a function and draw its changes once."""

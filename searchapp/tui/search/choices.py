@@ -128,12 +128,9 @@ class QueryChoices:
             for name in names
         ]
 
-        def chosen(place: int | None) -> None:
-            if place is not None:
-                self.rank_with(names[place])
-
         cursor = names.index(present) if present in names else 0
-        self._screen.app.push_screen(Picking("Rank with", choices, cursor), chosen)
+        dialog = Picking("Rank with", choices, cursor)
+        self._screen.pick(dialog, lambda place: self.rank_with(names[place]))
 
     def rank_with(self, recipe: str) -> None:
         self._screen.seek(replace(self._query, recipe=recipe))
@@ -156,12 +153,8 @@ class QueryChoices:
             name = self._screen.searched.name
             self._screen.head.tell(f"nothing was searched for in {name} before", "$warning")
             return
-
-        def chosen(place: int | None) -> None:
-            if place is not None:
-                self.search_again(texts[place])
-
-        self._screen.app.push_screen(Picking("Searched for before", [Choice(text) for text in texts]), chosen)
+        dialog = Picking("Searched for before", [Choice(text) for text in texts])
+        self._screen.pick(dialog, lambda place: self.search_again(texts[place]))
 
     def like(self) -> None:
         result = self._screen.result()
@@ -309,10 +302,6 @@ class SavedQueries:
             self._screen.head.tell(f"no search of {name} is saved: {key} saves the present one", "$warning")
             return
 
-        def chosen(place: int | None) -> None:
-            if place is not None:
-                self._screen.leave_for(self._usable(searches[place][1]))
-
         def delete(name: str) -> None:
             try:
                 self._saved.delete(name)
@@ -322,7 +311,7 @@ class SavedQueries:
             dialog.show(searches)
 
         dialog = SavedQueryDialog(searches, delete)
-        self._screen.app.push_screen(dialog, chosen)
+        self._screen.pick(dialog, lambda place: self._screen.leave_for(self._usable(searches[place][1])))
 
     # The last position
 

@@ -85,13 +85,9 @@ class SearchJudging(TopicJudging):
             Choice(NO_TOPIC),
             *(Choice(topic.id, one_line(topic.text, self._search.hits.notation)) for topic in topics),
         ]
-
-        def chosen(place: int | None) -> None:
-            if place is not None:
-                self.begin_topic(topics[place - 1] if place else None)
-
         dialog = Picking("Judge documents for the topic", choices)
-        self._screen.when_in_front(lambda: self._screen.app.push_screen(dialog, chosen))
+        begin = lambda place: self.begin_topic(topics[place - 1] if place else None)  # noqa: E731
+        self._screen.when_in_front(lambda: self._screen.pick(dialog, begin))
 
     def offers(self) -> Iterator[Offer]:
         """Yield the topics of the task for the palette, if its files are available; reading them takes a while."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import zip_longest
+from typing import TypeVar
 
 from rich.cells import cell_len, chop_cells
 
@@ -30,6 +31,8 @@ from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog, WordsDialog
 from searchapp.tui.kit.explanation import ExplanationDialog, bar
 from searchapp.tui.kit.widgets import fitted, one_line, shortened
 from searchapp.tui.search.panes import LONGEST_ID, SearchView, SolvedPage, gold_label
+
+T = TypeVar("T")
 
 COMPARED_ID_CELLS = 24
 """Width of an id."""
@@ -268,13 +271,11 @@ class Reasons:
         if result is None or listing is None:
             return
         request, rank, hit = listing.request, result.rank, result.hit
-        self._screen.head.wait()
-        self._screen.loader.queue.ask(
-            SearchRequestKind.why,
-            lambda searcher: hit_reason(searcher, request, rank, hit),
-            self._show_why,
-            self._screen.tell_error,
-        )
+        self._ask(lambda searcher: hit_reason(searcher, request, rank, hit), self._show_why)
+
+    def _ask(self, work: Callable[[TaskSearcher], T], then: Callable[[T], object], message: str = "") -> None:
+        self._screen.head.wait(message)
+        self._screen.loader.queue.ask(SearchRequestKind.why, work, then, self._screen.tell_error)
 
     def ask_document(self) -> None:
         self._screen.app.push_screen(WordsDialog("Go to the document with the id"), self._go_to)
@@ -283,12 +284,10 @@ class Reasons:
         listing = self._screen.loader.listing
         if not document or listing is None:
             return
-        self._screen.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
-        self._screen.loader.queue.ask(
-            SearchRequestKind.why,
+        self._ask(
             lambda searcher: find_reason(searcher, listing.request, document),
             self._go_or_explain,
-            self._screen.tell_error,
+            f"looking for {shortened(document, LONGEST_ID)} …",
         )
 
     def _go_or_explain(self, found: Reason) -> None:
@@ -300,10 +299,8 @@ class Reasons:
             self._show_why(found)
 
     def _show_why(self, found: Reason) -> None:
-        self._screen.head.came()
-        of_it = standing_sentence(found, self._screen.searched.name)
-        dialog = ExplanationDialog(found, of_it, lambda: self._choose_vote(found))
-        self._screen.when_in_front(lambda: self._screen.app.push_screen(dialog))
+        sentence = standing_sentence(found, self._screen.searched.name)
+        self._show(ExplanationDialog(found, sentence, lambda: self._choose_vote(found)))
 
     # Two hits
 
@@ -324,17 +321,14 @@ class Reasons:
             self._screen.head.tell("no hit is marked any more")
             return
         other = marked.place
-        self._screen.head.wait()
-        self._screen.loader.queue.ask(
-            SearchRequestKind.why,
+        self._ask(
             lambda searcher: compare_hits(searcher, listing.request, place, other),
-            self._show_comparison,
-            self._screen.tell_error,
+            lambda comparison: self._show(ComparisonDialog(comparison)),
         )
 
-    def _show_comparison(self, found: HitComparison) -> None:
+    def _show(self, dialog: TextDialog) -> None:
         self._screen.head.came()
-        self._screen.when_in_front(lambda: self._screen.app.push_screen(ComparisonDialog(found)))
+        self._screen.when_in_front(lambda: self._screen.app.push_screen(dialog))
 
     # Solved topics
 
@@ -350,16 +344,12 @@ class Reasons:
             grade = gold_label(vote.grade, self._screen.searched.info.grades)
             return Choice(name, f"{vote.value:.4f} · {grade} · like the query {vote.score:.2f}  {text}")
 
-        def chosen(place: int | None) -> None:
-            if place is not None:
-                self._open_vote(votes[place], found.document_id)
-
         def draw() -> None:
             if dialog.is_attached:
                 dialog.replace([choice(vote) for vote in votes])
 
         dialog = Picking("Who voted for it", [choice(vote) for vote in votes])
-        self._screen.app.push_screen(dialog, chosen)
+        self._screen.pick(dialog, lambda place: self._open_vote(votes[place], found.document_id))
         if self._screen.solved.topics is None:
             self._screen.solved.when_read(draw)
 
@@ -399,11 +389,8 @@ class Reasons:
             for solved in found
         ]
 
-        def chosen(place: int | None) -> None:
-            if place is not None:
-                self._show_solved(found[place], document)
-
-        self._screen.app.push_screen(Picking("Topics that cite the document", choices), chosen)
+        dialog = Picking("Topics that cite the document", choices)
+        self._screen.pick(dialog, lambda place: self._show_solved(found[place], document))
 
     def _citing_now(self, document: str) -> None:
         """Offer the solved topics that have come, unless the cursor has moved to another document."""
