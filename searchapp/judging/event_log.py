@@ -32,7 +32,6 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
 from searchapp.errors import DataError, SearchappError
@@ -276,26 +275,26 @@ class DamageReport:
 
     def __init__(self, report: Callable[[str], None] | None = None) -> None:
         self.report = report
-        self._found: dict[Damage, None] = {}
+        self._entries: dict[Damage, None] = {}
 
     def add(self, place: int | None, words: str) -> None:
         """Record damage, and report it if it is new."""
         damage = Damage(place, words)
-        if damage in self._found:
+        if damage in self._entries:
             return
-        self._found[damage] = None
-        if self.report is not None and len(self._found) <= REPORTED:
+        self._entries[damage] = None
+        if self.report is not None and len(self._entries) <= REPORTED:
             self.report(words)
-        elif self.report is not None and len(self._found) == REPORTED + 1:
+        elif self.report is not None and len(self._entries) == REPORTED + 1:
             self.report("more events are damaged: `searchapp judgments verify` lists them all")
 
     @property
-    def found(self) -> tuple[Damage, ...]:
-        return tuple(self._found)
+    def entries(self) -> tuple[Damage, ...]:
+        return tuple(self._entries)
 
     @property
     def places(self) -> list[int]:
-        return [damage.place for damage in self._found if damage.place is not None]
+        return [damage.place for damage in self._entries if damage.place is not None]
 
 
 _LENGTH = 96
@@ -697,7 +696,5 @@ class EventLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()

@@ -21,7 +21,6 @@ from contextlib import closing, suppress
 from dataclasses import astuple, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 
 from searchapp.config.settings import addresses_in
 from searchapp.errors import DataError, SearchappError, UsageError
@@ -331,7 +330,7 @@ def verify(log: JudgmentLog) -> LogVerification:
     Raises:
         NotSaved: the file can't be read.
     """
-    problems = [damage.words for damage in log.damage.found if damage.place is None]
+    problems = [damage.words for damage in log.damage.entries if damage.place is None]
     sound = 0
     damaged: list[int] = []
     missing: list[int] = []
@@ -459,9 +458,7 @@ class Presence:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._leaving.set()
         self._thread.join(LEAVING_SECONDS)
 

@@ -508,7 +508,7 @@ def open_view(log: JudgmentLog, task: str) -> JudgmentView:
         view.last = place
         if event.task == task:
             view.add(event, place)
-    if later > max(FEW, snapshot_size // SHARE) and not log.damage.found:
+    if later > max(FEW, snapshot_size // SHARE) and not log.damage.entries:
         write_snapshot(log, view)
     return view
 

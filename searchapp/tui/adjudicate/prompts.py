@@ -90,10 +90,10 @@ class AdjudicatePrompts(Conversation):
 
     def _refresh(self) -> bool:
         """Read others' events; return whether the present disagreement is still one."""
-        here = self.dispute.key
+        key = self.dispute.key
         if events := self.adjudication.refresh():
             self._say(arrivals_label(events, self.adjudication.session.author.annotator))
-        place = self.adjudication.place(here)
+        place = self.adjudication.place(key)
         if place is None:
             self._say("the disagreement that was shown is resolved")
             self._place = min(self._place, len(self.adjudication.disputes)) - 1

@@ -271,11 +271,11 @@ class AdjudicateScreen(WorkScreen):
 
     def _open_places(self) -> list[int]:
         """Return the lines of the undecided disagreements."""
-        every = self.adjudication.disputes
+        disputes = self.adjudication.disputes
         return [
             line
             for line, place in enumerate(self.disputes.places)
-            if self.adjudication.decision(every[place]) is None
+            if self.adjudication.decision(disputes[place]) is None
         ]
 
     def _next_open(self) -> None:
@@ -299,8 +299,8 @@ class AdjudicateScreen(WorkScreen):
         """Leave the disagreements with some words in ids, topic or annotators."""
         self._list(words, self.dispute)
 
-    def _list(self, words: str, here: Dispute | None) -> None:
-        """Filter the list, and put the cursor on the disagreement `here` if it is left."""
+    def _list(self, words: str, present: Dispute | None) -> None:
+        """Filter the list, and put the cursor on the disagreement `present` if it is left."""
         wanted = words.lower().split()
         rows = self.disputes
         rows.places = [
@@ -308,7 +308,7 @@ class AdjudicateScreen(WorkScreen):
             for place, dispute in enumerate(self.adjudication.disputes)
             if all(word in self._text(dispute) for word in wanted)
         ]
-        place = None if here is None else self.adjudication.place(here.key)
+        place = None if present is None else self.adjudication.place(present.key)
         rows.show(len(rows.places), rows.places.index(place) if place in rows.places else rows.cursor)
         self._show()
 
@@ -322,10 +322,10 @@ class AdjudicateScreen(WorkScreen):
         self.panes.focus(self.disputes)
 
     def take_in(self) -> Sequence[Event]:
-        here = self.dispute
+        present = self.dispute
         events = self.adjudication.refresh()
         if events:
-            self._list(self.query_one("#filter", TextLine).value, here)
+            self._list(self.query_one("#filter", TextLine).value, present)
         return events
 
     # Decisions

@@ -134,14 +134,14 @@ class TaskRows(RowList):
 
     def list(self, states: Sequence[TaskState]) -> None:
         """Show tasks; the cursor stays on its task, or moves to the task's new sample."""
-        here = self.state
+        current = self.state
         before = [state.task.reference for state in self.states]
         self.states = states
         names = [state.task.reference for state in states]
         place = self.cursor
-        if here is not None:
-            sample = f"{here.task.reference}{SAMPLE}"
-            wanted = sample if sample in names and sample not in before else here.task.reference
+        if current is not None:
+            sample = f"{current.task.reference}{SAMPLE}"
+            wanted = sample if sample in names and sample not in before else current.task.reference
             place = names.index(wanted) if wanted in names else place
         self.show(len(states), place)
 
@@ -177,10 +177,10 @@ class RunRows(RowList):
 
     def list(self, runs: Sequence[KnownRun]) -> None:
         """Show runs; the cursor stays on its run."""
-        here = self.run
+        current = self.run
         self.runs = runs
         paths = [run.path for run in runs]
-        place = paths.index(here.path) if here is not None and here.path in paths else self.cursor
+        place = paths.index(current.path) if current is not None and current.path in paths else self.cursor
         self.show(len(runs), place)
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
@@ -617,11 +617,11 @@ class HomeScreen(KeyScreen):
                 for text in RecentSearches(self.settings.home, state.task.name).texts[:RECENT_TEXTS]:
                     search = partial(self.search, state, SearchQuery(text))
                     yield Offer(f"{text}  ({state.task.name})", search, "searched")
-        here = self.tasks.state
-        if here is not None and here.index is not None and here.files is not None:
-            for topic in every_topic(here.task, here.task.collection(here.files)):
-                text = one_line(topic.text, Notation(here.task.info.markup))
-                yield Offer(f"{topic.id} {text}", partial(self.search, here, None, topic), "topic")
+        current = self.tasks.state
+        if current is not None and current.index is not None and current.files is not None:
+            for topic in every_topic(current.task, current.task.collection(current.files)):
+                text = one_line(topic.text, Notation(current.task.info.markup))
+                yield Offer(f"{topic.id} {text}", partial(self.search, current, None, topic), "topic")
 
 
 class HomeApp(KeyApp):

@@ -397,10 +397,10 @@ class JudgmentList(Dialog[ListedJudgment | None]):
         if self.is_attached and self._words.value:
             rows = self._rows
             # A cursor that the user has moved stays on its judgment.
-            here = rows.judgments[rows.cursor] if rows.cursor < rows.count - 1 else None
+            present = rows.judgments[rows.cursor] if rows.cursor < rows.count - 1 else None
             self._filter()
-            if here in rows.judgments:
-                rows.put(rows.judgments.index(here))
+            if present in rows.judgments:
+                rows.put(rows.judgments.index(present))
         self._rows.refresh()
 
     def _text(self, judgment: ListedJudgment) -> str:
@@ -414,7 +414,11 @@ def judgments_by_kind(
 ) -> Mapping[str, Sequence[ListedJudgment]]:
     """Return an annotator's judgments on these topics by kind; all first, empty kinds left out."""
     wanted = JudgmentFilter(annotators=[session.author.annotator], topics=topics)
-    own = [one for one in list_judgments(session.view, wanted) if one.action is not Action.adjudicate]
+    own = [
+        judgment
+        for judgment in list_judgments(session.view, wanted)
+        if judgment.action is not Action.adjudicate
+    ]
     kinds = {"all": own}
     for grade in range(len(labels)):
         kinds[grade_label(grade, labels)] = [judgment for judgment in own if judgment.grade == grade]
@@ -611,10 +615,10 @@ class FigureLine(Horizontal):
         self._topic = topic
         judging = self._judging
         if not judging.is_blind:
-            here = descriptions.scores_line("this topic", judging.scores(topic))
+            of_topic = descriptions.scores_line("this topic", judging.scores(topic))
             overall, topics = judging.mean_scores()
-            every = descriptions.scores_line(f"{topics:,} topic{'s' * (topics != 1)}", overall)
-            self._scores.update(Content("\n").join([here, every]), layout=False)
+            of_all = descriptions.scores_line(f"{topics:,} topic{'s' * (topics != 1)}", overall)
+            self._scores.update(Content("\n").join([of_topic, of_all]), layout=False)
         self._progress.show(topic)
 
     def score_the_rest(self) -> None:

@@ -42,9 +42,9 @@ class FilterDialog(Picking):
     def hint(self) -> str:
         return "↵ choose, and again: drop    ^x drop all    esc done"
 
-    def show(self, found: Sequence[Facet]) -> None:
+    def show(self, facets: Sequence[Facet]) -> None:
         """Show the values of fields with their counts; chosen ones are marked."""
-        values = [(facet, value, count) for facet in found for value, count in facet.values]
+        values = [(facet, value, count) for facet in facets for value, count in facet.values]
         self._filters = [FieldFilter(facet.field, value) for facet, value, _count in values]
         width = max((len(f"{count:,}") for _facet, _value, count in values), default=0)
         self.replace(

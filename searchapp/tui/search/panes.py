@@ -85,7 +85,7 @@ class HitRows(RowList):
         self._forget()
         self.show(listing.total, cursor)
 
-    def page_came(self, places: range) -> None:
+    def redraw_page(self, places: range) -> None:
         """Draw the hits that have come at these indexes."""
         self._is_wanted = False
         for place in self.visible_places:
@@ -287,16 +287,16 @@ class SolvedTopicReader:
 
 
 class SolvedPage(TextDialog):
-    """A solved topic with the documents of its gold; `here`, the document that led to it, is marked."""
+    """A solved topic with the documents of its gold; `origin`, the document that led to it, is marked."""
 
     IS_FULL = True
 
-    def __init__(self, solved: SolvedTopic, labels: Sequence[str], notation: Notation, here: str) -> None:
+    def __init__(self, solved: SolvedTopic, labels: Sequence[str], notation: Notation, origin: str) -> None:
         super().__init__(f"Solved topic {shortened(solved.topic.id, 60)} of {solved.split}")
         self._solved = solved
         self._labels = labels
         self._notation = notation
-        self._here = here
+        self._origin = origin
         self._texts: Mapping[str, str] = {}
 
     @property
@@ -314,7 +314,7 @@ class SolvedPage(TextDialog):
         lines = [descriptions.topic_page(self._solved.topic, self._notation), Content("")]
         lines.append(Content.styled(count, "bold $accent"))
         for document, grade in answers[:ANSWERS]:
-            look = "bold $match" if document == self._here else ""
+            look = "bold $match" if document == self._origin else ""
             label = f"  {gold_label(grade, self._labels)}  " if len(self._labels) > 2 else "  "
             name = shortened(document, 32)
             text = one_line(self._texts.get(document, ""), self._notation)

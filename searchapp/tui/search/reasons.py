@@ -290,17 +290,17 @@ class Reasons:
             f"looking for {shortened(document, LONGEST_ID)} …",
         )
 
-    def _go_or_explain(self, found: Reason) -> None:
+    def _go_or_explain(self, reason: Reason) -> None:
         """Go to a ranked document, or explain why it is not ranked."""
-        if found.rank is not None and found.rank <= self._screen.hits.count:
+        if reason.rank is not None and reason.rank <= self._screen.hits.count:
             self._screen.head.came()
-            self._screen.hits.move(found.rank - 1)
+            self._screen.hits.move(reason.rank - 1)
         else:
-            self._show_why(found)
+            self._show_why(reason)
 
-    def _show_why(self, found: Reason) -> None:
-        sentence = standing_sentence(found, self._screen.searched.name)
-        self._show(ExplanationDialog(found, sentence, lambda: self._choose_vote(found)))
+    def _show_why(self, reason: Reason) -> None:
+        sentence = standing_sentence(reason, self._screen.searched.name)
+        self._show(ExplanationDialog(reason, sentence, lambda: self._choose_vote(reason)))
 
     # Two hits
 
@@ -332,9 +332,9 @@ class Reasons:
 
     # Solved topics
 
-    def _choose_vote(self, found: Reason) -> None:
+    def _choose_vote(self, reason: Reason) -> None:
         """Offer the voters for a document, and show the chosen solved topic."""
-        votes = found.votes
+        votes = reason.votes
 
         def choice(vote: Vote) -> Choice:
             solved = self._screen.solved.topics
@@ -349,7 +349,7 @@ class Reasons:
                 dialog.replace([choice(vote) for vote in votes])
 
         dialog = Picking("Who voted for it", [choice(vote) for vote in votes])
-        self._screen.pick(dialog, lambda place: self._open_vote(votes[place], found.document_id))
+        self._screen.pick(dialog, lambda place: self._open_vote(votes[place], reason.document_id))
         if self._screen.solved.topics is None:
             self._screen.solved.when_read(draw)
 
@@ -371,14 +371,14 @@ class Reasons:
         if result is None:
             return
         document = result.hit.document_id
-        found = self._screen.reading.citing(document)
-        if found is None:
+        topics = self._screen.reading.citing(document)
+        if topics is None:
             self._screen.head.wait("the solved topics are read …")
             self._screen.solved.when_read(
                 lambda: self._screen.when_in_front(lambda: self._citing_now(document))
             )
             return
-        if not found:
+        if not topics:
             nothing = self._screen.solved.trouble or "no solved topic cites this document"
             self._screen.head.tell(nothing, "$warning")
             return
@@ -386,11 +386,11 @@ class Reasons:
             Choice(
                 solved.topic.id, f"{solved.split}  {one_line(solved.topic.text, self._screen.hits.notation)}"
             )
-            for solved in found
+            for solved in topics
         ]
 
         dialog = Picking("Topics that cite the document", choices)
-        self._screen.pick(dialog, lambda place: self._show_solved(found[place], document))
+        self._screen.pick(dialog, lambda place: self._show_solved(topics[place], document))
 
     def _citing_now(self, document: str) -> None:
         """Offer the solved topics that have come, unless the cursor has moved to another document."""
@@ -406,8 +406,8 @@ class Reasons:
         answers = page.answers
 
         def texts(searcher: TaskSearcher) -> dict[str, str]:
-            found = search_results.sources(searcher.index, answers) if answers else {}
-            return {name: str(source.get("text", "")) for name, source in found.items()}
+            sources = search_results.sources(searcher.index, answers) if answers else {}
+            return {name: str(source.get("text", "")) for name, source in sources.items()}
 
         self._screen.quick.ask(SearchRequestKind.why, texts, page.show_texts, self._screen.tell_error)
 

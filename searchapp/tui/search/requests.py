@@ -79,18 +79,18 @@ class RankingScreen(KeyScreen):
     def place(self) -> int:
         raise NotImplementedError
 
-    def found(self, listing: Listing, cursor: int) -> None:
+    def show_ranking(self, listing: Listing, cursor: int) -> None:
         raise NotImplementedError
 
     def prepare(self, results: Sequence[SearchResult]) -> None:
         """Prepare, in any thread, for hits that are about to be shown."""
         raise NotImplementedError
 
-    def page_came(self, places: range) -> None:
+    def show_page(self, places: range) -> None:
         """Show the hits that have come at these indexes."""
         raise NotImplementedError
 
-    def failed(self, error: Exception) -> None:
+    def show_failure(self, error: Exception) -> None:
         """Report that the query has no ranking; the ranking before stays."""
         raise NotImplementedError
 
@@ -225,12 +225,12 @@ class RankingLoader:
             self._is_fetching = False
             listing.pages[number] = page
             if listing is self.listing:
-                self._screen.page_came(range(number * PAGE, (number + 1) * PAGE))
+                self._screen.show_page(range(number * PAGE, (number + 1) * PAGE))
 
         def failed(error: Exception) -> None:
             self._is_fetching = False
             if listing is self.listing:
-                self._screen.failed(error)
+                self._screen.show_failure(error)
                 self._retry_later(error)
 
         def work(searcher: TaskSearcher) -> list[SearchResult]:
@@ -256,11 +256,11 @@ class RankingLoader:
             self._rest_until = now + REST_SECONDS
         for queue in self._queues:
             queue.forget(SearchRequestKind.page)
-        self._screen.found(listing, cursor)
+        self._screen.show_ranking(listing, cursor)
 
     def _fail(self, error: Exception) -> None:
         self.is_waiting = False
-        self._screen.failed(error)
+        self._screen.show_failure(error)
         self._retry_later(error)
 
     def _retry_later(self, error: Exception) -> None:
@@ -286,22 +286,22 @@ class PositionHistory:
         self._behind: list[Position] = []
         self._ahead: list[Position] = []
 
-    def leave(self, here: Position) -> None:
+    def leave(self, position: Position) -> None:
         """Record the position that a new query leaves."""
-        self._behind.append(here)
+        self._behind.append(position)
         self._ahead.clear()
 
-    def back(self, here: Position) -> Position | None:
+    def back(self, position: Position) -> Position | None:
         """Return the position before; None if there is none."""
-        return self._step(self._behind, self._ahead, here)
+        return self._step(self._behind, self._ahead, position)
 
-    def forward(self, here: Position) -> Position | None:
+    def forward(self, position: Position) -> Position | None:
         """Return the position that was gone back from; None if there is none."""
-        return self._step(self._ahead, self._behind, here)
+        return self._step(self._ahead, self._behind, position)
 
     @staticmethod
-    def _step(source: list[Position], target: list[Position], here: Position) -> Position | None:
+    def _step(source: list[Position], target: list[Position], position: Position) -> Position | None:
         if not source:
             return None
-        target.append(here)
+        target.append(position)
         return source.pop()

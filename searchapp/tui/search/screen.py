@@ -343,7 +343,7 @@ class SearchScreen(SearchView):
 
     # Answers
 
-    def found(self, listing: Listing, cursor: int) -> None:
+    def show_ranking(self, listing: Listing, cursor: int) -> None:
         self.error = None
         if self.judging.awaits_hits:
             self.judging.awaits_hits = False
@@ -373,13 +373,13 @@ class SearchScreen(SearchView):
     def prepare(self, results: Sequence[SearchResult]) -> None:
         read_markup(results, self.hits.notation)
 
-    def page_came(self, places: range) -> None:
-        self.hits.page_came(places)
+    def show_page(self, places: range) -> None:
+        self.hits.redraw_page(places)
         if self.hits.cursor in places:
             self.show_document()
         self._fetch()
 
-    def failed(self, error: Exception) -> None:
+    def show_failure(self, error: Exception) -> None:
         self.error = error
         if not isinstance(error, BrokenQuery):
             before = "" if isinstance(error, SearchappError) else "the search failed: "

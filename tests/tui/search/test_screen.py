@@ -55,13 +55,13 @@ def test_only_the_answer_to_the_last_text_is_shown(
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await answered(pilot, screen)
         shown: list[str] = []
-        found = screen.found
+        found = screen.show_ranking
 
         def noted(listing: Listing, cursor: int) -> None:
             shown.append(listing.request.text)
             found(listing, cursor)
 
-        monkeypatch.setattr(screen, "found", noted)
+        monkeypatch.setattr(screen, "show_ranking", noted)
         index, before = searching.index, screen.hits.listing
         index.may_answer.clear()
         index.finds = 0

@@ -94,13 +94,13 @@ def test_a_server_that_takes_its_time_with_everything_is_waited_for(
         await answered(pilot, screen)
         fault_proxy.delay(0.6, times=None)
         shown: list[str] = []
-        taken = screen.found
+        taken = screen.show_ranking
 
         def noted(listing: Listing, cursor: int) -> None:
             shown.append(listing.request.text)
             taken(listing, cursor)
 
-        monkeypatch.setattr(screen, "found", noted)
+        monkeypatch.setattr(screen, "show_ranking", noted)
         for text in ("prime", "prime num", "prime number"):
             await typed(pilot, screen, text.removeprefix(screen.words.value))
             await asyncio.sleep(0.5)
@@ -120,14 +120,14 @@ def test_hits_come_after_one_request(
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await answered(pilot, screen)
-        taken = screen.found
+        taken = screen.show_ranking
         requests: list[int] = []
 
         def noted(listing: Listing, cursor: int) -> None:
             requests.append(len(fault_proxy.requests))
             taken(listing, cursor)
 
-        monkeypatch.setattr(screen, "found", noted)
+        monkeypatch.setattr(screen, "show_ranking", noted)
         for key in "ring":
             before = len(fault_proxy.requests)
             requests.clear()
