@@ -12,7 +12,7 @@ from searchapp.judging.events import Kind, grade_label
 from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.judging.view import Key
 from searchapp.tui.kit.content import readable
-from searchapp.tui.kit.descriptions import arrivals_label, document_label, opinion_text, topic_lines
+from searchapp.tui.kit.descriptions import arrivals_label, opinion_text, topic_lines
 from searchapp.tui.kit.prompts import Ask, Conversation, leave_by_prompts
 
 DONE = "every disagreement is decided: q leaves"
@@ -39,9 +39,7 @@ class AdjudicatePrompts(Conversation):
         ask: Ask = input,
         out: TextIO | None = None,
     ) -> None:
-        super().__init__(
-            adjudication.session, run_pages.task.info.grades, run_pages.task.info.markup, title, ask, out
-        )
+        super().__init__(adjudication.session, run_pages, title, ask, out)
         self.adjudication = adjudication
         self.run_pages = run_pages
         self._place = -1
@@ -124,9 +122,6 @@ class AdjudicatePrompts(Conversation):
         self._next_open()
         if self.dispute.key == dispute.key:
             self._resting_on = dispute.key
-
-    def _name(self, document: str) -> str:
-        return document_label(document, self.run_pages.known_text(document), self._notation)
 
     def _note(self, words: str) -> None:
         if not words:

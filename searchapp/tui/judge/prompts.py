@@ -17,7 +17,6 @@ from searchapp.tui.kit.content import AS_WRITTEN, readable
 from searchapp.tui.kit.descriptions import (
     arrivals_label,
     change_label,
-    document_label,
     field_text,
     judged_label,
     opinion_label,
@@ -61,9 +60,7 @@ class JudgePrompts(Conversation):
         ask: Ask = input,
         out: TextIO | None = None,
     ) -> None:
-        super().__init__(
-            judging.session, run_pages.task.info.grades, run_pages.task.info.markup, title, ask, out
-        )
+        super().__init__(judging.session, run_pages, title, ask, out)
         self.judging = judging
         self.run_pages = run_pages
         self._words: list[str] = []
@@ -195,9 +192,6 @@ class JudgePrompts(Conversation):
 
     def _opinion(self, document: str) -> Opinion | None:
         return self.judging.opinion(self.topic, document)
-
-    def _name(self, document: str) -> str:
-        return document_label(document, self.run_pages.known_text(document), self._notation)
 
     def _note(self, words: str) -> None:
         if not words:

@@ -6,41 +6,35 @@ import json
 import sys
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
+from searchapp.app.inspection.pages import Pages
 from searchapp.errors import SearchappError
 from searchapp.files import reason
 from searchapp.judging.events import grade_label
 from searchapp.judging.session import Outcome, Session
 from searchapp.judging.team import waiting_label
-from searchapp.model import Markup
 from searchapp.text import counted, visible
 from searchapp.tui.kit.content import Form, Notation
+from searchapp.tui.kit.descriptions import document_label
 
 Ask = Callable[[str], str]
 """Prints a prompt and returns the typed line; raises EOFError at the end of the input."""
 
 
 class Conversation(ABC):
-    """A conversation with an annotator or adjudicator."""
+    """A conversation with an annotator or adjudicator about the documents of `pages`."""
 
-    def __init__(
-        self,
-        session: Session,
-        labels: Sequence[str],
-        markup: Markup,
-        title: str,
-        ask: Ask,
-        out: TextIO | None,
-    ) -> None:
-        self.labels = labels
+    def __init__(self, session: Session, pages: Pages, title: str, ask: Ask, out: TextIO | None) -> None:
+        self.labels = pages.task.info.grades
         self._session = session
+        self._pages = pages
         self._title = title
         self._ask: Ask = lambda prompt: ask(visible(prompt))
         self._out = out or sys.stdout
-        self._notation = Notation(markup, Form.written)
+        self._notation = Notation(pages.task.info.markup, Form.written)
         self._has_trouble = False
 
     def converse(self) -> None:
@@ -102,6 +96,9 @@ class Conversation(ABC):
             return self._ask(f"{question} (y/n) ").strip().lower() in ("y", "yes")
         except EOFError:
             return False
+
+    def _name(self, document: str) -> str:
+        return document_label(document, self._pages.known_text(document), self._notation)
 
     def _toggle_maths(self) -> None:
         self._notation = self._notation.next
