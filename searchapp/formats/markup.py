@@ -1,7 +1,7 @@
-"""Text in markup: the text that is shown, with the position of each of its characters in the source; LaTeX formulas.
+"""Text in markup: the shown text with the positions of its characters in the source; LaTeX formulas.
 
-`formulas` finds the formulas between dollar signs, between the brackets that a backslash precedes, and in
-environments, in time proportional to the text, whatever is not closed in it.
+`formulas` finds the formulas between dollar signs, between brackets after a backslash, and in environments, in time
+proportional to the text, even with unclosed delimiters.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Span = tuple[int, int]
 """A range of characters, the end not included."""
 
 
-class Piece(NamedTuple):
-    """The characters from `start` to `end` of the text as it is written, which are shown from `first` to `last`.
+class MarkupPiece(NamedTuple):
+    """The characters from `start` to `end` of the source, which are shown from `first` to `last`.
 
-    With `is_kept` they are shown as they are, one by one; else they are shown as something else, as a whole.
+    With `is_kept` they are shown unchanged.
     """
 
     start: int
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 
 
 class Style(NamedTuple):
-    """The name of a style, and the characters of the shown text that have it."""
+    """The name of a style, and its characters of the shown text."""
 
     start: int
     end: int
@@ -40,89 +40,83 @@ class Style(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A text as it is shown, what is emphasized in it, and its pieces in the order of the text as it is written."""
+    """A shown text, its styles, and its pieces in the order of the source."""
 
     text: str
     styles: tuple[Style, ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[MarkupPiece, ...]
 
     def moved(self, spans: Iterable[Span]) -> list[Span]:
-        """Where ranges of the text as it is written are shown: disjoint ranges, in order.
-
-        Of what is shown as something else all is marked if any of it is.
-        """
-        found: list[Span] = []
+        """Return the shown ranges of ranges of the source, disjoint and in order; replaced pieces as a whole."""
+        shown: list[Span] = []
         for start, end in spans:
-            place = max(0, bisect_right(self.pieces, start, key=lambda piece: piece.start) - 1)
-            while start < end and place < len(self.pieces) and self.pieces[place].start < end:
-                piece = self.pieces[place]
-                place += 1
-                if piece.end <= start:
-                    continue
-                if piece.is_kept:
+            if start >= end:
+                continue
+            first = max(0, bisect_right(self.pieces, start, key=lambda piece: piece.start) - 1)
+            for piece in self.pieces[first : bisect_left(self.pieces, end, key=lambda piece: piece.start)]:
+                if piece.end > start and piece.is_kept:
                     shift = piece.first - piece.start
-                    found.append((max(start, piece.start) + shift, min(end, piece.end) + shift))
-                else:
-                    found.append((piece.first, piece.last))
-        return joined(found)
+                    shown.append((max(start, piece.start) + shift, min(end, piece.end) + shift))
+                elif piece.end > start:
+                    shown.append((piece.first, piece.last))
+        return joined(shown)
 
 
 class Rewriter:
-    """Writes a text anew, from its beginning on."""
+    """Builds a shown text from the beginning of a source on."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._parts: list[str] = []
-        self._pieces: list[Piece] = []
+        self._pieces: list[MarkupPiece] = []
         self._styles: list[Style] = []
         self.length = 0
-        """Characters that are written by now."""
+        """The length of the text so far."""
 
     def keep(self, start: int, end: int) -> None:
-        """Show these characters as they are."""
+        """Show characters unchanged."""
         if start < end:
-            self._pieces.append(Piece(start, end, self.length, self.length + end - start, is_kept=True))
+            self._pieces.append(MarkupPiece(start, end, self.length, self.length + end - start, is_kept=True))
             self.insert(self._text[start:end])
 
     def replace(self, start: int, end: int, shown: str) -> None:
-        """Show something else for these characters."""
+        """Show another text for characters."""
         if shown == self._text[start:end]:
             self.keep(start, end)
         elif shown:
-            self._pieces.append(Piece(start, end, self.length, self.length + len(shown), is_kept=False))
+            self._pieces.append(MarkupPiece(start, end, self.length, self.length + len(shown), is_kept=False))
             self.insert(shown)
 
     def insert(self, shown: str) -> None:
-        """Show something that stands for no character."""
+        """Show a text that has no source."""
         if shown:
             self._parts.append(shown)
             self.length += len(shown)
 
     def style(self, start: int, name: str) -> None:
-        """Emphasize what is written since the shown text was `start` characters long."""
+        """Style the shown text from `start` to its end."""
         if start < self.length:
             self._styles.append(Style(start, self.length, name))
 
     def done(self) -> Rewritten:
-        """What was written."""
         return Rewritten("".join(self._parts), tuple(self._styles), tuple(sorted(self._pieces)))
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """The same characters as disjoint ranges in ascending order; ranges that touch become one.
+    """Return the same characters as disjoint ranges in ascending order; adjacent ranges become one.
 
     >>> joined([(4, 6), (0, 2), (1, 3), (6, 7), (9, 9)])
     [(0, 3), (4, 7)]
     """
-    found: list[Span] = []
+    result: list[Span] = []
     for start, end in sorted(spans):
         if start >= end:
             continue
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
+        if result and start <= result[-1][1]:
+            result[-1] = result[-1][0], max(result[-1][1], end)
         else:
-            found.append((start, end))
-    return found
+            result.append((start, end))
+    return result
 
 
 _OPENING = re.compile(r"\$\$|(?<!\\)\$|\\\(|\\\[|\\begin\{(\w{1,30}\*?)\}")
@@ -135,7 +129,7 @@ _DIAGRAM = re.compile(r"(?=\\begin)(?:\\.|[^$\\]++)++\$", re.DOTALL)
 
 
 def formulas(text: str) -> Iterator[Span]:
-    r"""The formulas of a text with their delimiters, from the first to the last.
+    r"""Return the formulas of a text with their delimiters, in order.
 
     >>> text = r"Let $x$ be \(y\), \$5."
     >>> [text[start:end] for start, end in formulas(text)]
@@ -144,24 +138,24 @@ def formulas(text: str) -> Iterator[Span]:
     endings: defaultdict[str, list[int]] = defaultdict(list)
     for match in _ENDING.finditer(text):
         endings[match[1]].append(match.end())
-    never_closed: set[str] = set()
-    place = 0
-    while opening := _OPENING.search(text, place):
+    unclosed: set[str] = set()
+    position = 0
+    while opening := _OPENING.search(text, position):
         sign, begin, inside = opening[0], opening.start(), opening.end()
         if sign == "$":
             closed = _INSIDE.match(text, inside) or _DIAGRAM.match(text, inside)
             end = closed.end() if closed else None
         elif sign in _CLOSING:
-            found = -1 if sign in never_closed else text.find(_CLOSING[sign], inside + 1)
-            if found < 0:
-                never_closed.add(sign)
-            end = found + 2 if found >= 0 else None
+            closing = -1 if sign in unclosed else text.find(_CLOSING[sign], inside + 1)
+            if closing < 0:
+                unclosed.add(sign)
+            end = closing + 2 if closing >= 0 else None
         else:
             ends = endings[opening[1]]
             next_end = bisect_left(ends, inside + 1)
             end = ends[next_end] if next_end < len(ends) else None
         if end is not None:
             yield begin, end
-            place = end
+            position = end
         else:
-            place = begin + 1 if sign == "$$" else inside
+            position = begin + 1 if sign == "$$" else inside

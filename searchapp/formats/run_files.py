@@ -5,16 +5,15 @@
     jsonl      a JSON object a line, whose keys are the columns
     parquet    a Parquet file, which takes the package pyarrow
 
-Columns are known by the names that the field has for them, as `qid` or `query_id`; there must be a topic, a document,
-and a score or a rank.
+Columns have common names, such as `qid` or `query_id`; a topic, a document, and a score or a rank are required.
 
-Rankings are written as a JSON object or a CSV row for each retrieved document, with the shortest decimal that is read
-back as the same float32:
+Rankings are written as a JSON object or a CSV row for each retrieved document, with the shortest decimal of its float32
+score:
 
     {"topic": "7", "rank": 1, "document": "b12", "score": 8.2517}
     topic,rank,document,score
 
-`write_ir_metadata` describes a run in YAML between two comment lines, which may precede the lines of a TREC run:
+`write_ir_metadata` writes metadata of a run as YAML between two comment lines, which may precede a TREC run:
 
     T. Breuer, J. Keller, P. Schaer, ir_metadata: An Extensible Metadata Schema for IR Experiments, SIGIR 2022
 """
@@ -33,7 +32,7 @@ from typing import Any, BinaryIO, NamedTuple
 from searchapp.errors import UsageError
 from searchapp.formats import records, trec
 from searchapp.formats.encoding import open_unpacked
-from searchapp.formats.problems import Problems, shown
+from searchapp.formats.problems import EntryProblems, Problems, shown
 from searchapp.model import Run
 from searchapp.resources import install_command
 
@@ -47,23 +46,23 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "score": ("score", "sim", "similarity"),
     "tag": ("tag", "run_id", "run", "runid", "system"),
 }
-"""What a column may be called, the first name that there is being taken."""
+"""The names of columns, by priority."""
 
 LARGEST_COLUMN = 1 << 28
-"""The bytes of a column of a row group of a Parquet file, unpacked."""
+"""The greatest unpacked size of a column of a row group of a Parquet file, in bytes."""
 
 LONGEST_TEXT = 1 << 12
-"""The characters of a text in a Parquet file, in which few bytes can stand for a long one in every row."""
+"""The greatest length of a text in a Parquet file, where few bytes can repeat a long text in every row."""
 
 PARQUET_ROWS = 1 << 12
-"""The rows of a Parquet file that are read at once."""
+"""Rows of a Parquet file that are read at once."""
 
 _SUFFIXES = {".trec": TREC, ".run": TREC, ".txt": TREC, ".res": TREC, ".parquet": PARQUET}
 _MAGIC = b"PAR1"
 
 
-class Row(NamedTuple):
-    """A retrieved document; `where` is its place in the file. `rank` or `score` is None where there is none."""
+class RunRow(NamedTuple):
+    """A retrieved document; `where` is its place in the file."""
 
     where: str
     topic: str
@@ -74,54 +73,55 @@ class Row(NamedTuple):
 
 
 def format_of(path: Path) -> str:
-    """The format of a file, by its name or else by how it begins.
+    """Detect the format of a file by its name, or else by its beginning.
 
     Raises:
-        OSError: it can't be read.
+        OSError: the file can't be read.
     """
-    named = _SUFFIXES.get(records.suffix_of(path)) or records.format_of(path)
-    if named is not None:
-        return named
+    by_name = _SUFFIXES.get(records.suffix_of(path)) or records.format_of(path)
+    if by_name is not None:
+        return by_name
     with open_unpacked(path) as file:
         if file.head.startswith(_MAGIC):
             return PARQUET
         return "jsonl" if file.head.lstrip().startswith(b"{") else TREC
 
 
-def read_rows(path: Path, format_: str, problems: Problems) -> Iterator[Row]:
-    """The good rows of a file, in its order; what is wrong with the others goes to `problems`.
+def read_rows(path: Path, format_: str, problems: Problems) -> Iterator[RunRow]:
+    """Read the good rows of a file, in order.
 
     Raises:
-        UsageError: it takes a package that is not installed.
+        UsageError: the format requires a package that is not installed.
     """
     if format_ == TREC:
         for line, (topic, _, document, rank, score, tag) in trec.read_lines(path, problems, trec.RUN):
-            found = _numbers(path, f"line {line}", rank, score, problems)
-            if found is not None:
-                # The rank column of other tools may hold anything: the score is what says the order.
-                yield Row(f"line {line}", topic, document, *found, tag)
+            entry = EntryProblems(path, f"line {line}", problems)
+            # The rank column of other tools may hold anything: the score determines the order.
+            numbers = _numbers(entry, {"rank": rank, "score": score})
+            if entry.good:
+                yield RunRow(entry.where, topic, document, *numbers, tag)
         return
     has_keys = format_ != PARQUET and records.has_keys(format_)
-    held = _of_parquet(path, problems) if format_ == PARQUET else _of_records(path, format_, problems)
-    named: dict[str, str] | None = None
-    for where, values in held:
-        if named is None or has_keys:
-            named = _named(values)
-            if not _has_columns(path, where, named, values, problems):
+    if format_ == PARQUET:
+        rows = _parquet_rows(path, problems)
+    else:
+        read = records.read_records(path, format_, problems)
+        rows = ((f"line {record.line}", record.values) for record in read)
+    columns: dict[str, str] | None = None
+    for where, values in rows:
+        entry = EntryProblems(path, where, problems)
+        if columns is None or has_keys:
+            columns = _columns(values)
+            if not _has_columns(entry, columns, values):
                 if not has_keys:
                     return
                 continue
-        row = _row(path, where, {name: values.get(column) for name, column in named.items()}, problems)
-        if row is not None:
+        row = _row(entry, {name: values.get(column) for name, column in columns.items()})
+        if entry.good:
             yield row
 
 
-def _of_records(path: Path, format_: str, problems: Problems) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for record in records.read_records(path, format_, problems):
-        yield f"line {record.line}", record.values
-
-
-def _of_parquet(path: Path, problems: Problems) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _parquet_rows(path: Path, problems: Problems) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
@@ -135,7 +135,7 @@ def _of_parquet(path: Path, problems: Problems) -> Iterator[tuple[str, Mapping[s
             texts, others = _parquet_columns(file, path, problems)
         if problems.stopped:
             return
-        # As dictionaries: a text that many rows share is unpacked once.
+        # With dictionaries, a text that many rows share is unpacked once.
         with parquet.ParquetFile(path, read_dictionary=texts) as file:
             for batch in file.iter_batches(PARQUET_ROWS, columns=[*texts, *others]):
                 for name in texts:
@@ -159,11 +159,11 @@ def _of_parquet(path: Path, problems: Problems) -> Iterator[tuple[str, Mapping[s
 
 
 def _parquet_columns(file: Any, path: Path, problems: Problems) -> tuple[list[str], list[str]]:
-    """The columns of texts and the other ones that a run has; those that can't be read within limits are problems."""
+    """Return the columns of texts, and other known columns; report those beyond the limits."""
     from pyarrow import types
 
-    wanted = {name for names in COLUMN_NAMES.values() for name in names}
-    fields = [field for field in file.schema_arrow if field.name.lower() in wanted]
+    known = {name for names in COLUMN_NAMES.values() for name in names}
+    fields = [field for field in file.schema_arrow if field.name.lower() in known]
     names = {field.name for field in fields}
     for field in fields:
         if types.is_nested(field.type):
@@ -188,73 +188,58 @@ def _parquet_columns(file: Any, path: Path, problems: Problems) -> tuple[list[st
     return [name for name in is_text if is_text[name]], [name for name in is_text if not is_text[name]]
 
 
-def _named(values: Iterable[str]) -> dict[str, str]:
-    """The column of each thing that a run has, where there is one."""
-    there: dict[str, str] = {}
+def _columns(values: Iterable[str]) -> dict[str, str]:
+    """Return the known columns by their names in `COLUMN_NAMES`."""
+    by_name: dict[str, str] = {}
     for column in values:
-        there.setdefault(column.strip().lower(), column)
-    found = {
-        name: next((there[one] for one in names if one in there), None)
-        for name, names in COLUMN_NAMES.items()
+        by_name.setdefault(column.strip().lower(), column)
+    columns = {
+        name: next((by_name[alias] for alias in aliases if alias in by_name), None)
+        for name, aliases in COLUMN_NAMES.items()
     }
-    return {name: column for name, column in found.items() if column is not None}
+    return {name: column for name, column in columns.items() if column is not None}
 
 
-def _has_columns(
-    path: Path, where: str, named: Mapping[str, str], values: Iterable[str], problems: Problems
-) -> bool:
-    missing = [name for name in ("topic", "document") if name not in named]
-    if not missing and "score" not in named and "rank" not in named:
+def _has_columns(entry: EntryProblems, columns: Mapping[str, str], values: Iterable[str]) -> bool:
+    missing = [name for name in ("topic", "document") if name not in columns]
+    if not missing and "score" not in columns and "rank" not in columns:
         missing = ["score"]
     for name in missing:
         choice = ", ".join(COLUMN_NAMES[name][:4])
         detail = f"there is no {name} among {', '.join(map(shown, values))}: call it {choice}"
-        problems.add(path, "missing column", where, detail, skippable=False)
+        entry.problems.add(entry.path, "missing column", entry.where, detail, skippable=False)
     return not missing
 
 
-def _row(path: Path, where: str, values: Mapping[str, Any], problems: Problems) -> Row | None:
-    ids = []
-    for name in ("topic", "document"):
-        id_ = _id(values[name])
-        if id_ is None:
-            held = shown(repr(values[name]))
-            detail = f"the {name} is {held}: a text without white space, or a whole number, is expected"
-            problems.add(path, "unusable id", where, detail)
-            return None
-        ids.append(id_)
-    found = _numbers(path, where, values.get("rank"), values.get("score"), problems, there=values.keys())
-    return None if found is None else Row(where, ids[0], ids[1], *found, str(values.get("tag") or ""))
+def _row(entry: EntryProblems, values: Mapping[str, Any]) -> RunRow:
+    topic = _id(entry, "topic", values["topic"])
+    document = _id(entry, "document", values["document"]) if entry.good else ""
+    numbers = _numbers(entry, values) if entry.good else (None, None)
+    return RunRow(entry.where, topic, document, *numbers, str(values.get("tag") or ""))
 
 
-def _id(value: object) -> str | None:
-    """An id as a run directory can hold it; None where the value is none."""
+def _id(entry: EntryProblems, name: str, value: object) -> str:
+    """Return an id as a run directory can hold it."""
     text = value.strip() if isinstance(value, str) else str(value) if type(value) is int else ""
-    return text if trec.is_id(text) else None
+    if not trec.is_id(text):
+        expected = "a text without white space, or a whole number, is expected"
+        entry.wrong("unusable id", f"the {name} is {shown(repr(value))}: {expected}")
+    return text
 
 
-def _numbers(
-    path: Path,
-    where: str,
-    rank: object,
-    score: object,
-    problems: Problems,
-    there: Iterable[str] = ("rank", "score"),
-) -> tuple[int | None, float | None] | None:
-    """Rank and score, of which the score must be good, or the rank where there is none; None where it is not."""
-    found = _number(score) if "score" in there else None
-    place = _number(rank) if "rank" in there else None
-    if "score" in there and found is None:
-        problems.add(path, "score not a finite number", where, shown(str(score)))
-        return None
-    if "score" not in there and (place is None or place != int(place)):
-        problems.add(path, "rank not an integer", where, shown(str(rank)))
-        return None
-    return None if place is None or place != int(place) else int(place), found
+def _numbers(entry: EntryProblems, values: Mapping[str, object]) -> tuple[int | None, float | None]:
+    """Return rank and score; the score must be good, or the rank without a score."""
+    score, rank = _number(values.get("score")), _number(values.get("rank"))
+    whole = None if rank is None or rank != int(rank) else int(rank)
+    if "score" in values and score is None:
+        entry.wrong("score not a finite number", shown(str(values["score"])))
+    elif "score" not in values and whole is None:
+        entry.wrong("rank not an integer", shown(str(values.get("rank"))))
+    return whole, score
 
 
 def _number(value: object) -> float | None:
-    """A number that is finite as float32; None of anything else."""
+    """Return a number that is finite as float32; None for any other value."""
     if isinstance(value, str):
         return trec.score_of(value.strip())
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
@@ -273,7 +258,7 @@ def write_jsonl(target: BinaryIO, run: Run) -> None:
 
 
 def write_csv(target: BinaryIO, run: Run) -> None:
-    """Write a run as a table with a header: UTF-8, LF, cells quoted where they have to be."""
+    """Write a run as a table with a header: UTF-8, LF, cells quoted where necessary."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -289,7 +274,7 @@ def _rows(run: Run) -> Iterator[tuple[Any, ...]]:
 
     for ranking in run:
         for rank, hit in enumerate(ranking.hits, 1):
-            # NumPy prints the shortest decimal of a float32; as a double it has the same shortest one.
+            # NumPy prints the shortest decimal of a float32, which is also that of the double.
             yield ranking.topic_id, rank, hit.document_id, float(str(float32(hit.score)))
 
 
@@ -297,74 +282,71 @@ START, END = "# ir_metadata.start", "# ir_metadata.end"
 SCHEMA_VERSION = 0.1
 RUN_VERSION = 1.0
 
-PARTS = ("platform", "research goal", "implementation", "method", "actor", "data")
-"""Of the model PRIMAD, in the order of the schema."""
+PRIMAD = ("platform", "research goal", "implementation", "method", "actor", "data")
+"""The parts of the metadata, in the order of the schema."""
 
 
 def write_ir_metadata(target: BinaryIO, tag: str, parts: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the metadata of a run: what of `PARTS` there is, without what is empty.
+    """Write the metadata of a run, without empty values.
 
     Values are mappings, sequences, texts, numbers and truth values.
     """
-    described = {"schema-version": SCHEMA_VERSION, "run-version": RUN_VERSION, "tag": tag}
-    described |= {name: parts[name] for name in PARTS if name in parts}
-    kept = _without_empty(described)
-    target.write("\n".join([START, *_lines(kept, 0), END, ""]).encode("utf-8", "backslashreplace"))
+    metadata = {"schema-version": SCHEMA_VERSION, "run-version": RUN_VERSION, "tag": tag}
+    metadata |= {name: parts[name] for name in PRIMAD if name in parts}
+    lines = _yaml_lines(_without_empty(metadata), 0)
+    target.write("\n".join([START, *lines, END, ""]).encode("utf-8", "backslashreplace"))
 
 
 def _without_empty(value: Any) -> Any:
     if isinstance(value, Mapping):
-        kept = {str(name): _without_empty(held) for name, held in value.items()}
-        return {name: held for name, held in kept.items() if held not in (None, "", {}, [])}
+        items = {str(name): _without_empty(item) for name, item in value.items()}
+        return {name: item for name, item in items.items() if item not in (None, "", {}, [])}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [held for one in value if (held := _without_empty(one)) not in (None, "", {}, [])]
+        return [item for item in map(_without_empty, value) if item not in (None, "", {}, [])]
     return value
 
 
-def _lines(held: Mapping[str, Any], depth: int) -> Iterator[str]:
-    """A mapping as YAML in blocks; whatever is a text is quoted as in JSON, which YAML reads the same."""
-    for name, value in held.items():
-        yield from _entry(f"{'  ' * depth}{_key(name)}:", value, depth + 1)
-
-
-def _entry(before: str, value: Any, depth: int) -> Iterator[str]:
-    if isinstance(value, Mapping) and value:
-        yield before
-        yield from _lines(value, depth)
-    elif isinstance(value, list) and value:
-        yield before
-        for one in value:
-            if isinstance(one, Mapping) and one:
-                first, *rest = _lines(one, depth + 1)
-                yield f"{'  ' * depth}- {first.strip()}"
-                yield from rest
-            else:
-                yield f"{'  ' * depth}- {_scalar(one)}"
-    else:
-        yield f"{before} {_scalar(value)}"
+def _yaml_lines(mapping: Mapping[str, Any], depth: int) -> Iterator[str]:
+    """Return a mapping without empty values as YAML in blocks; texts are quoted as in JSON."""
+    for name, value in mapping.items():
+        key, indent = f"{'  ' * depth}{_key(name)}:", "  " * (depth + 1)
+        if isinstance(value, Mapping):
+            yield key
+            yield from _yaml_lines(value, depth + 1)
+        elif isinstance(value, list):
+            yield key
+            for item in value:
+                if isinstance(item, Mapping):
+                    first, *rest = _yaml_lines(item, depth + 2)
+                    yield f"{indent}- {first.strip()}"
+                    yield from rest
+                else:
+                    yield f"{indent}- {_scalar(item)}"
+        else:
+            yield f"{key} {_scalar(value)}"
 
 
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9 _-]*[A-Za-z0-9]")
-_WORDS = {"true", "false", "yes", "no", "on", "off", "null"}
-"""What YAML takes for something else than a text."""
+_YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null"}
+"""Plain words that are not texts in YAML."""
 
 
 def _key(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) and name.lower() not in _WORDS else _scalar(name)
+    return name if _PLAIN.fullmatch(name) and name.lower() not in _YAML_WORDS else _scalar(name)
 
 
 def _scalar(value: Any) -> str:
     if isinstance(value, float):
         digits, exponent, power = json.dumps(value).partition("e")
-        # YAML 1.1 takes a number with an exponent for a text unless it has a point.
+        # In YAML 1.1 a number with an exponent and without a point is a text.
         return digits + ".0" * (exponent != "" and "." not in digits) + exponent + power
     if not isinstance(value, str):
         return json.dumps(value)
     return f'"{"".join(map(_character, value))}"'
 
 
-def _character(one: str) -> str:
-    """A character between double quotes, as YAML's escape where nobody would see it or a terminal would act on it."""
-    if one in '"\\':
-        return f"\\{one}"
-    return one if one.isprintable() else f"\\U{ord(one):08x}"
+def _character(character: str) -> str:
+    """Return a character between double quotes, as YAML's escape if it is invisible or acts on a terminal."""
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08x}"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from searchapp.tasks.explanation.scorer_2019 import (
     read_gold,
     score,
 )
+from tests.files import write
 
 C, G, L = ("CENTRAL",), ("GROUNDING",), ("LEXGLUE",)
 
@@ -173,10 +175,7 @@ def test_an_explanation_of_blanks_scores_0_and_counts() -> None:
     assert result.value == 0.5 and result.honest == {"MAP": 1.0}
 
 
-def put(folder: Path, text: str) -> Path:
-    path = folder / "gold.tsv"
-    path.write_bytes(text.encode())
-    return path
+put = partial(write, name="gold.tsv")
 
 
 def test_gold_is_folded_and_keeps_the_last_row_of_a_question(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from searchapp.tasks.explanation.scorer_2021 import (
     read_gold,
     score,
 )
+from tests.files import write
 
 
 def words(text: str) -> frozenset[str]:
@@ -31,10 +32,7 @@ def figures(name: str, material: RankedRatings) -> dict[str, Any]:
     return {row.group: (row.count, *row.values.values()) for row in BREAKDOWNS[name](material).rows}
 
 
-def put(folder: Path, value: Any) -> Path:
-    path = folder / "gold.json"
-    path.write_text(value if isinstance(value, str) else json.dumps(value))
-    return path
+put = partial(write, name="gold.json")
 
 
 def listed(*questions: Any) -> dict[str, Any]:

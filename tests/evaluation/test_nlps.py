@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,12 @@ from hypothesis import strategies as st
 
 from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.tasks.nlps.scorer import read_gold, score
+from tests.files import write
 
 SHORT = "ValueError: invalid format of the prediction file, the systems have to retrieve at least 2 premises"
 
 
-def put(folder: Path, content: bytes) -> Path:
-    path = folder / "gold.json"
-    path.write_bytes(content)
-    return path
+put = partial(write, name="gold.json")
 
 
 def test_average_precision_is_the_mean_of_the_precisions_at_the_hits() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,12 @@ from searchapp.formats import json_files
 from searchapp.formats.problems import Problems
 from searchapp.model import Document
 from searchapp.tasks.nlps.task import Statement, read_knowledge_base, read_statements
+from tests.files import write
 
 BIG = 217373851401385999308586201941246152900
 
 
-def put(folder: Path, content: str | bytes | object, name: str = "set.json") -> Path:
-    path = folder / name
-    if isinstance(content, str):
-        content = content.encode()
-    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    return path
+put = partial(write, name="set.json")
 
 
 def told(problems: Problems) -> list[tuple[str, str, str]]:

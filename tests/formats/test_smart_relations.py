@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,9 @@ from searchapp.tasks.smart_relations.task import (
     read_wikidata_vocabulary,
 )
 from searchapp.tasks.splits import words_of, write_entries
+from tests.files import write
 
-
-def written(tmp_path: Path, value: Any) -> Path:
-    path = tmp_path / "file.json"
-    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
-    return path
+written = partial(write, name="file.json")
 
 
 def told(problems: Problems) -> list[str]:

@@ -4,6 +4,7 @@ import io
 import itertools
 import struct
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -24,16 +25,9 @@ from searchapp.formats.trec import (
     write_run,
 )
 from searchapp.model import Hit, Hits, Ranking, Run, float32
+from tests.files import kinds, write
 
-
-def put(folder: Path, content: bytes) -> Path:
-    path = folder / "run.trec"
-    path.write_bytes(content)
-    return path
-
-
-def kinds(problems: Problems) -> list[tuple[str, str]]:
-    return [(problem.kind, problem.where) for problem in problems]
+put = partial(write, name="run.trec")
 
 
 def test_a_run_is_read_in_the_order_of_its_lines(tmp_path: Path) -> None:

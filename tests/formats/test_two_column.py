@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from searchapp.errors import DataError, NotScorable
 from searchapp.formats.two_column import MISSING, gather, read_rows, read_two_column, write_two_column
 from searchapp.model import Hits, Ranking, Run
+from tests.files import write
 
 Cells = list[tuple[str | None, str | None]]
 
@@ -20,10 +22,7 @@ def run_of(rankings: dict[str, list[str]]) -> Run:
     return Run("r", tuple(Ranking(topic, found) for topic, found in hits.items()))
 
 
-def put(folder: Path, content: bytes) -> Path:
-    path = folder / "predict.txt"
-    path.write_bytes(content)
-    return path
+put = partial(write, name="predict.txt")
 
 
 def rows(folder: Path, content: bytes) -> Cells:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -7,18 +8,12 @@ import pytest
 from searchapp.errors import DataError, InvalidFiles, NotScorable
 from searchapp.formats.problems import Problems
 from searchapp.tasks.smart_types.scorer_dbpedia import Hierarchy, read_as_scored, read_hierarchy
+from tests.files import kinds, write
 
 GOOD = "Type\tDepth\tParent\na:Agent\t1\ta:Thing\na:Person\t2\ta:Agent\na:Poet\t3\ta:Person\n"
 
 
-def put(folder: Path, text: str) -> Path:
-    path = folder / "types.tsv"
-    path.write_bytes(text.encode())
-    return path
-
-
-def told(problems: Problems) -> list[tuple[str, str]]:
-    return [(problem.kind, problem.where) for problem in problems]
+put = partial(write, name="types.tsv")
 
 
 def test_both_readers_agree_on_a_good_file(tmp_path: Path) -> None:
@@ -49,7 +44,7 @@ def test_both_readers_agree_on_a_good_file(tmp_path: Path) -> None:
 def test_a_bad_row_is_told_with_its_line_and_left_out(tmp_path: Path, row: str, kind: str) -> None:
     problems = Problems(lenient=True)
     hierarchy = read_hierarchy(put(tmp_path, GOOD + row + "\n"), problems)
-    assert told(problems) == [(kind, "line 5")]
+    assert kinds(problems) == [(kind, "line 5")]
     assert len(hierarchy.depths) == 3
     problems.raise_if_any()
 
@@ -82,7 +77,7 @@ def test_bytes_that_are_not_utf_8_are_told(tmp_path: Path) -> None:
     path = tmp_path / "types.tsv"
     path.write_bytes(GOOD.encode() + b"\xff\t1\ta\n")
     read_hierarchy(path, problems)
-    assert told(problems) == [("not UTF-8", "line 5")]
+    assert kinds(problems) == [("not UTF-8", "line 5")]
     with pytest.raises(DataError, match="line 5: byte 0xff"):
         read_as_scored(path)
 
@@ -91,7 +86,7 @@ def test_bytes_that_are_not_utf_8_are_told(tmp_path: Path) -> None:
 def test_another_header_row_is_told(tmp_path: Path, header: str) -> None:
     problems = Problems()
     read_hierarchy(put(tmp_path, "\n".join([header, *GOOD.split("\n")[1:]])), problems)
-    assert told(problems) == [("wrong header row", "line 1")]
+    assert kinds(problems) == [("wrong header row", "line 1")]
 
 
 def test_types_in_a_circle_have_no_path(tmp_path: Path) -> None:
