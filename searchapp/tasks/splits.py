@@ -13,6 +13,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, TypeVar
@@ -34,6 +35,20 @@ from searchapp.tasks.base import (
 TRAIN, DEV, TEST = "train", "dev", "test"
 """The split of the solved examples; the one for reports during development; and the one whose gold the organisers may
 have left out, which is ranked by the other two."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldReading:
+    """How the gold of questions is read."""
+
+    # The documents that it may name; None for any.
+    known: Set[str] | None = None
+    # Whether it is not read.
+    skipped: bool = False
+    # Whether it may be missing.
+    masked: bool = False
+    # Whether the questions are examples, where unknown gold is only noted.
+    solved: bool = False
 
 
 class SplitFiles(Collection):
@@ -78,8 +93,41 @@ class SplitFiles(Collection):
         return bool(solved) and not any(solved)
 
     @abstractmethod
+    def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[Any]:
+        """Read the questions of a file, each with `id` and `is_solved`."""
+
+    @abstractmethod
+    def topic(self, question: Any) -> Topic:
+        """Return a question as a topic."""
+
+    @abstractmethod
+    def example(self, question: Any) -> Example | None:
+        """Return a question as a solved topic; None where it has no gold."""
+
+    def topics(self, split: str, problems: Problems) -> list[Topic]:
+        questions = self.questions(
+            self.file(split), problems, GoldReading(skipped=True, masked=split == TEST)
+        )
+        return [self.topic(question) for question in questions if in_split(split, question.id)]
+
+    def check_split(self, split: str, problems: Problems) -> int:
+        gold = GoldReading(self.known_ids(), masked=split == TEST, solved=split == TRAIN)
+        questions = self.questions(self.file(split), problems, gold)
+        return sum(1 for _ in questions)
+
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        folds = set(FOLD_NAMES).intersection(self.solved_splits(split))
+        gold = GoldReading(self.known_ids(), solved=True)
+        for path in self.example_files(split):
+            for question in self.questions(path, problems, gold):
+                is_example = not folds or fold_of(question.id) in folds
+                if is_example and (example := self.example(question)) is not None:
+                    yield example
+
     def solved(self, path: Path) -> Iterable[bool]:
         """Return for each topic of a file whether it has gold, whatever is wrong with the file."""
+        questions = self.questions(path, Problems(lenient=True), GoldReading(masked=True))
+        return (question.is_solved for question in questions)
 
 
 FOLD_COUNT = 5
@@ -134,47 +182,12 @@ class FoldFiles(SplitFiles):
             info, folder, documents, lambda split: file(TEST if split == TEST else TRAIN), FOLD_NAMES[0]
         )
 
-    @abstractmethod
-    def questions(
-        self,
-        path: Path,
-        problems: Problems,
-        *,
-        compared: bool = False,
-        gold: bool = True,
-        masked: bool = False,
-    ) -> Iterator[Any]:
-        """Read the questions of a file, each with `id`, `text` and `is_solved`.
-
-        With `compared` their gold is compared with the documents, without `gold` it is not read, with `masked` it may
-        be missing.
-        """
-
-    @abstractmethod
-    def example(self, question: Any) -> Example | None:
-        """Return a question as a solved topic; None where it has no gold."""
-
-    def topics(self, split: str, problems: Problems) -> list[Topic]:
-        questions = self.questions(self.file(split), problems, gold=False)
-        return [Topic(question.id, question.text) for question in questions if in_split(split, question.id)]
-
-    def check_split(self, split: str, problems: Problems) -> int:
-        questions = self.questions(self.file(split), problems, compared=True, masked=split == TEST)
-        return sum(1 for _ in questions)
-
-    def solved(self, path: Path) -> Iterable[bool]:
-        questions = self.questions(path, Problems(lenient=True), masked=True)
-        return (question.is_solved for question in questions)
+    def topic(self, question: Any) -> Topic:
+        return Topic(question.id, question.text)
 
     def all_solved_splits(self, split: str) -> tuple[str, ...]:
         self.info.require_split(split)
         return tuple(fold for fold in FOLD_NAMES if fold != split)
-
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        solved = self.solved_splits(split)
-        for question in self.questions(self.file(self._examples), problems, compared=True):
-            if fold_of(question.id) in solved and (example := self.example(question)) is not None:
-                yield example
 
     def official_ids(self, split: str) -> Mapping[str, OfficialId]:
         """Return the ids of a split's file with their JSON types: scorers distinguish 7 from "7"."""

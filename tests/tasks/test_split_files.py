@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -10,7 +11,7 @@ from searchapp.errors import UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Topic
 from searchapp.tasks.base import Collection, DocumentSource, TaskInfo
-from searchapp.tasks.splits import TEST, TRAIN, SplitFiles
+from searchapp.tasks.splits import TEST, TRAIN, GoldReading, SplitFiles
 
 INFO = TaskInfo(
     name="lines",
@@ -26,6 +27,15 @@ INFO = TaskInfo(
 )
 
 
+class Line(NamedTuple):
+    id: str
+    document: str = ""
+
+    @property
+    def is_solved(self) -> bool:
+        return bool(self.document)
+
+
 class Lines(SplitFiles):
     """All that a task of this layout has to say: how its files are read."""
 
@@ -33,20 +43,14 @@ class Lines(SplitFiles):
         source = DocumentSource(list, lambda _problems: (Document(one, one) for one in documents))
         super().__init__(INFO, folder, source, lambda split: folder / f"{split}.tsv")
 
-    def solved(self, path: Path) -> Iterable[bool]:
-        return ("\t" in line for line in path.read_text().splitlines())
+    def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[Line]:
+        return (Line(*line.split("\t")) for line in path.read_text().splitlines())
 
-    def topics(self, split: str, problems: Problems) -> list[Topic]:
-        return [Topic(line, line) for line in self.file(split).read_text().splitlines()]
+    def topic(self, question: Line) -> Topic:
+        return Topic(question.id, question.id)
 
-    def check_split(self, split: str, problems: Problems) -> int:
-        return len(self.topics(split, problems))
-
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        (path,) = self.example_files(split)
-        for line in path.read_text().splitlines():
-            topic, document = line.split("\t")
-            yield Example(Topic(topic, topic), {document: 1.0})
+    def example(self, question: Line) -> Example | None:
+        return Example(self.topic(question), {question.document: 1.0}) if question.is_solved else None
 
 
 def test_a_split_is_a_file_in_the_only_index(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from searchapp.tasks.base import (
 )
 from searchapp.tasks.explanation import scorer_2019, scorer_2021, worldtree
 from searchapp.tasks.explanation.worldtree import HIGHEST, ExplainedQuestion, RatedQuestion
-from searchapp.tasks.splits import TEST, TRAIN, SplitFiles
+from searchapp.tasks.splits import TEST, TRAIN, GoldReading, SplitFiles
 from searchapp.text import counted
 
 SPLITS = (TRAIN, "dev", TEST)
@@ -171,23 +171,15 @@ class Explanation2019Collection(SplitFiles):
             lambda split: first_there(folder / "questions", _FILES[split]),
         )
 
-    def topics(self, split: str, problems: Problems) -> list[Topic]:
-        questions = worldtree.read_questions(self.file(split), problems, masked=split == TEST)
-        return [_topic(question, question.options, question.answer_label) for question in questions]
+    def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[ExplainedQuestion]:
+        return worldtree.read_questions(path, problems, gold.known, solved=gold.solved, masked=gold.masked)
 
-    def check_split(self, split: str, problems: Problems) -> int:
-        questions = worldtree.read_questions(
-            self.file(split), problems, self.known_ids(), solved=split == TRAIN, masked=split == TEST
-        )
-        return sum(1 for _ in questions)
+    def topic(self, question: ExplainedQuestion) -> Topic:
+        return _topic(question, question.options, question.answer_label)
 
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        for path in self.example_files(split):
-            for question in worldtree.read_questions(path, problems, self.documents.ids(), solved=True):
-                if question.gold:
-                    topic = _topic(question, question.options, question.answer_label)
-                    # On train, equal votes of all facts rank better than any weights by role.
-                    yield Example(topic, dict.fromkeys(question.gold, 1.0))
+    def example(self, question: ExplainedQuestion) -> Example | None:
+        # On train, equal votes of all facts rank better than any weights by role.
+        return Example(self.topic(question), dict.fromkeys(question.gold, 1.0)) if question.gold else None
 
     def solved(self, path: Path) -> Iterable[bool]:
         return worldtree.explained(path, Problems(lenient=True), masked=True).values()
@@ -253,6 +245,12 @@ class Explanation2021Collection(SplitFiles):
             INFO_2021, folder, _facts_in(folder), lambda split: folder / f"wt-expert-ratings.{split}.json"
         )
 
+    def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[RatedQuestion]:
+        return worldtree.read_ratings(path, problems, gold.known, solved=gold.solved, masked=gold.masked)
+
+    def topic(self, question: RatedQuestion) -> Topic:
+        return _topic(question, {}, "")
+
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         questions = worldtree.read_ratings(self.file(split), problems)
         options = worldtree.read_options(self._options_file(split), problems)
@@ -260,17 +258,11 @@ class Explanation2021Collection(SplitFiles):
 
     def check_split(self, split: str, problems: Problems) -> int:
         worldtree.read_options(self._options_file(split), problems)
-        questions = worldtree.read_ratings(
-            self.file(split), problems, self.known_ids(), solved=split == TRAIN, masked=split == TEST
-        )
-        return sum(1 for _ in questions)
+        return super().check_split(split, problems)
 
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        for path in self.example_files(split):
-            for question in worldtree.read_ratings(path, problems, self.documents.ids(), solved=True):
-                example = self.judged_example(_topic(question, {}, ""), question.ratings)
-                if example.gold:
-                    yield example
+    def example(self, question: RatedQuestion) -> Example | None:
+        example = self.judged_example(self.topic(question), question.ratings)
+        return example if example.gold else None
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         return Example(topic, {fact: grade / HIGHEST for fact, grade in grades.items() if grade > 0})

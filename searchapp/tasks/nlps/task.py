@@ -18,7 +18,7 @@ Every problem is reported and the next entry read. An entry with a problem is le
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,7 @@ from searchapp.tasks.base import (
     shipped,
 )
 from searchapp.tasks.nlps.scorer import NEAREST, NlpsScorer
-from searchapp.tasks.splits import TEST, TRAIN, SplitFiles
+from searchapp.tasks.splits import TEST, TRAIN, GoldReading, SplitFiles
 from searchapp.text import counted
 
 
@@ -50,6 +50,10 @@ class Statement:
     text: str
     # Each premise once, in the file's order; None where they are masked, or were not read.
     premises: tuple[str, ...] | None
+
+    @property
+    def is_solved(self) -> bool:
+        return self.premises is not None
 
 
 def read_knowledge_base(path: Path, problems: Problems) -> Iterator[Document]:
@@ -139,23 +143,14 @@ class NlpsCollection(SplitFiles):
         documents = DocumentSource(lambda: [path], lambda problems: read_knowledge_base(path, problems))
         super().__init__(INFO, folder, documents, lambda split: folder / f"{split}_set.json")
 
-    def topics(self, split: str, problems: Problems) -> list[Topic]:
-        statements = read_statements(self.file(split), problems, gold=False)
-        return [Topic(statement.id, statement.text) for statement in statements]
+    def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[Statement]:
+        return read_statements(path, problems, gold.known, gold=not gold.skipped, masked=gold.masked)
 
-    def check_split(self, split: str, problems: Problems) -> int:
-        statements = read_statements(self.file(split), problems, self.known_ids(), masked=split == TEST)
-        return sum(1 for _ in statements)
+    def topic(self, question: Statement) -> Topic:
+        return Topic(question.id, question.text)
 
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        for path in self.example_files(split):
-            for statement in read_statements(path, problems, self.documents.ids()):
-                topic = Topic(statement.id, statement.text)
-                yield Example(topic, dict.fromkeys(statement.premises or (), 1.0))
-
-    def solved(self, path: Path) -> Iterable[bool]:
-        statements = read_statements(path, Problems(lenient=True), masked=True)
-        return (statement.premises is not None for statement in statements)
+    def example(self, question: Statement) -> Example:
+        return Example(self.topic(question), dict.fromkeys(question.premises or (), 1.0))
 
 
 class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):

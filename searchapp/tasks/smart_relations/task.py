@@ -44,7 +44,7 @@ from searchapp.formats.json_files import (
     type_name,
 )
 from searchapp.formats.problems import Problems, shown, unusable_id
-from searchapp.model import Document, Example, Run, Topic
+from searchapp.model import Document, Example, Run
 from searchapp.tasks.base import (
     DataSplit,
     DocumentSource,
@@ -56,7 +56,7 @@ from searchapp.tasks.base import (
     shipped,
 )
 from searchapp.tasks.smart_relations.scorer import CutOff, RelationPredictions, RelationScorer
-from searchapp.tasks.splits import TEST, AnswersFormat, FoldFiles, fold_task_info, words_of
+from searchapp.tasks.splits import TEST, AnswersFormat, FoldFiles, GoldReading, fold_task_info, words_of
 
 _DBPEDIA = re.compile(r"([a-z]+):(\S+)")
 _WIKIDATA = re.compile(r"P[1-9][0-9]*")
@@ -283,17 +283,15 @@ class RelationsCollection(FoldFiles):
         super().__init__(info, folder, documents, file)
         self._slots = slots
 
-    def questions(
-        self,
-        path: Path,
-        problems: Problems,
-        *,
-        compared: bool = False,
-        gold: bool = True,
-        masked: bool = False,
-    ) -> Iterator[RelationQuestion]:
-        known = self.known_ids() if compared else None
-        return read_questions(path, problems, slots=self._slots, known=known, gold=gold, masked=masked)
+    def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[RelationQuestion]:
+        return read_questions(
+            path,
+            problems,
+            slots=self._slots,
+            known=gold.known,
+            gold=not gold.skipped,
+            masked=gold.masked,
+        )
 
     def example(self, question: RelationQuestion) -> Example | None:
         """Return a solved topic in which each slot has one vote, shared by its relations."""
@@ -303,7 +301,7 @@ class RelationsCollection(FoldFiles):
         for slot in question.slots:
             for relation in slot:
                 votes[relation] = votes.get(relation, 0.0) + 1 / len(slot)
-        return Example(Topic(question.id, question.text), votes)
+        return Example(self.topic(question), votes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ label is not read. Other labels cannot be predicted.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -38,7 +38,14 @@ from searchapp.tasks.smart_types.scorer_dbpedia import HIERARCHY, Hierarchy, Sma
 from searchapp.tasks.smart_types.scorer_dbpedia import MEASURE as MEASURE_DBPEDIA
 from searchapp.tasks.smart_types.scorer_wikidata import MEASURE as MEASURE_WIKIDATA
 from searchapp.tasks.smart_types.scorer_wikidata import SmartTypesWikidataScorer, WholeLabels
-from searchapp.tasks.splits import FOLD_NAMES, AnswersFormat, FoldFiles, fold_task_info, words_of
+from searchapp.tasks.splits import (
+    FOLD_NAMES,
+    AnswersFormat,
+    FoldFiles,
+    GoldReading,
+    fold_task_info,
+    words_of,
+)
 
 OPENINGS: Mapping[str, tuple[str, ...]] = {
     "boolean:boolean": (
@@ -116,10 +123,6 @@ class TypesCollection(FoldFiles):
         """Read the types as documents."""
 
     @abstractmethod
-    def known(self) -> Container[str] | None:
-        """Return the types that a question's resource may have; None for any."""
-
-    @abstractmethod
     def votes(self, question: TypesQuestion) -> Mapping[str, float]:
         """Return the votes of a solved question, by document."""
 
@@ -130,17 +133,10 @@ class TypesCollection(FoldFiles):
     def gold_files(self, split: str) -> list[Path]:
         return [*super().gold_files(split), *self.more_gold]
 
-    def questions(
-        self,
-        path: Path,
-        problems: Problems,
-        *,
-        compared: bool = False,
-        gold: bool = True,
-        masked: bool = False,
-    ) -> Iterator[TypesQuestion]:
-        known = self.known() if compared else None
-        return answers.read_questions(path, problems, bom=self.bom, known=known, gold=gold, masked=masked)
+    def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[TypesQuestion]:
+        return answers.read_questions(
+            path, problems, bom=self.bom, known=gold.known, gold=not gold.skipped, masked=gold.masked
+        )
 
     def example(self, question: TypesQuestion) -> Example | None:
         return (
@@ -189,7 +185,7 @@ class TypesFormat(AnswersFormat[answers.TypesPredictions, TypesCollection]):
     def read(
         self, path: Path, problems: Problems, split: DataSplit[TypesCollection] | None
     ) -> Iterator[answers.TypesPrediction]:
-        known = None if split is None else split.collection.known()
+        known = None if split is None else split.collection.known_ids()
         return answers.read_predictions(path, problems, bom=self.bom, known=known)
 
     def gold(self, grades: Grades, split: DataSplit[TypesCollection]) -> Mapping[str, Writer]:
@@ -275,7 +271,7 @@ class DbpediaCollection(TypesCollection):
             for type_, path in hierarchy.paths.items():
                 yield resource_document(type_, _words(type_), [_words(step) for step in path[1:]])
 
-    def known(self) -> Container[str] | None:
+    def known_ids(self) -> Set[str] | None:
         hierarchy = self._known_hierarchy()
         # Without a hierarchy every type would be unknown: one problem is enough.
         return frozenset(hierarchy.depths) | UNLISTED if hierarchy.depths else None
@@ -348,7 +344,7 @@ class WikidataCollection(TypesCollection):
 
     def _labels(self, problems: Problems) -> list[str]:
         labels: set[str] = set()
-        for question in self.questions(self.type_files()[0], problems):
+        for question in self.questions(self.type_files()[0], problems, GoldReading()):
             if question.category == RESOURCE:
                 labels.update(question.types)
         return sorted(labels)
@@ -357,7 +353,7 @@ class WikidataCollection(TypesCollection):
         """Put each type behind those that it is a part of, so that the official script does not stop."""
         return self._wholes().completed(types) if category == RESOURCE else types
 
-    def known(self) -> Container[str] | None:
+    def known_ids(self) -> Set[str] | None:
         return None
 
     def votes(self, question: TypesQuestion) -> Mapping[str, float]:
