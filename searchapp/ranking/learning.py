@@ -577,26 +577,21 @@ class Trees:
         import numpy as np
 
         names = texts(header, "features")
-        values = arrays.get("value")
-        nodes = -1 if values is None else values.size
-        roots = arrays.get("roots")
-        left, right = (
-            numbers(arrays, name, nodes, below=nodes).astype(np.int64) for name in ("left", "right")
-        )
+        nodes, trees = (getattr(arrays.get(name), "size", -1) for name in ("value", "roots"))
+        limits = {"feature": len(names), "left": nodes, "right": nodes, "roots": nodes}
+        read = {
+            name: _as_kept(
+                name, numbers(arrays, name, trees if name == "roots" else nodes, below=limits.get(name))
+            )
+            for name in _NAMES
+        }
         places = np.arange(nodes)
-        is_leaf = left == places
-        # Who follows lies behind, so that every walk ends.
-        if any(((children < places) | ((children == places) != is_leaf)).any() for children in (left, right)):
-            raise broken("trees")
-        return cls(
-            names,
-            numbers(arrays, "feature", nodes, below=len(names)).astype(np.int64),
-            numbers(arrays, "threshold", nodes),
-            left,
-            right,
-            numbers(arrays, "value", nodes),
-            numbers(arrays, "roots", -1 if roots is None else roots.size, below=nodes).astype(np.int64),
-        )
+        is_leaf = read["left"] == places
+        # A child comes after its parent, so that every walk ends.
+        for children in (read["left"], read["right"]):
+            if ((children < places) | ((children == places) != is_leaf)).any():
+                raise broken("trees")
+        return cls(names, **read)
 
 
 def joined(features: Sequence[str], grown: Sequence[Mapping[str, Any]]) -> Trees:
@@ -618,18 +613,12 @@ def joined(features: Sequence[str], grown: Sequence[Mapping[str, Any]]) -> Trees
         columns["feature"].append(np.where(is_leaf, 0, tree["feature"]))
         columns["threshold"].append(np.where(is_leaf, 0.0, tree["threshold"]))
         columns["value"].append(np.asarray(tree["value"], dtype=np.float64))
-    whole = {name: np.concatenate(found) for name, found in columns.items()}
-    for name in ("feature", "left", "right"):
-        whole[name] = whole[name].astype(np.int64)
-    return Trees(
-        tuple(features),
-        whole["feature"],
-        whole["threshold"],
-        whole["left"],
-        whole["right"],
-        whole["value"],
-        roots,
-    )
+    arrays = {name: np.concatenate(of_trees) for name, of_trees in columns.items()}
+    return Trees(tuple(features), roots=roots, **{name: _as_kept(name, arrays[name]) for name in arrays})
+
+
+def _as_kept(name: str, array: Any) -> Any:
+    return array if name in ("threshold", "value") else array.astype("int64")
 
 
 _NO_FOLLOWER = -1

@@ -154,31 +154,36 @@ def unreachable(url: str, what: str, error: TransportError, timeout: float) -> E
     )
 
 
+_TLS_ERRORS = {
+    NOT_PINNED: (
+        "{url} shows no certificate with the fingerprint in SEARCHAPP_FINGERPRINT: ask its administrator whether "
+        "certificates were made anew, and for the new fingerprint; if they were not, somebody else answers there"
+    ),
+    "certificate has expired": (
+        "the certificate of {url} has expired: the server's administrator must renew it, "
+        "unless this machine's clock is wrong"
+    ),
+    "certificate is not yet valid": (
+        "the certificate of {url} is not valid yet: look at this machine's clock, and at the server's"
+    ),
+    "mismatch": (
+        "the certificate of {url} is made out to another name: use the host name that stands in the "
+        "certificate as the address, or get the server a certificate for this one"
+    ),
+    "CERTIFICATE_VERIFY_FAILED": (
+        "{url} shows a certificate that is not trusted here: "
+        "set SEARCHAPP_CA_CERTS to the PEM file of the authority that signed it, or SEARCHAPP_FINGERPRINT to the "
+        "fingerprint that the server printed at its first start; if it was trusted before, ask its administrator "
+        "whether it was changed"
+    ),
+}
+"""Sentences by a part of the TLS library's error."""
+
+
 def _of_tls(url: str, cause: str) -> str:
-    if NOT_PINNED in cause:
-        return (
-            f"{url} shows no certificate with the fingerprint in SEARCHAPP_FINGERPRINT: ask its administrator whether "
-            "certificates were made anew, and for the new fingerprint; if they were not, somebody else answers there"
-        )
-    if "certificate has expired" in cause:
-        return (
-            f"the certificate of {url} has expired: the server's administrator must renew it, "
-            "unless this machine's clock is wrong"
-        )
-    if "certificate is not yet valid" in cause:
-        return f"the certificate of {url} is not valid yet: look at this machine's clock, and at the server's"
-    if "mismatch" in cause:
-        return (
-            f"the certificate of {url} is made out to another name: use the host name that stands in the "
-            "certificate as the address, or get the server a certificate for this one"
-        )
-    if "CERTIFICATE_VERIFY_FAILED" in cause:
-        return (
-            f"{url} shows a certificate that is not trusted here: "
-            "set SEARCHAPP_CA_CERTS to the PEM file of the authority that signed it, or SEARCHAPP_FINGERPRINT to the "
-            "fingerprint that the server printed at its first start; if it was trusted before, ask its administrator "
-            "whether it was changed"
-        )
+    for part, sentence in _TLS_ERRORS.items():
+        if part in cause:
+            return sentence.replace("{url}", url)
     return f"the TLS handshake with {url} failed ({cause}): is it an https address?"
 
 

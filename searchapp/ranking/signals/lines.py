@@ -175,6 +175,9 @@ def _count(pattern: re.Pattern[str], words: Sequence[str]) -> float:
     return math.log1p(sum(pattern.fullmatch(word) is not None for word in words))
 
 
+_ARRAYS = ("idf", "weights", "means", "weights_of_measures")
+
+
 @dataclass(frozen=True, eq=False)
 class LineModel:
     """The weights of a line's features: `idf` and `weights` of words, (words,), `means` and `weights_of_measures`,
@@ -298,13 +301,7 @@ class LineModel:
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays of its file."""
-        return {
-            "idf": self.idf,
-            "weights": self.weights,
-            "means": self.means,
-            "weights_of_measures": self.weights_of_measures,
-            "intercepts": np.array([self.intercept]),
-        }
+        return {name: getattr(self, name) for name in _ARRAYS} | {"intercepts": np.array([self.intercept])}
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Arrays) -> LineModel:
@@ -319,14 +316,9 @@ class LineModel:
         if texts(header, "measures") != tuple(MEASURES):
             raise broken("measures")
         (intercept,) = numbers(arrays, "intercepts", 1).tolist()
-        return cls(
-            words,
-            numbers(arrays, "idf", len(words)),
-            numbers(arrays, "weights", len(words)),
-            numbers(arrays, "means", len(MEASURES)),
-            numbers(arrays, "weights_of_measures", len(MEASURES)),
-            intercept,
-        )
+        lengths = len(words), len(words), len(MEASURES), len(MEASURES)
+        read = {name: numbers(arrays, name, length) for name, length in zip(_ARRAYS, lengths, strict=True)}
+        return cls(words, intercept=intercept, **read)
 
 
 def _weighed(line: LineFeatures, places: Mapping[str, int], idf: Sequence[float]) -> list[tuple[int, float]]:
