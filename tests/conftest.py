@@ -47,10 +47,10 @@ JAVA = () if FULL else BRIEF_LIFE
 """Options of the servers' Java."""
 
 MEMORY = None if FULL else in_memory()
-"""Where servers and tests have their folders; where such are made on this machine if None."""
+"""The parent of the folders of servers and tests; None for the default of the machine."""
 
 TEST_SECONDS = 1800 if FULL else 300
-"""The time limit of a test. Where it is on a server its fixtures don't count, which may have to download that."""
+"""The time limit of a test, without fixtures of servers, which may be downloaded."""
 
 hypothesis.settings.register_profile("short", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("full", max_examples=1000, deadline=None)
@@ -69,7 +69,7 @@ IN_MEMORY: pytest.StashKey[Path] = pytest.StashKey()
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks where temporary folders are to be
 def pytest_configure(config: pytest.Config) -> None:
-    """Have temporary folders in memory, unless somebody says where, and let programs be interrupted."""
+    """Put temporary folders in memory, unless an option names a place, and let programs be interrupted."""
     if MEMORY and not config.option.basetemp and not hasattr(config, "workerinput"):
         folder = config.stash[IN_MEMORY] = own_folder(MEMORY)
         config.option.basetemp = str(folder / "tests")
@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)  # after Hypothesis, which begins then, and before xdist starts its processes
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Have the processes that run tests import them once."""
+    """Let test processes be forks of one that has imported the tests."""
     config = session.config
     if not FULL and sys.platform == "linux" and config.option.numprocesses and not config.option.collectonly:
         tests = (path for path in sorted(Path(__file__).parent.rglob("*.py")) if is_rewritten(path))
@@ -88,12 +88,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def is_rewritten(path: Path) -> bool:
-    """Whether pytest rewrites the asserts of a module by itself."""
+    """Whether pytest rewrites the assertions of a module."""
     return path.name == "conftest.py" or path.name.startswith("test_")
 
 
 def have_temporary_folders_in(folder: Path) -> None:
-    """Have this process, and all that it starts, make there what programs themselves make of temporary folders."""
+    """Set the temporary folder of this process and its children."""
     folder.mkdir(exist_ok=True)
     folder.chmod(0o1777)  # as any such place, also for a server that runs as another user
     os.environ["TMPDIR"] = str(folder)
@@ -101,7 +101,7 @@ def have_temporary_folders_in(folder: Path) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave nothing in memory."""
+    """Remove the folders in memory."""
     if folder := config.stash.get(IN_MEMORY, None):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -126,7 +126,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # the hook's o
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at `-m`
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use a server or the real data by what they ask for."""
+    """Mark the tests that use a server or the real data by their fixtures."""
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & SERVER_FIXTURES:
@@ -139,7 +139,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def no_server(error: ServerUnavailable) -> NoReturn:
-    """Skip the test for want of a server; under CI, where one must be there, fail it."""
+    """Skip a test that lacks a server; fail it in continuous integration."""
     if os.environ.get("CI", "").lower() in ("true", "1"):
         pytest.fail(str(error), pytrace=False)
     pytest.skip(str(error))
@@ -159,7 +159,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def _common(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The temporary folder that all test processes of this session know."""
+    """The temporary folder of all test processes of this session."""
     folder = tmp_path_factory.getbasetemp()
     return folder.parent if hasattr(pytestconfig, "workerinput") else folder  # each of xdist's has one in it
 
@@ -180,7 +180,7 @@ def _elasticsearch(_common: Path) -> Iterator[Server]:
 
 
 def make_node(line: Path) -> Node:
-    """The node that all test processes share."""
+    """The node of all test processes."""
     # From the heap follows how many clauses a query may have; for the same number 8.19 needs half of it.
     heap = "1g" if distribution.wanted_version() == distribution.VERSION else "512m"
     return Node(heap=heap, java=JAVA, within=MEMORY, line=line)

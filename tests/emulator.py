@@ -1,4 +1,4 @@
-"""A terminal's screen by pyte, which takes in quickly what screens are made of.
+"""A terminal's screen by pyte with fast paths for the output of screens.
 
 pyte reads all that is no plain text character by character, and makes each cell with the names of all of its nine
 attributes: half of what a test on a terminal takes itself. Here colours and looks, nearly all that is no text, are read
@@ -16,10 +16,10 @@ from pyte.screens import Char, wcwidth
 
 LOOK = re.compile(r"\x1b\[([0-9;]*)m")
 UNREAD = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]")
-"""Sequences of which pyte takes what follows the sign for text: to be left out."""
+"""Sequences that pyte mistakes for text in part: dropped."""
 
 LARGEST = 9999
-"""What pyte makes of larger parameters."""
+"""The value that pyte gives larger parameters."""
 
 REMEMBERED = 50_000
 
@@ -33,7 +33,7 @@ class Screen(pyte.Screen):
         super().__init__(columns, lines)
 
     def draw(self, data: str) -> None:
-        """Write text where the cursor stands."""
+        """Write text at the cursor."""
         cursor = self.cursor
         end = cursor.x + len(data)
         is_plain = (
@@ -49,7 +49,7 @@ class Screen(pyte.Screen):
         self.dirty.add(cursor.y)
 
     def select_graphic_rendition(self, *attrs: int) -> None:
-        """Write on in these colours and looks."""
+        """Set colours and attributes."""
         key = (self.cursor.attrs, self.default_char, attrs)
         if (known := self._looks.get(key)) is None:
             super().select_graphic_rendition(*attrs)
@@ -60,7 +60,7 @@ class Screen(pyte.Screen):
 
     @property
     def text(self) -> str:
-        """What it shows. Not pyte's own `display`, which stops where half of a wide character was written over."""
+        """The lines of the screen; pyte's `display` fails where half of a wide character was overwritten."""
         for number in self.dirty:
             self._texts.pop(number, None)
         self.dirty.clear()
@@ -77,7 +77,7 @@ class Stream(pyte.ByteStream):
     """As pyte's."""
 
     def feed(self, data: bytes) -> None:  # type: ignore[override]  # as in `pyte.ByteStream`
-        """Take in what a program has written; it may begin and end in the middle of something."""
+        """Read output of a program, which may begin and end within a sequence."""
         text = self.utf8_decoder.decode(data) if self.use_utf8 else "".join(map(chr, data))
         assert self.listener is not None
         done = 0
@@ -98,5 +98,5 @@ class Stream(pyte.ByteStream):
 
 @cache
 def is_narrow(character: str) -> bool:
-    """Whether a character takes one cell, and nothing else."""
+    """Whether a character is exactly one cell wide."""
     return wcwidth(character) == 1

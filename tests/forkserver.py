@@ -1,10 +1,9 @@
-"""Programs that needn't import everything again: forks of a process that has imported searchapp.
+"""Programs without the time of imports: forks of a process that has imported searchapp.
 
-A start of the interpreter and the imports take longer than most commands. `python forkserver.py` imports searchapp
-once and is introduced to those who want programs: for each it forks a process, which takes their orders and forks a
-child for each order. The child gets arguments, environment, folder and a terminal or pipes of its own, and then is
-what `python -m searchapp` would be, or `python -c` with a text. Modules alone are shared, and what the interpreter does
-after the last line of Python is left out. The process ends with the one that started it.
+Starting the interpreter and importing take longer than most commands. `python forkserver.py` imports searchapp once, and
+forks a process for each client, which forks a child for each order. The child gets arguments, environment, working
+directory and a terminal or pipes of its own, and runs `python -m searchapp`, or `python -c` with code. It shares modules
+only, and skips the interpreter's cleanup. The server ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from pathlib import Path
 LONGEST_ORDER = 1 << 20
 
 introducer: str | None = None
-"""The socket of a process that introduces those who ask to a fork server for several; None without one."""
+"""The socket of a process that connects several processes to one fork server; None without one."""
 
 ASKS_FOR_PROGRAMS = b"programs"
-"""What that process is sent, together with the line on which orders will come."""
+"""The message to that process, sent with the socket for orders."""
 
 
 class ForkServer:
-    """The process that forks, as its owner sees it."""
+    """The fork server, as its owner sees it."""
 
     def __init__(self) -> None:
         # The interpreter believes some variables only when it starts; those of a single program come with its order.
@@ -51,21 +50,17 @@ class ForkServer:
             )
 
     def introduce(self, line: int) -> None:
-        """Have it take orders on this line, too."""
+        """Let the server take orders from this socket too."""
         socket.send_fds(self._door, [ASKS_FOR_PROGRAMS], [line])
 
     def close(self) -> None:
-        """End the process; those whom it was introduced to can still order, and programs that still run go on."""
+        """End the server; other sockets can still send orders, and running programs continue."""
         self._door.close()
         self._process.wait()
 
 
 class Orders:
-    """What is ordered from a fork server.
-
-    Args:
-        introduce: makes the other end of the line known to it
-    """
+    """Orders to a fork server; `introduce` sends it the other end of the socket."""
 
     def __init__(self, introduce: Callable[[int], object]) -> None:
         self._line, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -73,24 +68,24 @@ class Orders:
             introduce(other.fileno())
 
     def start(self, arguments: Sequence[str], environment: Mapping[str, str], terminal: int) -> int:
-        """Start searchapp on a terminal; answers with its process id."""
+        """Start searchapp on a terminal; returns its process id."""
         order = {"arguments": list(arguments), "environment": dict(environment), "folder": str(Path.cwd())}
         return self._start(order, [terminal])
 
     def start_text(
         self, text: str, arguments: Sequence[str], environment: Mapping[str, str], streams: Sequence[int]
     ) -> int:
-        """Start a text of Python whose standard input, output and errors are these; answers with its process id."""
+        """Run Python code with these standard streams; returns its process id."""
         order = {"arguments": list(arguments), "environment": dict(environment), "folder": str(Path.cwd())}
         return self._start({**order, "text": text}, streams)
 
     def wait(self, pid: int) -> int:
-        """Wait for the end of a program; answers with its status, as `os.waitpid` tells it."""
+        """Wait for the end of a program; returns the status of `os.waitpid`."""
         self._line.send(json.dumps({"wait": pid}).encode())
         return self._answer()
 
     def close(self) -> None:
-        """Give no more orders; programs that still run go on."""
+        """Close the socket; running programs continue."""
         self._line.close()
 
     def _start(self, order: Mapping[str, object], streams: Sequence[int]) -> int:
@@ -105,7 +100,7 @@ class Orders:
 
 @cache
 def fork_server() -> Orders | None:
-    """Where this process orders programs; None where a process should not go on in a fork of itself."""
+    """The fork server of this process; None where forks of a process are unsafe."""
     if sys.platform != "linux":
         return None
     if introducer:
@@ -120,7 +115,7 @@ def fork_server() -> Orders | None:
 
 
 def main() -> None:
-    """Fork a process for each line until there is nobody to introduce more."""
+    """Fork a process for each socket until the owner closes its own."""
     door = socket.socket(fileno=int(sys.argv[1]))
     sys.path[0] = str(
         Path(__file__).parents[1]
@@ -148,7 +143,7 @@ def main() -> None:
 
 
 def take_orders(line: socket.socket) -> None:
-    """Fork a program for each order until there is nobody to give any; come back in a program that ends by itself."""
+    """Fork a program for each order until the socket is closed; return in a program that ends by itself."""
     while True:
         written, descriptors, _flags, _address = socket.recv_fds(line, LONGEST_ORDER, 3)
         if not written:
@@ -181,7 +176,7 @@ def become(
     streams: Sequence[int],
     text: str | None,
 ) -> None:
-    """Be what `python -m searchapp`, or `python -c` with a text, is on this terminal or with these three streams."""
+    """Run `python -m searchapp`, or `python -c` with code, on this terminal or with these three streams."""
     begin(streams)
     os.environ.clear()
     os.environ.update(environment)
@@ -196,7 +191,7 @@ def become(
 
 
 def begin(streams: Sequence[int]) -> None:
-    """Have this terminal or these three streams, and random numbers of its own, as a new process has."""
+    """Set up the terminal or the three streams, and new random seeds, as in a new process."""
     if len(streams) == 1:
         os.login_tty(*streams)
     else:
@@ -210,14 +205,14 @@ def begin(streams: Sequence[int]) -> None:
 
 
 def run(text: str) -> None:
-    """Run a text of Python as `python -c` does."""
+    """Run code as `python -c` does."""
     exec(compile(text, "<string>", "exec"), {"__name__": "__main__"})
 
 
 def leave(code: object) -> None:
-    """End as the interpreter does, but without freeing all objects one by one; come back where the code is a text.
+    """End as the interpreter does, but without freeing objects; return if the exit code is a text.
 
-    To write to each of them copies all memory that was shared until then: nine tenths of what a short command takes.
+    Freeing writes to each object, and so copies all shared memory: nine tenths of the time of a short command.
     """
     if code is not None and not isinstance(code, int):
         return

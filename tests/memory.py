@@ -16,21 +16,21 @@ MEMORY = Path("/dev/shm")
 PREFIX = "searchapp-tests-"
 
 ROOM_BYTES = 4 << 30
-"""What must be free there; tests on the real data with all servers write a third of it."""
+"""Free space that is required there in bytes; tests on real data with all servers write a third of it."""
 
 LEFT_BYTES = 6 << 30
-"""What must be free of the memory as a whole: the processes of the tests and the servers need the rest."""
+"""Free memory that is required in bytes: test processes and servers need the rest."""
 
 
 def in_memory() -> Path | None:
-    """A file system in memory with room for all that tests write; None where there is none."""
+    """Find a file system in memory with enough space for the tests."""
     if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM_BYTES:
         return None
     return MEMORY if psutil.virtual_memory().available >= LEFT_BYTES else None
 
 
 def own_folder(within: Path) -> Path:
-    """Make the folder of this process for temporary files; those of processes that are gone go.
+    """Make the temporary folder of this process, and remove those of ended processes.
 
     Others may enter it, as a server that runs as another user does.
     """

@@ -1,4 +1,4 @@
-"""Texts of Python that tests run as processes of their own, to talk with, to stop and to kill."""
+"""Python code that tests run in processes of its own, to exchange lines with, to stop and to kill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.forkserver import fork_server
 from tests.profile import FULL
 
 COMMAND = "import sys; sys.argv[0] = 'searchapp'; from searchapp.cli import main; main()"
-"""The text of `searchapp` itself, whose arguments are those of a command line."""
+"""The code of `searchapp`, whose arguments are those of a command line."""
 
 
 class Program:
@@ -52,7 +52,7 @@ class Program:
         self.stdout: IO[str] = os.fdopen(out, encoding="utf-8")
         self.stderr: IO[str] = os.fdopen(errors, encoding="utf-8")
         self.returncode: int | None = None
-        """As that of `subprocess.Popen`; None until somebody has waited for the end."""
+        """As in `subprocess.Popen`; None before a wait for the end."""
 
     def tell(self, line: str) -> None:
         """Write a line to its standard input."""
@@ -60,7 +60,7 @@ class Program:
         self.stdin.flush()
 
     def heard(self) -> str:
-        """The next line of its standard output, without its end; empty where there is no more."""
+        """Return the next line of standard output without its end; empty at the end."""
         return self.stdout.readline().rstrip("\n")
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -68,18 +68,18 @@ class Program:
             os.kill(self.pid, number)
 
     def wait(self) -> int:
-        """Wait for its end; answers with what `returncode` is then."""
+        """Wait for the end; returns `returncode`."""
         if self.returncode is None:
             self.returncode = self._wait()
         return self.returncode
 
     def ended(self) -> tuple[str, str]:
-        """Wait for its end; answers with the rest of its output and with its errors, both less than a pipe holds."""
+        """Wait for the end; returns the rest of the output and the errors, both smaller than a pipe."""
         self.wait()
         return self.stdout.read(), self.stderr.read()
 
     def close(self) -> None:
-        """End it if it still runs."""
+        """Kill the process if it still runs."""
         self.send_signal(signal.SIGKILL)
         self.wait()
         for stream in (self.stdin, self.stdout, self.stderr):

@@ -87,7 +87,7 @@ compute: where all processes wait at once, the time of the processors goes by un
 
 
 class FilesAndParts(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
-    """Keeps the tests of a file in one process; but those with one of these parameters in one, whatever their file.
+    """Runs the tests of a file in one process, and all tests with one of these parameters in one process.
 
     A file's tests share what it prepares. A parameter stands for something of which there shall be one in all. The
     groups that xdist has for that are suffixes to the names of tests, which pytest 9.2 does not take.
@@ -104,13 +104,13 @@ class FilesAndParts(LoadFileScheduling):  # type: ignore[misc]  # xdist has no t
         self._first = first
 
     def _split_scope(self, nodeid: str) -> str:
-        """The name of the unit of work that a test is of."""
+        """The unit of work of a test."""
         path, _, name = nodeid.partition("::")
         own = self._parameters.intersection(name.partition("[")[2].removesuffix("]").split("-"))
         return min(own, default=path)
 
     def _assign_work_unit(self, node: object) -> None:
-        """Give a process the next unit of work, once it has collected the tests.
+        """Assign the next unit of work to a process that has collected the tests.
 
         One that replaces a dead one has not when another process dies; it is asked again when it has. Xdist 3.8 looks
         for its tests then, and ends with a KeyError instead of a summary.
@@ -125,7 +125,7 @@ class FilesAndParts(LoadFileScheduling):  # type: ignore[misc]  # xdist has no t
 
 @pytest.hookimpl(tryfirst=True)  # before xdist's own
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """With `--dist loadfile`, one process runs all tests of such a node, and what takes long comes first."""
+    """With `--dist loadfile`, run all tests of such a node in one process, and slow tests first."""
     if config.getvalue("dist") != "loadfile":
         return None
     return FilesAndParts([SECURED, CLUSTER, OLDER], LONGEST, config, log)

@@ -1,4 +1,4 @@
-"""The program on a real pseudo-terminal, whose screen and whose bytes a test can read."""
+"""The program on a pseudo-terminal, whose screen and bytes a test can read."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ SEARCHAPP = ("-m", "searchapp")
 
 
 class Terminal:
-    """A program on a pseudo-terminal whose screen can be read; `raw` is all that it has written.
+    """A program on a pseudo-terminal whose screen can be read; `raw` is its complete output.
 
-    `program` is what Python is asked to run, `environment` what it finds besides the tests' own. In the full profile
-    each is a new Python; in the short one, searchapp itself is forked from a process that has imported it, see
-    `tests.forkserver`.
+    `program` are Python's arguments, `environment` variables besides those of the tests. The full profile starts a new
+    interpreter; the short one forks searchapp from a process that has imported it, see `tests.forkserver`.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class Terminal:
 
     @property
     def is_raw(self) -> bool:
-        """Whether keys reach the program one by one and are not echoed, as a screen wants it and a shell does not."""
+        """Whether keys reach the program one by one without echo, as on a screen."""
         return not termios.tcgetattr(self._end)[3] & (termios.ICANON | termios.ECHO)
 
     def press(self, *keys: str) -> None:
@@ -95,7 +94,7 @@ class Terminal:
             os.write(self._end, KEYS.get(key, key).encode())
 
     def wait_for(self, pattern: str, seconds: float = 15) -> re.Match[str]:
-        """Wait until the screen shows something."""
+        """Wait until the screen shows a text."""
         until = time.monotonic() + seconds
         while not (result := re.search(pattern, self.text)):
             assert time.monotonic() < until, f"{pattern!r} is not in:\n{self.text}"
@@ -112,7 +111,7 @@ class Terminal:
         os.kill(self._pid, number)
 
     def close(self) -> None:
-        """End the program if it still runs; what the terminal shows stays readable."""
+        """End the program if it still runs; the screen stays readable."""
         if self._pid:
             os.kill(self._pid, signal.SIGKILL)
             self._ended()
@@ -121,13 +120,13 @@ class Terminal:
             self._end = -1
 
     def _ended(self) -> int:
-        """The status of the program, once it has ended."""
+        """Wait for the exit status of the program."""
         status = self._fork_server.wait(self._pid) if self._fork_server else os.waitpid(self._pid, 0)[1]
         self._pid = 0
         return status
 
     def _read(self, seconds: float) -> bool:
-        """Take in what the program has written; False once it has ended."""
+        """Read the output of the program; False after its end."""
         if select.select([self._end], [], [], seconds)[0]:
             try:
                 written = os.read(self._end, 1 << 16)

@@ -1,8 +1,8 @@
-"""The processes that run tests: forks of one that has imported the tests.
+"""Test processes as forks of one that has imported the tests.
 
-Most of the processor time before a process's first test goes into imports, the same ones in each, and in a fresh clone
-into rewriting the asserts of all modules. xdist starts its processes with a command that `--tx` names: here a small
-program, which passes its streams on to the process that has imported the tests, and waits for the fork that this makes.
+Imports take most of the processor time before the first test of a process, and so does rewriting assertions in a fresh
+clone. xdist starts its processes with the command of `--tx`: here a small program that sends its streams to the process
+that has imported the tests, and waits for the fork.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def fork_workers(config: pytest.Config, modules: Iterable[Path]) -> None:
 
 
 def import_modules(config: pytest.Config, paths: Iterable[Path]) -> None:
-    """Import modules as pytest does. Those that can't be are left to it, and to what it says of them."""
+    """Import modules as pytest does, and leave errors to pytest."""
     for path in paths:
         try:
             with config._catch_configured_warnings(record=True):
@@ -104,7 +104,7 @@ def import_modules(config: pytest.Config, paths: Iterable[Path]) -> None:
 
 
 def serve(line: socket.socket, ended: int, handler: Any) -> None:
-    """Fork a process for each that joins, until the one that started this has ended.
+    """Fork a process for each worker that connects, until the parent process has ended.
 
     A fork and the one that has joined for it end with each other. Forks that ask for programs share one fork server.
     """
