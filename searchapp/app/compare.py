@@ -24,7 +24,6 @@ from searchapp.app.comparison import (
     RunPair,
     ScoredRun,
     Scoring,
-    Testing,
     TopicDifference,
     TopicDifferences,
     Values,
@@ -362,14 +361,21 @@ def compare_read(
     if judgments is not None and judgments.unjudged is Unjudged.nonrelevant:
         of_field = tuple(name for name in names if name in scored[0].evaluation.measures.values)
         doubts = _doubts(stored, judgments, replace(request.source, measures=of_field, also=()), pairs)
-    testing = Testing(request.permutations, request.seed)
     rankings = [{ranking.topic_id: ranking.document_ids() for ranking in run.run} for run in stored]
 
     def overlap_or_tests(number: int) -> Measured | RunOverlap:
         if number < len(pairs):
             first, second = pairs[number]
             return RunOverlap(first, second, overlap(rankings[first], rankings[second]))
-        return measured(names[number - len(pairs)], scored, pairs, testing, doubts)
+        return measured(
+            names[number - len(pairs)],
+            scored,
+            pairs,
+            request.permutations,
+            request.seed,
+            jointly=True,
+            doubts=doubts,
+        )
 
     results = spread_if_large(overlap_or_tests, len(pairs) + len(names), ranked)
     measures = tuple(result for result in results if isinstance(result, Measured))

@@ -27,8 +27,6 @@ from searchapp.app.topic_figures import topic_ids
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.overlap import Overlap
 from searchapp.evaluation.significance import (
-    PERMUTATIONS,
-    SEED,
     PairTests,
     RandomisedTukey,
     Tukey,
@@ -483,16 +481,6 @@ class ScoredRun:
         return None if figure is None else float(figure)
 
 
-@dataclass(frozen=True, slots=True)
-class Testing:
-    """How differences are tested."""
-
-    permutations: int = PERMUTATIONS
-    seed: int = SEED
-    jointly: bool = True
-    """Whether more than two runs are tested at once too, by Tukey's tests."""
-
-
 def scored_run(stored: StoredRun, scoring: Scoring, task: Task, grades: Grades) -> ScoredRun:
     """Score a run directory that has been read; `grades` are those of `Scoring.grades`.
 
@@ -604,13 +592,17 @@ def measured(
     name: str,
     scored: Sequence[ScoredRun],
     pairs: Sequence[RunPair],
-    testing: Testing,
+    permutations: int,
+    seed: int,
+    *,
+    jointly: bool = False,
     doubts: Mapping[tuple[str, RunPair], Doubt] | None = None,
     topics: Collection[str] | None = None,
 ) -> Measured:
     """Return runs under one measure with the tests of these pairs, over all topics or some.
 
-    `doubts` are the influences of unjudged documents, by measure and pair.
+    With `jointly` more than two runs are tested at once too, by Tukey's tests; `doubts` are the influences of unjudged
+    documents, by measure and pair.
     """
     values = tuple(
         run.values[name]
@@ -619,12 +611,12 @@ def measured(
         for run in scored
     )
     both = [paired(values[first], values[second]) for first, second in pairs]
-    tests = [pair_tests(pair, permutations=testing.permutations, seed=testing.seed) for pair in both]
+    tests = [pair_tests(pair, permutations=permutations, seed=seed) for pair in both]
     corrected = _corrected(tests)
     shared, table = blocks(values)
-    several = len(scored) > 2 and testing.jointly
+    several = len(scored) > 2 and jointly
     of_all = tukey(table) if several else None
-    randomised = randomised_tukey(table, seed=testing.seed) if several else None
+    randomised = randomised_tukey(table, seed=seed) if several else None
     means = tuple(mean(column) for column in table.T)
     figures = [figure for run in scored if (figure := run.figure(name)) is not None]
     complete = (

@@ -40,26 +40,6 @@ COMPUTED_WITH = ("ir-measures", "pytrec-eval-terrier", "numpy", "scipy")
 
 
 @dataclass(frozen=True, slots=True)
-class MadeFrom:
-    """The inputs of a run; digests are SHA-256."""
-
-    run: str
-    command: str
-    """Makes the same run of the same data in a folder DATA; empty for runs of other tools."""
-    searchapp: str
-    engine: str
-    created: str
-    seconds: float
-    digest: str
-    rankings: str
-    mapping: str
-    index: str
-    files: Mapping[str, str]
-    """The digests of the data by name."""
-    recipe: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class JudgedIn:
     """The source of judgments that are the gold: a qrels file or a log."""
 
@@ -79,7 +59,8 @@ class Reproduction:
 
     commands: Mapping[str, str]
     """By the numbers that they print."""
-    runs: tuple[MadeFrom, ...]
+    runs: tuple[Mapping[str, Any], ...]
+    """The inputs of each run, see `_made_from`."""
     gold: Mapping[str, str]
     """The SHA-256 of each file with gold, or of the grades of judgments in a log."""
     versions: Mapping[str, str]
@@ -133,23 +114,22 @@ def _version(package: str) -> str:
         return ""
 
 
-def _made_from(path: Path, run: ComparedRun) -> MadeFrom:
+def _made_from(path: Path, run: ComparedRun) -> dict[str, Any]:
     manifest = read_manifest(path)
-    engine = " ".join(filter(None, (manifest.engine.get("name"), manifest.engine.get("version"))))
-    return MadeFrom(
-        run=run.name,
-        command=command(manifest, portable=True),
-        searchapp=manifest.searchapp,
-        engine=engine,
-        created=manifest.created,
-        seconds=manifest.seconds,
-        digest=manifest.digest,
-        rankings=manifest.files.get(RANKINGS, ""),
-        mapping=manifest.mapping_digest,
-        index=manifest.index_digest,
-        files=manifest.data_digests,
-        recipe=manifest.recipe,
-    )
+    return {
+        "run": run.name,
+        "command": command(manifest, portable=True),
+        "searchapp": manifest.searchapp,
+        "engine": " ".join(filter(None, (manifest.engine.get("name"), manifest.engine.get("version")))),
+        "created": manifest.created,
+        "seconds": manifest.seconds,
+        "digest": manifest.digest,
+        "rankings": manifest.files.get(RANKINGS, ""),
+        "mapping": manifest.mapping_digest,
+        "index": manifest.index_digest,
+        "files": manifest.data_digests,
+        "recipe": manifest.recipe,
+    }
 
 
 def _commands(request: CompareRequest, task: Task, judged: JudgedIn) -> dict[str, str]:

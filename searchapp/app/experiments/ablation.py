@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from searchapp.app.comparison import (
@@ -17,7 +18,6 @@ from searchapp.app.comparison import (
     Pair,
     ScoredRun,
     Scoring,
-    Testing,
     measure_names,
     measured,
     spread_if_large,
@@ -217,7 +217,6 @@ class _AblationStudy:
         names = measure_names(scored, request.measures)
         if not request.measures:
             names = names[:1]
-        testing = Testing(request.permutations, request.seed, jointly=False)
         costs = [self._seconds(self._answers, [place]) for place in range(len(self._signals))]
         return Ablation(
             task=validation.request.task.name,
@@ -237,7 +236,7 @@ class _AblationStudy:
                 for signal, seconds in zip(self._signals, costs, strict=True)
             ),
             variants=variants,
-            measures=tuple(_tested(name, scored, variants, testing) for name in names),
+            measures=tuple(self._tested(name, scored, variants) for name in names),
             permutations=request.permutations,
             seed=request.seed,
             warnings=scored[0].evaluation.warnings,
@@ -302,6 +301,18 @@ class _AblationStudy:
             for fold, before in zip(self._validation.folds, self._answers, strict=True)
         ]
 
+    def _tested(self, name: str, scored: Sequence[ScoredRun], variants: Sequence[Variant]) -> Measured:
+        """Return all variants under a measure, with p-values that are corrected among those of a kind."""
+        test = partial(
+            measured, name, scored, permutations=self._request.permutations, seed=self._request.seed
+        )
+        pairs: list[Pair] = []
+        for kind in VariantKind:
+            places = [place for place, variant in enumerate(variants) if variant.kind is kind and place]
+            if places:
+                pairs += test([(place, 0) for place in places]).pairs
+        return replace(test([]), pairs=tuple(pairs))
+
     def _seconds(self, answers: Sequence[SignalAnswers], places: Sequence[int]) -> WorkTime:
         return sum((of_fold.seconds[place] for of_fold in answers for place in places), WorkTime())
 
@@ -309,15 +320,3 @@ class _AblationStudy:
 def features_of(signal: Signal) -> Sequence[str]:
     """Return the kinds of features that the model of a signal can be trained without."""
     return signal.features if isinstance(signal, Trained) else ()
-
-
-def _tested(
-    name: str, scored: Sequence[ScoredRun], variants: Sequence[Variant], testing: Testing
-) -> Measured:
-    """Return all variants under a measure, with p-values that are corrected among those of a kind."""
-    pairs: list[Pair] = []
-    for kind in VariantKind:
-        places = [place for place, variant in enumerate(variants) if variant.kind is kind and place]
-        if places:
-            pairs += measured(name, scored, [(place, 0) for place in places], testing).pairs
-    return replace(measured(name, scored, [], testing), pairs=tuple(pairs))

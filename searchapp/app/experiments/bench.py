@@ -24,7 +24,6 @@ from searchapp.app.comparison import (
     Difference,
     ScoredRun,
     Scoring,
-    Testing,
     import_tests,
     measure_names,
     measured,
@@ -174,7 +173,6 @@ class _Bench:
             for collection in [task.task.collection(task.data)]
             for split in task.splits
         ]
-        self._testing = Testing(plan.permutations, plan.seed, jointly=False)
         self._cells: dict[Position, Cell] = {}
         self._columns: dict[int, Sequence[BenchColumn]] = {}
         self._figures = JsonLines(plan.out / FIGURES_FILE, MAX_FIGURES)
@@ -415,7 +413,7 @@ class _Bench:
             "measures": list(task.measures),
             "task": [info.official_measure, info.measures, info.grades],
             "groups": [asdict(group) for group in task.groups],
-            "testing": asdict(self._testing),
+            "testing": [self._plan.permutations, self._plan.seed],
         }
         if judgments is not None:
             grades = {topic: dict(of_topic) for topic, of_topic in judgments.grades.items()}
@@ -495,7 +493,9 @@ class _Bench:
             if name not in names:
                 yield BenchMeasure(name, True, 0, tuple(figures), tuple(differences))
                 continue
-            values = measured(name, scored_runs, pairs, self._testing, topics=topics)
+            values = measured(
+                name, scored_runs, pairs, self._plan.permutations, self._plan.seed, topics=topics
+            )
             if topics is not None:
                 for system, of_topics in zip(systems, values.values, strict=True):
                     figures[system] = mean([value for value in of_topics.values() if value is not None])
