@@ -31,22 +31,6 @@ ADVICE = "mend the file, or leave out what is wrong with --lenient"
 
 
 @dataclass(frozen=True, slots=True)
-class ImportRequest:
-    """A file with a run of a split."""
-
-    file: Path
-    collection: Collection
-    split: str
-    format: str | None = None
-    """One of `run_files.FORMATS`; by default it is detected."""
-    tag: str | None = None
-    """By default that of the file."""
-    tool: str | None = None
-    """What made the run, for the manifest."""
-    lenient: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class ImportedRun:
     """A run directory that was written."""
 
@@ -70,18 +54,32 @@ class _Topic:
 
 
 def import_run(
-    task: Task, request: ImportRequest, out: Path, progress: Progress, *, overwrite: bool = False
+    task: Task,
+    collection: Collection,
+    split: str,
+    file: Path,
+    out: Path,
+    progress: Progress,
+    *,
+    format_: str | None = None,
+    tag: str | None = None,
+    tool: str | None = None,
+    lenient: bool = False,
+    overwrite: bool = False,
 ) -> ImportedRun:
-    """Write the run directory `out` atomically.
+    """Write the run of a split in a file as the run directory `out`, atomically.
+
+    `format_` is one of `run_files.FORMATS`, by default it is detected; `tag` is by default that of the file; `tool` is
+    what made the run, for the manifest.
 
     Raises:
         UsageError: the tag is invalid, or the file needs a package that is not installed.
-        InvalidFiles: the file has problems, and `request.lenient` is not set or can't help.
+        InvalidFiles: the file has problems, and `lenient` is not set or can't help.
         DataError: no line of the file is valid.
     """
     directory.require_writable(out, overwrite=overwrite)
-    collection, split = request.collection, task.info.require_split(request.split)
-    problems = Problems(lenient=request.lenient)
+    task.info.require_split(split)
+    problems = Problems(lenient=lenient)
     topics = collection.topics(split, Problems(lenient=True))
     if not topics:
         raise DataError(
@@ -94,27 +92,25 @@ def import_run(
         documents = {document.id: digest_text(document.text) for document in read}
         document_problems.raise_if_any()
         advance(len(documents))
-    digest = digest_file(request.file)
+    digest = digest_file(file)
     try:
-        format_ = request.format or run_files.format_of(request.file)
+        format_ = format_ or run_files.format_of(file)
     except OSError as error:
-        problems.add_unopened(request.file, error)
+        problems.add_unopened(file, error)
         problems.raise_if_any()
         raise
     known = [topic.id for topic in topics]
     with progress.stage("reading the run") as advance:
-        rows, tags, lines = _read(request.file, format_, set(known), documents, problems)
+        rows, tags, lines = _read(file, format_, set(known), documents, problems)
         advance(lines)
     problems.raise_if_any(ADVICE)
     if not rows:
         raise DataError(
-            f"{request.file}: nothing of it is a ranking of {task.name} {split}: is it a run of that split?"
+            f"{file}: nothing of it is a ranking of {task.name} {split}: is it a run of that split?"
         )
-    _note_topics(task, request.file, split, known, rows, problems)
-    tag = _tag(request, tags, problems)
-    ordered = {
-        topic: _ordered(request.file, topic, rows[topic], problems) for topic in known if topic in rows
-    }
+    _note_topics(task, file, split, known, rows, problems)
+    tag = _tag(file, tag, tags, problems)
+    ordered = {topic: _ordered(file, topic, rows[topic], problems) for topic in known if topic in rows}
     run = Run(tag, tuple(Ranking(topic, hits) for topic, hits in ordered.items()))
     official: Mapping[str, Writer] = {}
     shortfall = None
@@ -135,10 +131,10 @@ def import_run(
         depth=max(len(ranking.hits) for ranking in run),
         tag=tag,
         imported={
-            "file": str(request.file.resolve()),
+            "file": str(file.resolve()),
             "digest": digest,
             "format": format_,
-            "tool": request.tool or "",
+            "tool": tool or "",
             "left_out": len(problems),
         },
     )
@@ -201,13 +197,12 @@ def _note_topics(
         )
 
 
-def _tag(request: ImportRequest, tags: Mapping[str, None], problems: Problems) -> str:
+def _tag(file: Path, given: str | None, tags: Mapping[str, None], problems: Problems) -> str:
     """Return the run's tag: the given one, or the first of the file.
 
     Raises:
         UsageError: the given one is invalid.
     """
-    given = request.tag
     if given is not None and given.split() != [given]:
         raise UsageError(
             f"the tag {given!r} can't stand in a TREC run: choose one without white space with --tag"
@@ -215,7 +210,7 @@ def _tag(request: ImportRequest, tags: Mapping[str, None], problems: Problems) -
     if given is None and len(tags) > 1:
         names = ", ".join(map(shown, list(tags)[:3]))
         problems.note(
-            request.file,
+            file,
             "several tags",
             detail=f"it has {len(tags)} tags ({names}), of which the first names the run",
         )

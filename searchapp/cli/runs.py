@@ -312,16 +312,25 @@ def import_(
     the run is judged, pooled, compared, exported and verified like any other.
     """
     from searchapp.app import runs
-    from searchapp.app.import_run import ImportRequest, import_run
+    from searchapp.app.import_run import import_run
     from searchapp.runs import directory
 
     loaded = load(task)
     directory.require_writable(out, overwrite=overwrite)
     collection = loaded.collection(data_of(settings, loaded, data))
-    request = ImportRequest(
-        file, collection, split, None if format_ is None else format_.value, tag, tool, lenient
+    made = import_run(
+        loaded,
+        collection,
+        split,
+        file,
+        out,
+        for_person(settings),
+        format_=None if format_ is None else format_.value,
+        tag=tag,
+        tool=tool,
+        lenient=lenient,
+        overwrite=overwrite,
     )
-    made = import_run(loaded, request, out, for_person(settings), overwrite=overwrite)
     runs.remember_run(settings.home, out)
     warn_of_skipped(made.problems.skipped)
     warn_of_notes(made.problems.notes)
