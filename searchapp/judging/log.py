@@ -100,16 +100,15 @@ it with the others of their task; without damaged events."""
 
 
 class JudgmentLog(EventLog):
-    """The log of events with its side records."""
+    """The log of events with its side records.
+
+    Methods that write raise `NotSaved` if the log can't be written; then nothing was.
+    """
 
     # Imports
 
     def import_events(self, events: Sequence[Event], task: str, file: str, format_: str) -> Import | None:
-        """Append the events of a file, all or none; return None when the log had all of them before.
-
-        Raises:
-            NotSaved: the log can't be written; nothing was.
-        """
+        """Append the events of a file, all or none; return None when the log had all of them before."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._writing():
             before = self._last_place()
@@ -144,11 +143,7 @@ class JudgmentLog(EventLog):
 
         Args:
             address: one or several addresses with commas between them, and the index's name
-            identity: the index's
-
-        Raises:
-            NotSaved: the log can't be written.
-        """
+            identity: the index's"""
         addresses = _single_addresses(address)
         mirror, known = self._mirror(identity), self._identities(addresses)
         if mirror is not None and known == dict.fromkeys(addresses, identity):
@@ -184,11 +179,7 @@ class JudgmentLog(EventLog):
         return {"identity": identity, "after": after, "task": task, "damaged": json.dumps(self.damage.places)}
 
     def sent(self, mirror: Mirror, up_to: int, task: str | None = None) -> None:
-        """Record that the index has all events up to a place, or all of one task, if it is named.
-
-        Raises:
-            NotSaved: the log can't be written.
-        """
+        """Record that the index has all events up to a place, or all of one task, if it is named."""
         with self._writing():
             if task is None:
                 self._database.execute(
@@ -207,11 +198,7 @@ class JudgmentLog(EventLog):
         Args:
             mirror: the index
             events: its events
-            up_to: the index's place up to which these are all events, recorded if it is given
-
-        Raises:
-            NotSaved: the log can't be written; nothing was.
-        """
+            up_to: the index's place up to which these are all events, recorded if it is given"""
         with self._writing():
             before = self._last_place()
             new = self._insert(events)
@@ -255,22 +242,14 @@ class JudgmentLog(EventLog):
     # Windows
 
     def beat(self, window: Window, stale: float) -> None:
-        """Record a window's heartbeat, and delete the windows whose last one was before the time `stale`.
-
-        Raises:
-            NotSaved: the log can't be written.
-        """
+        """Record a window's heartbeat, and delete the windows whose last one was before the time `stale`."""
         marks = ", ".join("?" * len(fields(Window)))
         with self._writing():
             self._database.execute("DELETE FROM windows WHERE beat < ?", (stale,))
             self._database.execute(f"INSERT OR REPLACE INTO windows VALUES ({marks})", astuple(window))
 
     def leave(self, window: Window) -> None:
-        """Record that a window was closed.
-
-        Raises:
-            NotSaved: the log can't be written.
-        """
+        """Record that a window was closed."""
         with self._writing():
             self._database.execute("DELETE FROM windows WHERE id = ?", (window.id,))
 

@@ -156,7 +156,6 @@ class Session:
         return self._act([self._event(document, Action.skip)])
 
     def cant_tell(self, document: SeenDocument, reason: str = "") -> Outcome:
-        """State that a document can't be judged."""
         return self._act([self._event(document, Action.cant_tell, text=reason)])
 
     def note(self, document: SeenDocument, words: str) -> Outcome:
@@ -213,7 +212,6 @@ class Session:
         return Outcome(events)
 
     def _count(self, event: Event, place: int | None = None) -> bool:
-        """Add an event to the view; return whether it is new."""
         if event.id in self._seen:
             return False
         self._seen.add(event.id)
@@ -549,14 +547,12 @@ class JudgingSession:
         return outcome
 
     def _forget(self, events: Iterable[Event]) -> None:
-        """Drop what is cached of the events' topics."""
         for topic_id in {event.topic_id for event in events}:
             self._judgments.pop(topic_id, None)
             self._scores.pop(topic_id, None)
             self._counts.pop(topic_id, None)
 
     def _judgments_of(self, topic_id: str) -> Mapping[str, Judgment]:
-        """Return this annotator's verdicts on the documents of a topic."""
         if topic_id not in self._judgments:
             self._judgments[topic_id] = self.session.view.judgments(self.session.author.annotator, topic_id)
             if len(self._judgments) > CACHED_ORDERS:
@@ -564,7 +560,6 @@ class JudgingSession:
         return self._judgments[topic_id]
 
     def _judged(self, topic_id: str) -> frozenset[str]:
-        """Return the judged documents of a topic, without skipped ones."""
         judgments = self._judgments_of(topic_id).items()
         return frozenset(document for document, judgment in judgments if judgment.action is not Action.skip)
 
@@ -721,7 +716,6 @@ class Adjudication:
         return next((place for place in places if self.decision(self.disputes[place]) is None), None)
 
     def decide(self, dispute: Dispute, grade: int, reason: str = "") -> Outcome:
-        """Give the document the grade that holds from now on."""
         return self.session.adjudicate(dispute.seen, grade, reason)
 
     def note(self, dispute: Dispute, words: str) -> Outcome:

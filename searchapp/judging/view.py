@@ -323,7 +323,6 @@ class JudgmentView:
         return [event for event in events if self.holds(event.id)]
 
     def annotators_of(self, topic_id: str, document_id: str) -> list[str]:
-        """Return the names of the annotators with events on a document, sorted."""
         return sorted(self._topic(topic_id).annotators.get(document_id, ()))
 
     def latest(self, topic_id: str, document_id: str) -> datetime | None:
@@ -348,7 +347,6 @@ class JudgmentView:
         return Opinion(annotator, verdict.kind, verdict.action, verdict.grade, verdict, note or verdict.text)
 
     def opinions(self, topic_id: str, document_id: str) -> list[Opinion]:
-        """Return every annotator's verdict on a document, by name."""
         names = self.annotators_of(topic_id, document_id)
         opinions = (self.opinion(name, topic_id, document_id) for name in names)
         return [opinion for opinion in opinions if opinion is not None]

@@ -270,7 +270,6 @@ class AdjudicateScreen(WorkScreen):
         self._show()
 
     def _open_places(self) -> list[int]:
-        """Return the lines of the undecided disagreements."""
         disputes = self.adjudication.disputes
         return [
             line

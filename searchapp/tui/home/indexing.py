@@ -72,7 +72,6 @@ class Indexing:
         return self._stop.is_set()
 
     def stop(self) -> None:
-        """Stop at the next document; the present index stays."""
         self._stop.set()
 
     def stop_and_wait(self) -> None:
@@ -230,7 +229,6 @@ class Indexer:
         self._home.app.push_screen(WordsDialog(f"The folder with the official files of {task.name}"), named)
 
     def _is_busy(self) -> bool:
-        """Return whether a task is being indexed, and report it."""
         if self.indexing is None:
             return False
         stop = self._home.keys.shown("stop")

@@ -338,7 +338,6 @@ class Opener:
         in_background("doctor", work, done, self._home.tell_error, self._post)
 
     def close(self) -> None:
-        """Close the resources of screens that were not left."""
         for prepared in self._opened.values():
             prepared.close()
         self._opened.clear()
@@ -421,6 +420,5 @@ class PaletteTargets:
         yield from run_offers(overview, "judge", self._opener.judge)
 
     def close(self) -> None:
-        """Close the resources of screens that were not left."""
         if self._opener is not None:
             self._opener.close()

@@ -129,7 +129,6 @@ class OverviewMonitor:
     # FigureCache
 
     def figure(self, run: KnownRun) -> str:
-        """Return the official figure of a run in a few characters."""
         known = self._known.get(_key(run))
         return f"{known.value:.4f}" if isinstance(known, Figure) else "–" if known is not None else "…"
 
@@ -139,7 +138,6 @@ class OverviewMonitor:
         return f"{known.measure} {known.value:.6f}" if isinstance(known, Figure) else known or ""
 
     def evaluate(self, run: KnownRun, then: Callable[[Evaluation], object]) -> None:
-        """Score a run now, and call `then` with its figures."""
         self._requested += 1
 
         def scored(evaluation: Evaluation) -> None:
@@ -154,7 +152,6 @@ class OverviewMonitor:
         in_background("score a run", partial(self._figures.evaluated, run), scored, failed, self._post)
 
     def _score_next(self) -> None:
-        """Score the latest run whose figure is not known, then the next one."""
         if self._is_scoring or self._is_closed or self.overview is None:
             return
         run = next((run for run in self.overview.runs if _key(run) not in self._known), None)

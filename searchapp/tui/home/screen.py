@@ -176,7 +176,6 @@ class RunRows(RowList):
         return self.runs[self.cursor] if self.runs else None
 
     def list(self, runs: Sequence[KnownRun]) -> None:
-        """Show runs; the cursor stays on its run."""
         current = self.run
         self.runs = runs
         paths = [run.path for run in runs]

@@ -96,7 +96,6 @@ class TopicRows(RowList):
                 self.redraw(self.places.index(number))
 
     def _progress(self, topic: str) -> tuple[str, str, str]:
-        """Return a topic's mark, the look of the mark, and the number of judged documents."""
         try:
             judged = self._judging.judged(topic)
             if not judged:  # for which no ranking is read
@@ -215,7 +214,6 @@ class Snippets:
         self._notation = Notation(run_pages.task.info.markup, Form.written)
 
     def of(self, document: str) -> str | None:
-        """Return the beginning of a document; None if it has not been fetched."""
         snippet = self._known.get(document)
         if snippet is None:
             text = self._run_pages.known_text(document)
@@ -393,7 +391,6 @@ class JudgmentList(Dialog[ListedJudgment | None]):
         self.query_one("#kinds", Plain).update(Content.assemble(*parts))
 
     def _fetched(self) -> None:
-        """Show the beginnings that have come, and search them too."""
         if self.is_attached and self._words.value:
             rows = self._rows
             # A cursor that the user has moved stays on its judgment.
@@ -461,7 +458,6 @@ class Finder:
         self._go = go
 
     def find(self, words: str) -> None:
-        """Start a search; without words, forget the last one."""
         self.words = tuple(words.lower().split())
         if not self.words:
             self.forget()
@@ -486,7 +482,6 @@ class Finder:
             self._head.came()
 
     def next(self, step: int) -> None:
-        """Go to the next match, or to the one before."""
         rows = self._rows
         if self._steps is not None:
             self._steps.append(step)

@@ -100,7 +100,6 @@ class QueryChoices:
         self._count(dialog)
 
     def _count(self, dialog: FilterDialog) -> None:
-        """Show in a dialog how many documents each filter would leave."""
         request = request_of(self._query)
 
         def came(counts: list[Facet]) -> None:

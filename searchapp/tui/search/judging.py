@@ -47,11 +47,9 @@ class SearchJudging(TopicJudging):
 
     @property
     def mark_cells(self) -> int:
-        """The width of marks; 0 while no topic is judged."""
         return 0 if self.topic is None else len(str(len(self.labels) - 1))
 
     def statements(self, document: str) -> Statements:
-        """Return the visible verdicts on a document for the chosen topic."""
         return Statements(self.topic, self.opinion(document), self.others(document), self.words(document))
 
     def toggle(self) -> None:

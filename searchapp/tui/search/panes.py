@@ -98,7 +98,6 @@ class HitRows(RowList):
         self.refresh()
 
     def mark_place(self, result: SearchResult | None) -> None:
-        """Mark a hit to be compared, or none."""
         self.marked = None if result is None else MarkedHit(self.listing.request, (result.rank, result.hit))
         self.refresh()
 
@@ -136,7 +135,6 @@ class HitRows(RowList):
         return [pointer, *mark, rank, *self._lines[place]]
 
     def _parts(self, result: SearchResult, cells: int) -> list[RowPart]:
-        """Return id, snippet and score in exactly `cells` cells."""
         parts: list[RowPart] = []
         score = f" {result.hit.score:>9,.3f} " if cells >= _SCORE_FROM else " "
         left = cells - len(score)
@@ -450,7 +448,6 @@ class DocumentPane(Vertical):
     # Sections
 
     def toggle(self, section: Section) -> None:
-        """Fold or unfold a section of all documents."""
         self.folded ^= {section}
         self._draw()
 
@@ -603,7 +600,6 @@ class QueryBar(Horizontal):
         yield self._count
 
     def show(self, title: str, like: str | None) -> None:
-        """Show the title of the ranking, and the document that others are similar to."""
         self._count.update(title, layout=False)
         if like != self._like:  # which lays out the screen again
             self._like = like

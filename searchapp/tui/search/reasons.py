@@ -291,7 +291,6 @@ class Reasons:
         )
 
     def _go_or_explain(self, reason: Reason) -> None:
-        """Go to a ranked document, or explain why it is not ranked."""
         if reason.rank is not None and reason.rank <= self._screen.hits.count:
             self._screen.head.came()
             self._screen.hits.move(reason.rank - 1)
@@ -333,7 +332,6 @@ class Reasons:
     # Solved topics
 
     def _choose_vote(self, reason: Reason) -> None:
-        """Offer the voters for a document, and show the chosen solved topic."""
         votes = reason.votes
 
         def choice(vote: Vote) -> Choice:

@@ -28,7 +28,6 @@ class Listing:
     pages: dict[int, Sequence[SearchResult]] = field(default_factory=dict)
 
     def hit(self, place: int) -> SearchResult | None:
-        """Return the hit at an index; None while it has not come."""
         number, offset = divmod(place, PAGE)
         page = self.pages.get(number, ())
         return page[offset] if offset < len(page) else None
@@ -87,7 +86,6 @@ class RankingScreen(KeyScreen):
         raise NotImplementedError
 
     def show_page(self, places: range) -> None:
-        """Show the hits that have come at these indexes."""
         raise NotImplementedError
 
     def show_failure(self, error: Exception) -> None:
@@ -172,7 +170,6 @@ class RankingLoader:
         self.ask()
 
     def ask_again(self) -> None:
-        """Repeat the request; the cursor stays on its line."""
         if self.is_current:
             self._cursor = self._screen.place
         self.ask()
@@ -287,12 +284,10 @@ class PositionHistory:
         self._ahead: list[Position] = []
 
     def leave(self, position: Position) -> None:
-        """Record the position that a new query leaves."""
         self._behind.append(position)
         self._ahead.clear()
 
     def back(self, position: Position) -> Position | None:
-        """Return the position before; None if there is none."""
         return self._step(self._behind, self._ahead, position)
 
     def forward(self, position: Position) -> Position | None:

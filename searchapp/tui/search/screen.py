@@ -223,7 +223,6 @@ class SearchScreen(SearchView):
         yield KeyLine(self._entries(*IN_HITS), 1, id="keys")
 
     def _entries_in_line(self) -> list[KeyEntry]:
-        """Return the keys that have an effect while the user is typing."""
         entries = [
             KeyEntry(name, self.keys.shown(name, in_line=True), self.keys[name].word) for name in IN_LINE
         ]
@@ -333,7 +332,6 @@ class SearchScreen(SearchView):
             self.draw_query()
 
     def _toggle_words(self) -> None:
-        """Focus the line of words, or from there the hits."""
         if isinstance(self.focused, TextLine):
             self._submitted(self.words.value)
             return
@@ -448,7 +446,6 @@ class SearchScreen(SearchView):
             )
 
     def point(self) -> None:
-        """Point to the error in a broken query, below its place."""
         if isinstance(self.error, BrokenQuery):
             offset = self.words.content_region.x - self.words.scroll_offset.x - self.note.left
             self.note.show_broken(self.error, self.loader.query.text, offset)
