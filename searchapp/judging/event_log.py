@@ -564,7 +564,7 @@ class EventLog:
             return LogHead(*checked(row, int, int, bytes)) if row else LogHead(0, 0, START)
 
     def checksum_at(self, place: int) -> bytes | None:
-        """Return the checksum of the event at a place; None if there is none."""
+        """Return the checksum of the event at a place, or None."""
         row = self._one("SELECT checksum FROM checksums WHERE sequence = ?", (place,))
         return row[0] if row and isinstance(row[0], bytes) else None
 
@@ -576,7 +576,7 @@ class EventLog:
             return any(self._is_confirmed(stored, candidate) for candidate in self._candidates(stored))
 
     def _candidates(self, stored: StoredEvent) -> Iterator[bytes]:
-        """Yield what the event's checksum should be after the one before it, and after what that one should be."""
+        """Yield the event's expected checksums: after the stored previous one, and after the expected previous one."""
         yield stored.checksum(stored.before)
         former = self._rows("sequence < ?", [stored.sequence], 1, "DESC")
         if former:

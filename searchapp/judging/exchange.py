@@ -90,7 +90,7 @@ def _restore(
         log: the log
         view: its view
         known: the events of the file that the log has
-        in_file: the ids of the file's events; what the file itself retracts stays retracted
+        in_file: the ids of the file's events; events that the file itself retracts stay retracted
     """
     retracted = {
         id_: view.retractions(id_)
@@ -150,7 +150,7 @@ def incoming_events(log: JudgmentLog, path: Path, task: str, highest: int) -> In
 
     Raises:
         InvalidFiles: a line is no event, or one of another task; a grade is too high; an annotator is a person in one
-            event and a model in another; or an event contradicts that of the same id in the log or in the file.
+            event and a model in another; or events of one id differ in the log and the file, or within the file.
     """
     problems = Problems()
     events = dict(_read_events(path, problems))
@@ -231,7 +231,7 @@ def incoming_grades(
     format_: str,
     highest: int,
 ) -> IncomingFile:
-    """Check grades of one annotator, and return those that are new as events.
+    """Check grades of one annotator, and return the new ones as events.
 
     Args:
         log: the log

@@ -21,7 +21,7 @@ from searchapp.judging.view import JudgmentView, Key, Opinion, is_timed
 
 
 class Unjudged(StrEnum):
-    """What a retrieved document without a judgment counts as."""
+    """How a retrieved document without a judgment counts."""
 
     # Not relevant.
     nonrelevant = "nonrelevant"

@@ -1,7 +1,7 @@
 """The judgment log with its side records; verification, backup, and the presence of other windows.
 
-Besides its events (see `event_log`) the log has records of which events an index in a cluster has and which came from
-it (see `team`), of which events were imported with which file (see `exchange`), and of the windows that are open.
+The log has events (see `event_log`) and side records: the events that were exchanged with an index in a cluster (see
+`team`), the events of each imported file (see `exchange`), and the open windows.
 
 `Presence` warns an annotator who judges in two windows. Every window writes heartbeats into the log. The window of a
 killed process is gone at once if the process is on this machine, otherwise when its last heartbeat is old.

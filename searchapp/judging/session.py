@@ -165,7 +165,7 @@ class Session:
         return self._act([self._event(document, Action.adjudicate, grade=grade, text=reason)])
 
     def undo(self) -> Outcome | None:
-        """Retract the last action that still holds; return None when there is none."""
+        """Retract the last action that still holds; return None without one."""
         while undone := self._last_done():
             # The same annotator may have undone events in another session.
             standing = tuple(event for event in undone if self.view.holds(event.id))
@@ -180,7 +180,7 @@ class Session:
         return self._undone[-1] if self._undone else ()
 
     def redo(self) -> Outcome | None:
-        """Repeat the last undone action; return None when there is none."""
+        """Repeat the last undone action; return None without one."""
         if not self._undone:
             return None
         again = tuple(self._repeat(event) for event in self._undone.pop())
@@ -335,7 +335,7 @@ class DocumentOrder:
 
 
 def own_seed(annotator: str) -> int:
-    """Return the default seed of an annotator: constant, and different from that of others."""
+    """Return the default seed of an annotator: constant, and different for each annotator."""
     return int.from_bytes(hashlib.sha256(annotator.encode()).digest()[:4])
 
 
@@ -517,12 +517,12 @@ class JudgingSession:
         return self._finish(self.session.note(self.seen(topic_id, document), words))
 
     def undo(self) -> Outcome | None:
-        """Retract the last action; return None when there is none."""
+        """Retract the last action; return None without one."""
         outcome = self.session.undo()
         return outcome and self._finish(outcome)
 
     def redo(self) -> Outcome | None:
-        """Repeat the last undone action; return None when there is none.
+        """Repeat the last undone action; return None without one.
 
         Raises:
             SearchappError: it is a grade for a document that is no longer as it was ranked; nothing is saved.
@@ -591,7 +591,7 @@ class Summary:
 
 
 def summary(judging: JudgingSession) -> Summary:
-    """Return what was judged in a session since it was opened."""
+    """Return the judgments of a session since it was opened."""
     session = judging.session
     keys = {
         (event.topic_id, event.document_id)
@@ -691,7 +691,7 @@ class Adjudication:
         self._find_disputes()
 
     def opinions(self, dispute: Dispute) -> list[Opinion]:
-        """Return all opinions on the document, those that don't count here included."""
+        """Return all opinions on the document, also of annotators that don't count here."""
         return self.session.view.opinions(*dispute.key)
 
     def decision(self, dispute: Dispute) -> Event | None:
@@ -707,7 +707,7 @@ class Adjudication:
         return sum(self.decision(dispute) is not None for dispute in self.disputes)
 
     def place(self, key: Key) -> int | None:
-        """Return the index of the dispute on a document; None if there is none."""
+        """Return the index of the dispute on a document, or None."""
         return next((place for place, dispute in enumerate(self.disputes) if dispute.key == key), None)
 
     def next_open(self, after: int = -1) -> int | None:

@@ -1,6 +1,6 @@
 """Exchange of judgments with a team: the log in a file, and an index in a cluster with the same events.
 
-Judgments are saved in the file. `synchronize` sends the events that the index lacks, and fetches those that the file
+Judgments are saved in the file. `synchronize` sends events that the index lacks, and fetches events that the file
 lacks. Its progress is recorded in the file afterwards: an interrupted exchange repeats some events, which has no
 effect, because events are known by their ids. While the server is away, events wait in the file.
 """

@@ -57,7 +57,7 @@ _MOST_ID_CELLS = 26
 
 
 class DisputeRows(RowList):
-    """The disagreements, or those that the filter leaves, with decision, spread and ids."""
+    """The disagreements that the filter leaves, with decision, spread and ids."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--aside"}
 

@@ -136,7 +136,7 @@ def prepare_search(
 
 @_preparing
 def prepare_judging(stack: ExitStack, settings: Settings, run: KnownRun, warn: Notify) -> PreparedScreen:
-    """Prepare the judging screen of a run, in any thread; `warn` is called with what the user must know.
+    """Prepare the judging screen of a run, in any thread; `warn` is called with notes for the user.
 
     Raises:
         UsageError: the run or its topics are gone, or the annotator has no name.
@@ -171,7 +171,7 @@ def prepare_judging(stack: ExitStack, settings: Settings, run: KnownRun, warn: N
 
 @_preparing
 def prepare_topics(stack: ExitStack, settings: Settings, run: KnownRun, warn: Notify) -> PreparedScreen:
-    """Prepare the screen of a run's topics, in any thread; `warn` is called with what the user must know.
+    """Prepare the screen of a run's topics, in any thread; `warn` is called with notes for the user.
 
     Raises:
         as `open_topics` does.
@@ -195,7 +195,7 @@ def prepare_topics(stack: ExitStack, settings: Settings, run: KnownRun, warn: No
 def prepare_compare(
     stack: ExitStack, settings: Settings, runs: Sequence[KnownRun], warn: Notify, *, anyway: bool = False
 ) -> PreparedScreen:
-    """Prepare the compare screen of some runs, in any thread; `warn` is called with what the user must know.
+    """Prepare the compare screen of some runs, in any thread; `warn` is called with notes for the user.
 
     Raises:
         as `open_comparing` does.

@@ -38,7 +38,7 @@ def has_words(text: str, words: Iterable[str]) -> bool:
 
 
 class TopicRows(RowList):
-    """The topics, or those that the filter leaves."""
+    """The topics that the filter leaves."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done"}
 
@@ -130,7 +130,7 @@ class RankingRows(RowList):
         self._scored: int | None = None
 
     def open(self, topic: str, documents: Sequence[str], cursor: int, scored: int | None) -> None:
-        """Show a topic's documents, of which the first `scored` have a score; None hides that."""
+        """Show a topic's documents; the first `scored` ones have a score, None hides this."""
         self.topic, self.documents, self._scored = topic, documents, scored
         self.selected.clear()
         longest = max((len(document) for document in documents[:_BLOCK]), default=0)

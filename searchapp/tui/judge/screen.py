@@ -416,7 +416,7 @@ class JudgeScreen(WorkScreen):
             self.show_document()
 
     def _done(self, outcome: Outcome, what: str, document: str | None, further: str = "") -> None:
-        """Report an action, and redraw what it changes except the document, which is shown next."""
+        """Report an action, and redraw the changed lines; the caller shows the document."""
         name = None if document is None else self.begin_of(document)
         parts = filter(None, (what, further, name))
         self.control.tell(outcome, ("   " if further else ": ").join(parts))

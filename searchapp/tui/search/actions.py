@@ -1,4 +1,4 @@
-"""What can be done on the search screen, by which keys, and what the help says of its panes."""
+"""The actions and keys of the search screen, and the help on its panes."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ KEY_ACTIONS = (
 IN_LINE = ("history", "saved", "filter", "recipe", "why", "maths", "jump", "zoom", "quit", "help")
 IN_HITS = ("words", "filter", "recipe", "why", "compare", "like", "back", "judge", "topic", "document", "maths", "jump",
            "zoom", "copy_id", "copy_command", "pager", "saved", "history", "theme", "quit", "help")  # fmt: skip
-"""What the last line says while somebody types, and while they go through the hits."""
+"""The actions in the last line while the user is typing, and in the hits."""
 
 
 def load(home: Path, labels: Sequence[str] = ()) -> ScreenSettings:

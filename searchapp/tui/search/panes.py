@@ -147,7 +147,7 @@ class HitRows(RowList):
         return parts
 
     def _id_width(self) -> int:
-        """Return the width of ids: that of the first page's longest one, within a limit."""
+        """Return the width of the longest id on the first page, within a limit."""
         if not self._id_cells:
             ids = [result.hit.document_id for result in self.listing.pages.get(0, ())]
             self._id_cells = min(_ID_CELLS, max((cell_len(visible_line(id_)) for id_ in ids), default=1))
@@ -352,7 +352,7 @@ _SECTION = "section"
 
 
 class Section(Enum):
-    """The sections besides a document's text, which can be folded."""
+    """The sections below a document's text, which can be folded."""
 
     neighbours = "Its neighbours in its text"
     fields = "Fields"

@@ -291,7 +291,7 @@ class PositionHistory:
         return self._step(self._behind, self._ahead, position)
 
     def forward(self, position: Position) -> Position | None:
-        """Return the position that was gone back from; None if there is none."""
+        """Return the position before going back, or None."""
         return self._step(self._ahead, self._behind, position)
 
     @staticmethod

@@ -111,7 +111,7 @@ def title_of(task: Task, info: IndexInfo) -> str:
 
 @dataclass(frozen=True)
 class SearchSetup:
-    """What the search screen is opened with."""
+    """The parts and options of a search screen."""
 
     searcher: TaskSearcher
     # Opens a further searcher, for recipes that take longer and for new versions of the index.
@@ -523,7 +523,7 @@ class SearchScreen(SearchView):
             self.app.copy_to_clipboard(visible(text_of(result)))  # it may be pasted into a shell
 
     def command(self) -> str | None:
-        """Return the command that prints the visible hits; None if there is none."""
+        """Return the command that prints the visible hits, or None."""
         query = self.loader.query
         if query.like is not None or (query.literal and set(SIGNS) & set(query.text)):
             return None
