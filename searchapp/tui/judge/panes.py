@@ -37,7 +37,7 @@ def has_words(text: str, words: Iterable[str]) -> bool:
     return all(word in text for word in words)
 
 
-class TopicRows(RowList):
+class RunTopicRows(RowList):
     """The topics that the filter leaves."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done"}
@@ -107,7 +107,7 @@ class TopicRows(RowList):
         return ("●" if is_done else "◐"), ("rows--done" if is_done else "rows--begun"), f" {judged}/{total}"
 
 
-class RankingRows(RowList):
+class RunDocumentRows(RowList):
     """A topic's documents with verdict, rank and beginning; some of them are selected."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -243,7 +243,7 @@ class Prefetcher:
         begin = max(0, place - SLICE)
         self._run_pages.texts(documents[begin : begin + 3 * SLICE])
 
-    def ahead(self, topic: str, rows: RankingRows) -> None:
+    def ahead(self, topic: str, rows: RunDocumentRows) -> None:
         """Fetch the documents below the cursor."""
         following = tuple(rows.documents[rows.cursor + 1 : rows.cursor + 1 + AHEAD])
 
@@ -440,7 +440,7 @@ class Finder:
     def __init__(
         self,
         screen: Screen[None],
-        rows: RankingRows,
+        rows: RunDocumentRows,
         run_pages: RunPages,
         head: SessionBanner,
         keys: KeyMap,

@@ -22,10 +22,10 @@ from searchapp.tui.judge.panes import (
     Finder,
     JudgmentList,
     Prefetcher,
-    RankingRows,
+    RunDocumentRows,
+    RunTopicRows,
     Snippets,
     TopicAndDocument,
-    TopicRows,
 )
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.descriptions import change_label, document_label, judged_label, opinion_label
@@ -104,8 +104,8 @@ class JudgeScreen(WorkScreen):
         self.place_of_topic = judging.topics.index(start) if start else judging.next_unjudged_topic() or 0
         self._snippets = Snippets(run_pages)
         self._prefetcher = Prefetcher(self, run_pages)
-        self.topics = TopicRows(judging, run_pages)
-        self.ranking = RankingRows(judging, len(labels) - 1, self._snippets.of)
+        self.topics = RunTopicRows(judging, run_pages)
+        self.ranking = RunDocumentRows(judging, len(labels) - 1, self._snippets.of)
         self._finder = Finder(self, self.ranking, run_pages, self.head, keys, self.go)
         self._reading = TopicAndDocument(judging, run_pages)
         self._figures = FigureLine(judging)
