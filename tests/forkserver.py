@@ -1,9 +1,9 @@
 """Programs without the time of imports: forks of a process that has imported searchapp.
 
-Starting the interpreter and importing take longer than most commands. `python forkserver.py` imports searchapp once, and
-forks a process for each client, which forks a child for each order. The child gets arguments, environment, working
-directory and a terminal or pipes of its own, and runs `python -m searchapp`, or `python -c` with code. It shares modules
-only, and skips the interpreter's cleanup. The server ends with the process that started it.
+Starting the interpreter and importing take longer than most commands. `python forkserver.py` imports searchapp once,
+and forks a process for each client, which forks a child for each order. The child gets arguments, environment, working
+directory and a terminal or pipes of its own, and runs `python -m searchapp`, or `python -c` with code. It shares
+modules only, and skips the interpreter's cleanup. The server ends with the process that started it.
 """
 
 from __future__ import annotations
