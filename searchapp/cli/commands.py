@@ -142,19 +142,19 @@ class RootGroup(CommandGroup):
 class _Commands(Mapping[str, Any]):
     """The commands by name, imported on access."""
 
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
     def __getitem__(self, name: str) -> Any:
-        return _commands_in(module_of(name))[name]
+        if name in MODULES and name not in self._loaded:
+            self._loaded |= typer.main.get_group(import_module(module_of(name)).app).commands
+        return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(MODULES)
 
     def __len__(self) -> int:
         return len(MODULES)
-
-
-@functools.cache
-def _commands_in(module: str) -> Mapping[str, Any]:
-    return typer.main.get_group(import_module(module).app).commands
 
 
 class SpreadingCommand(Command):
