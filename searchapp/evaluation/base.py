@@ -27,16 +27,16 @@ Figures = Mapping[str, float | None]
 class OfficialScore:
     """The figures of the organisers' scorer for the same files."""
 
+    # The figure that ranks submissions.
     measure: str
-    """The figure that ranks submissions."""
+    # All figures by their official names ("MAP@500"), as fractions; nan where the official figure is.
     values: Mapping[str, float]
-    """All figures by their official names ("MAP@500"), as fractions; nan where the official figure is."""
+    # The results of single topics, in the order of the gold.
     per_topic: Mapping[str, float | Figures] = field(default_factory=dict)
-    """The results of single topics, in the order of the gold."""
+    # Sentences that say where a figure misleads.
     warnings: tuple[str, ...] = ()
-    """Sentences that say where a figure misleads."""
+    # Correct values of misleading figures.
     honest: Mapping[str, float] = field(default_factory=dict)
-    """Correct values of misleading figures."""
 
     @property
     def value(self) -> float:
@@ -80,24 +80,24 @@ class BreakdownRow:
     """The figures of one group of a breakdown."""
 
     group: str
+    # The number of topics (or of what `Breakdown.counted` says) in the means.
     count: int
-    """The number of topics (or of what `Breakdown.counted` says) in the means."""
     values: Mapping[str, float]
+    # The names of its topics in `Scored.qrels`; empty for a group of something else.
     topics: tuple[str, ...] = ()
-    """The names of its topics in `Scored.qrels`; empty for a group of something else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
     """Figures by group."""
 
+    # The name for `evaluate --by`.
     name: str
-    """The name for `evaluate --by`."""
     title: str
     rows: tuple[BreakdownRow, ...]
     counted: str = "topics"
+    # The figure, a fraction, that is displayed as bars too.
     histogram: str | None = None
-    """The figure, a fraction, that is displayed as bars too."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the breakdown for `evaluate --json`."""
@@ -110,12 +110,12 @@ class Scored:
     """The result of a scorer for a submission."""
 
     official: OfficialScore
+    # The number of topics with gold.
     topics: int
-    """The number of topics with gold."""
+    # The rankings for the field's measures, each document once.
     rankings: Mapping[str, Sequence[str]]
-    """The rankings for the field's measures, each document once."""
+    # The grades for the field's measures, above 0 for relevant documents.
     qrels: Qrels
-    """The grades for the field's measures, above 0 for relevant documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,8 @@ class ScorerOptions:
         "smart-relations: the knowledge base that the organisers' script is given, by default the task's.",
         "--kb",
     )
+    # The split to score in a gold file with several splits, such as the folds of a train file; None: all.
     split: str | None = None
-    """The split to score in a gold file with several splits, such as the folds of a train file; None: all."""
     lenient: bool = flag(
         "Continue, with a warning, where the official scorer stops. checkthat: leave debates that are "
         "too short for P@50 out of that figure; smart-types-wikidata: compare whole labels; explanation-2019: read "
@@ -145,8 +145,8 @@ class GoldFiles:
 
     files: Sequence[Path]
     options: ScorerOptions = field(default_factory=ScorerOptions)
+    # The folder of the task's other files, which some breakdowns need, if it is known.
     folder: Path | None = None
-    """The folder of the task's other files, which some breakdowns need, if it is known."""
 
     @property
     def file(self) -> Path:

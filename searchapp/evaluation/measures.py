@@ -41,10 +41,10 @@ ADVICE = "use ir-measures' notation, such as AP, RR, P@5, R@100 or nDCG@10"
 class Measures:
     """Figures by measure, under the requested names."""
 
+    # The mean over the topics (for counts such as NumRel: the sum), nan without topics.
     values: Mapping[str, float]
-    """The mean over the topics (for counts such as NumRel: the sum), nan without topics."""
+    # The value of each topic of the qrels, in their order.
     per_topic: Mapping[str, Mapping[str, float]]
-    """The value of each topic of the qrels, in their order."""
 
     @classmethod
     def none(cls) -> Measures:
@@ -305,10 +305,10 @@ DEPTHS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000
 class Curves:
     """Curves of means over topics."""
 
+    # Interpolated precision by level of recall, ascending.
     precision: Mapping[float, float]
-    """Interpolated precision by level of recall, ascending."""
+    # Recall by rank, ascending.
     recall: Mapping[int, float]
-    """Recall by rank, ascending."""
 
 
 def measures_of_curves(depth: int) -> tuple[str, ...]:

@@ -30,16 +30,16 @@ class Overlap:
     """The similarity of two runs, as means over the topics of both."""
 
     topics: int
+    # The number of topics with the same rankings.
     same: int
-    """The number of topics with the same rankings."""
+    # Rank-biased overlap, extrapolated, with `persistence`.
     rbo: float
-    """Rank-biased overlap, extrapolated, with `persistence`."""
+    # Kendall's tau-b over the documents that both rankings have among their first `tau_depth`; nan if undefined.
     tau: float
-    """Kendall's tau-b over the documents that both rankings have among their first `tau_depth`; nan if undefined."""
+    # The number of topics on which two documents are shared, as tau needs.
     tau_topics: int
-    """The number of topics on which two documents are shared, as tau needs."""
+    # The shared part of the first k documents, by k.
     jaccard: Mapping[int, float]
-    """The shared part of the first k documents, by k."""
     persistence: float = PERSISTENCE
     tau_depth: int = TAU_DEPTH
 

@@ -65,8 +65,8 @@ class Paired:
     topics: tuple[str, ...]
     first: Values
     second: Values
+    # Topics whose second value is missing, None or not a number.
     only_first: tuple[str, ...] = ()
-    """Topics whose second value is missing, None or not a number."""
     only_second: tuple[str, ...] = ()
 
     @property
@@ -112,12 +112,12 @@ class Wilcoxon:
     mean of their ranks. If no topic has a difference p is 1.
     """
 
+    # The smaller sum of ranks.
     statistic: float
-    """The smaller sum of ranks."""
+    # The number of topics with a difference.
     counted: int
-    """The number of topics with a difference."""
+    # Whether p is that of all sign vectors, and not of the normal approximation, with variance corrected for ties.
     exact: bool
-    """Whether p is that of all sign vectors, and not of the normal approximation, with variance corrected for ties."""
     p: float
 
 
@@ -125,13 +125,13 @@ class Wilcoxon:
 class Randomisation:
     """Fisher's randomisation test of the mean difference over sign vectors."""
 
+    # (b + 1) / (m + 1) for b of m drawn sign vectors whose mean is as far from 0 as the observed one.
     p: float
-    """(b + 1) / (m + 1) for b of m drawn sign vectors whose mean is as far from 0 as the observed one."""
     permutations: int
+    # Whether all sign vectors were tried.
     exact: bool
-    """Whether all sign vectors were tried."""
+    # Standard error of p over seeds: √(p (1 − p) / m).
     error: float
-    """Standard error of p over seeds: √(p (1 − p) / m)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +161,15 @@ class PairTests:
     topics: int
     first: float
     second: float
+    # Mean of the second run − mean of the first run.
     mean: float
-    """Mean of the second run − mean of the first run."""
     outcomes: Outcomes
     t_test: TTest
     wilcoxon: Wilcoxon
     randomisation: Randomisation
     interval: Interval
+    # Cohen's d_z.
     effect: float
-    """Cohen's d_z."""
 
     @property
     def p_values(self) -> dict[str, float]:
@@ -416,12 +416,12 @@ class Tukey:
     nan where there are fewer than two topics, or the runs differ by the same on every topic.
     """
 
+    # The p-value of each pair of runs by their numbers.
     p: Mapping[tuple[int, int], float]
-    """The p-value of each pair of runs by their numbers."""
+    # The least significant difference of two means at `level`.
     margin: float
-    """The least significant difference of two means at `level`."""
+    # The residual mean square.
     error: float
-    """The residual mean square."""
     degrees: int
     level: float = LEVEL
 
@@ -457,10 +457,10 @@ def tukey(values: ArrayLike, level: float = LEVEL) -> Tukey:
 class RandomisedTukey:
     """The randomised Tukey HSD: in each trial the values of a topic are dealt to the runs at random."""
 
+    # (b + 1) / (m + 1) for each pair of runs by their numbers; in b of m trials the range of means was as great.
     p: Mapping[tuple[int, int], float]
-    """(b + 1) / (m + 1) for each pair of runs by their numbers; in b of m trials the range of means was as great."""
+    # The standard errors √(p (1 − p) / m).
     errors: Mapping[tuple[int, int], float]
-    """The standard errors √(p (1 − p) / m)."""
     trials: int
 
 

@@ -162,16 +162,16 @@ class Analyzer:
             getattr(piece, "leaves_halves", False) for piece in (tokenizer, *replacing, *pieces)
         )
         branching = [piece.branches for piece in pieces if hasattr(piece, "branches")]
+        # Whether a token may span several positions, so that queries read `graph`.
         self.branches = bool(branching and branching[-1])
-        """Whether a token may span several positions, so that queries read `graph`."""
         self._terms = shared.terms(replacing, tokenizer)
         self._stages = stream_filters(pieces, shared.chain)
+        # The analysis of many texts at once, None for pieces that read one text at a time.
         self.bulk = BulkAnalysis.of(
             shared.bulk, replacing, tokenizer, pieces, leaves_halves=self._leaves_halves
         )
-        """The analysis of many texts at once, None for pieces that read one text at a time."""
+        # The distinct terms of a text, None where only the full analysis finds them.
         self.distinct_terms = None if self._leaves_halves else _distinct_terms(shared, self._terms, pieces)
-        """The distinct terms of a text, None where only the full analysis finds them."""
 
     def terms(self, text: str) -> list[tuple[str, int]]:
         """Return the terms with their positions, in the order of their tokens."""

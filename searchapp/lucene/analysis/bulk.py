@@ -38,14 +38,14 @@ _UNKNOWN, _REMOVED = -2, -1
 class BulkTokens:
     """Tokens of texts, text after text, each alone on its position."""
 
+    # Distinct terms.
     vocabulary: list[str]
-    """Distinct terms."""
+    # The number of each token's term in the vocabulary.
     terms: Int32s
-    """The number of each token's term in the vocabulary."""
+    # The position of each token in its text.
     positions: Int32s
-    """The position of each token in its text."""
+    # The number of tokens of each text.
     counts: Int32s
-    """The number of tokens of each text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class BulkAnalysis:
     tokenizer: Tokenizer
     filters: tuple[TermFilter, ...]
     pairs: ShingleFilter | None
+    # Whether a piece may leave half of a character.
     leaves_halves: bool
-    """Whether a piece may leave half of a character."""
 
     @classmethod
     def of(
@@ -99,8 +99,8 @@ class _TermNumbers(dict[str, int]):
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.characters = 0
+        # Numbers of terms that have half of a character.
         self.with_halves: list[int] = []
-        """Numbers of terms that have half of a character."""
 
     def __missing__(self, term: str) -> int:
         self[term] = number = len(self.texts)

@@ -192,13 +192,13 @@ class JavaRegex:
     _source: str
     _flags: int
     _may_be_empty: bool
+    # Whether Java and Python always keep the same groups.
     _groups_certain: bool
-    """Whether Java and Python always keep the same groups."""
+    # Whether Java tries the pattern at second halves of characters.
     _in_halves: bool
-    """Whether Java tries the pattern at second halves of characters."""
     _written: str = ""
+    # The length of a text above which searches have a time limit, see `longest_text`.
     _longest: int = ALWAYS_SHORT
-    """The length of a text above which searches have a time limit, see `longest_text`."""
 
     @property
     def leaves_halves(self) -> bool:

@@ -262,21 +262,21 @@ class _Group:
     """What is known of a group while it is read."""
 
     opening: str = ""
+    # Number of capturing groups before it.
     captures: int = 0
-    """Number of capturing groups before it."""
     may_match_empty: bool = False
+    # Whether the current alternative may match nothing, but for its last element.
     so_far_empty: bool = True
-    """Whether the current alternative may match nothing, but for its last element."""
     last_empty: bool = True
+    # Number of unbounded quantifiers in the current alternative.
     loops: int = 0
-    """Number of unbounded quantifiers in the current alternative."""
+    # Number of quantifiers `?` in the current alternative.
     options: int = 0
-    """Number of quantifiers `?` in the current alternative."""
     most_loops: int = 0
     most_options: int = 0
     alternatives: int = 0
+    # Whether what the group matches can vary.
     varies: bool = False
-    """Whether what the group matches can vary."""
 
     def add(self, may_be_empty: bool) -> None:
         """Add an element, which a quantifier may follow."""

@@ -41,14 +41,14 @@ class TokenStream:
 
     terms: list[str]
     positions: list[int]
+    # None unless the caller requested offsets.
     spans: list[Span] | None = None
-    """None unless the caller requested offsets."""
+    # Which tokens stemmers must not change; None: no token.
     keywords: list[bool] | None = None
-    """Which tokens stemmers must not change; None: no token."""
+    # Number of positions that each token spans; None: one each.
     lengths: list[int] | None = None
-    """Number of positions that each token spans; None: one each."""
+    # Number of removed positions after the last token.
     trailing: int = 0
-    """Number of removed positions after the last token."""
     end_offset: int = 0
 
     @property
@@ -124,8 +124,8 @@ class ShingleFilter(StreamFilter):
     of fillers alone are dropped. All shingles that begin with the same token share its position.
     """
 
+    # Elasticsearch makes no graphs of shingles, which would have too many paths.
     branches: ClassVar[bool] = False
-    """Elasticsearch makes no graphs of shingles, which would have too many paths."""
 
     def __init__(self, options: Options) -> None:
         self._shortest = options.integer("min_shingle_size", 2)
@@ -509,8 +509,8 @@ class _SynonymSlot:
 
     matched: bool = False
     keep: bool = False
+    # Word; index of the token whose end offset it takes, None for the token of the slot; length in positions.
     words: list[tuple[str, int | None, int]] = field(default_factory=list)
-    """Word; index of the token whose end offset it takes, None for the token of the slot; length in positions."""
 
 
 class SynonymFilter(StreamFilter):

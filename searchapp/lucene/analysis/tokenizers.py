@@ -40,8 +40,8 @@ Spans = list[tuple[int, int]]
 class Tokenizer:
     """Divides a text into tokens; a subclass defines `cut` or `spans`."""
 
+    # The length in code units of a token after which it does not read on; None if it always reads on.
     stops_after: int | None = None
-    """The length in code units of a token after which it does not read on; None if it always reads on."""
 
     def terms(self, text: str) -> list[str]:
         """Return the texts of the tokens."""

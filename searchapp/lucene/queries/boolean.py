@@ -118,8 +118,8 @@ class Bool(Query):
     must_not: tuple[Query, ...] = ()
     should: tuple[Query, ...] = ()
     filter: tuple[Query, ...] = ()
+    # The number of `should` clauses that must match; 0 still requires one where nothing else must match.
     minimum: int = 0
-    """The number of `should` clauses that must match; 0 still requires one where nothing else must match."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Bool) and self._unordered() == other._unordered()

@@ -39,8 +39,8 @@ class Boosting(Query):
     positive: Query
     negative: Query
     factor: float
+    # `negative` as it is in the search body, which explanations show.
     original: Query
-    """`negative` as it is in the search body, which explanations show."""
 
     def children(self) -> tuple[Query, ...]:
         return self.positive, self.negative, self.original

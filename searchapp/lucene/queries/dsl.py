@@ -27,12 +27,12 @@ from typing import Any
 class QueryKind:
     """A query of the DSL."""
 
+    # The module of this package with the function `read_NAME`, imported when the first query is read.
     module: str
-    """The module of this package with the function `read_NAME`, imported when the first query is read."""
+    # The parameters with queries whose scores count.
     scored: tuple[str, ...] = ()
-    """The parameters with queries whose scores count."""
+    # The parameters with other queries.
     unscored: tuple[str, ...] = ()
-    """The parameters with other queries."""
 
 
 KINDS: Mapping[str, QueryKind] = {

@@ -289,8 +289,8 @@ class GraphPart:
     """A part of a text, with the ways to read it."""
 
     paths: tuple[tuple[Step, ...], ...]
+    # Whether all paths are one term long and end at the same position.
     stacked: bool
-    """Whether all paths are one term long and end at the same position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,8 +385,8 @@ _TIE_BREAKERS = {"best_fields": 0.0, "boolean": 0.0, "most_fields": 1.0}
 class _FieldMatch:
     """The parameters of a `match` in a field, without the text."""
 
+    # None: nothing matches.
     field: Field | None
-    """None: nothing matches."""
     analyzer: str | None
     operator: str
     minimum: str | None

@@ -85,8 +85,8 @@ class FieldValue:
     factor: float
     modifier: str
     missing: float | None = dataclass_field(compare=False)
+    # Whether the mapping has the field.
     mapped: bool = True
-    """Whether the mapping has the field."""
 
     def values(self, reader: IndexReader, documents: Numbers) -> Doubles:
         """Return modifier(value * factor) of documents, of their smallest value in the field."""
@@ -157,8 +157,8 @@ class FunctionScore(Query):
     boost_mode: str
     max_boost: float
     min_score: float | None
+    # Whether there is at most one function, for all documents, which Elasticsearch explains differently.
     single: bool
-    """Whether there is at most one function, for all documents, which Elasticsearch explains differently."""
 
     def children(self) -> tuple[Query, ...]:
         return (self.query, *self._filters())

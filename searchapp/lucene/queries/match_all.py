@@ -27,8 +27,8 @@ from searchapp.lucene.similarity import ONE
 class MatchAll(Leaf):
     """All documents, with the score 1."""
 
+    # Whether Elasticsearch finds out only when it makes Lucene's query.
     late: bool = dataclass_field(default=False, compare=False)
-    """Whether Elasticsearch finds out only when it makes Lucene's query."""
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return np.flatnonzero(reader.everything()).astype(np.int32)
@@ -65,8 +65,8 @@ class MatchNone(Leaf):
 
     matches_nothing: ClassVar[bool] = True
 
+    # Whether Elasticsearch finds out only when it makes Lucene's query.
     late: bool = False
-    """Whether Elasticsearch finds out only when it makes Lucene's query."""
 
     def rewritten(self) -> MatchNone:
         return MatchNone() if self.late else self

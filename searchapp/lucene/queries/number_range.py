@@ -31,12 +31,12 @@ class NumberValue:
 
     place: str
     double: float
+    # The number as it is printed.
     text: str
-    """The number as it is printed."""
+    # The integer, for a value given as an integer of at most 64 bits.
     exact: int | None = None
-    """The integer, for a value given as an integer of at most 64 bits."""
+    # Whether the value is given as text.
     is_text: bool = False
-    """Whether the value is given as text."""
 
     @classmethod
     def read(cls, value: Any, place: str) -> NumberValue:
@@ -140,10 +140,10 @@ class NumberRange(Leaf):
     field: str
     low: float
     high: float
+    # Whether the range includes all numbers of the field.
     whole: bool = False
-    """Whether the range includes all numbers of the field."""
+    # Whether the query is a single integer, which Elasticsearch looks up in another way than a range.
     is_point: bool = False
-    """Whether the query is a single integer, which Elasticsearch looks up in another way than a range."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NumberRange) and self._key() == other._key()

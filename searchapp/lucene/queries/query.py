@@ -80,8 +80,8 @@ class Query:
 
     __slots__ = ()
 
+    # Whether no document matches, whatever the index holds.
     matches_nothing: ClassVar[bool] = False
-    """Whether no document matches, whatever the index holds."""
 
     # Parts
 
@@ -228,8 +228,8 @@ class Leaf(Query):
 
     __slots__ = ()
 
+    # Whether the leaf's documents usually cost less time than all documents of the index.
     has_few_documents: ClassVar[bool] = False
-    """Whether the leaf's documents usually cost less time than all documents of the index."""
 
     @property
     def clause_count(self) -> int:
@@ -550,8 +550,8 @@ class Parser:
             return tuple(repeated) if is_distinct else None
 
         self._tokens = tokens
+        # The terms that an analyzer makes of a text, if each is alone on its position and none is repeated.
         self.distinct_terms = distinct_terms
-        """The terms that an analyzer makes of a text, if each is alone on its position and none is repeated."""
 
     def read(self, body: Any) -> tuple[Query, list[QueryText]]:
         """Return the query of a search body, and the texts in it.

@@ -61,17 +61,17 @@ FEW = 256
 class ScoreRow(NamedTuple):
     """The scores of the documents that match."""
 
+    # In ascending order.
     documents: Numbers
-    """In ascending order."""
     scores: Float32s
+    # Whether no score is 0.
     positive: bool
-    """Whether no score is 0."""
+    # Whether the row is added after others, which may matter to the last bit where boosts are very different.
     is_common: bool = False
-    """Whether the row is added after others, which may matter to the last bit where boosts are very different."""
+    # Perhaps the same scores for every document.
     dense: NDArray[Any] | None = None
-    """Perhaps the same scores for every document."""
+    # Length of the row of the entire index from which this one is cut; None if it is entire itself.
     whole: int | None = None
-    """Length of the row of the entire index from which this one is cut; None if it is entire itself."""
 
     @property
     def frequency(self) -> int:
@@ -99,9 +99,8 @@ class ScoreRows:
         self._limit = limit
         self._is_dense = reader.count * DENSE_ROWS * np.dtype(np.float32).itemsize <= limit
         self._bytes = 0
+        # The dictionary, key and bytes of each row, the oldest first.
         self._entries: deque[tuple[dict[Any, ScoreRow], Any, int]] = deque()
-        """The dictionary, key and bytes of each row, the oldest first."""
-
         self._terms: dict[tuple[str, float], dict[str, ScoreRow]] = {}
         self._others: dict[Hashable, ScoreRow] = {}
         self._whole: dict[tuple[str, float], ScoreRow] = {}
@@ -274,8 +273,8 @@ class Scores:
     """A score for every document, 0 for those that do not match. The arrays belong to the caller."""
 
     values: Float32s
+    # The documents that match; None if they are those with a score above 0, as in most queries.
     matching: Mask | None = None
-    """The documents that match; None if they are those with a score above 0, as in most queries."""
 
     def mask(self) -> Mask:
         return self.values > 0 if self.matching is None else self.matching
