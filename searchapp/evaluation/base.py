@@ -40,7 +40,6 @@ class OfficialScore:
 
     @property
     def value(self) -> float:
-        """The figure that ranks submissions."""
         return self.values[self.measure]
 
     def of_topics(self, name: str | None = None) -> dict[str, float | None]:
@@ -100,7 +99,6 @@ class Breakdown:
     histogram: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the breakdown for `evaluate --json`."""
         rows = [{"group": row.group, self.counted: row.count, **row.values} for row in self.rows]
         return {"title": self.title, "rows": rows}
 
@@ -150,7 +148,6 @@ class GoldFiles:
 
     @property
     def file(self) -> Path:
-        """The gold file of a task with one."""
         (path,) = self.files
         return path
 

@@ -44,7 +44,6 @@ class Overlap:
     tau_depth: int = TAU_DEPTH
 
     def to_json(self) -> dict[str, object]:
-        """Return the object for JSON."""
         return {**asdict(self), "jaccard": {f"@{k}": value for k, value in self.jaccard.items()}}
 
 

@@ -71,7 +71,6 @@ class Paired:
 
     @property
     def differences(self) -> Values:
-        """The differences, second − first."""
         return self.second - self.first
 
 
@@ -173,7 +172,6 @@ class PairTests:
 
     @property
     def p_values(self) -> dict[str, float]:
-        """The p-value of each test by its name."""
         return {
             "t-test": self.t_test.p,
             "wilcoxon": self.wilcoxon.p,

@@ -74,7 +74,6 @@ class SharedAnalysis:
         return self._terms[key]
 
     def chain(self, filters: tuple[TermFilter, ...], keeps_marks: bool) -> TermChain:
-        """Return the chain of some filters, one for all analyzers."""
         key = filters, keeps_marks
         if key not in self._chains:
             self._chains[key] = TermChain(filters, keeps_marks)

@@ -128,7 +128,6 @@ class BulkWork:
         self._cut: dict[tuple[tuple[CharFilter, ...], Tokenizer], BulkTokens] = {}
 
     def take(self, texts: Sequence[str]) -> None:
-        """Start to work on these texts, unless they are the last ones."""
         if texts == self._texts:
             return
         if len(self.terms) > NUMBERED_TERMS or self.terms.characters > NUMBERED_CHARACTERS:
@@ -142,7 +141,6 @@ class BulkWork:
         return self._replaced[char_filters]
 
     def cut(self, char_filters: tuple[CharFilter, ...], tokenizer: Tokenizer) -> BulkTokens:
-        """Return the tokens before token filters."""
         path = char_filters, tokenizer
         if path not in self._cut:
             terms = list(map(tokenizer.terms, self._text(char_filters)))
@@ -153,7 +151,6 @@ class BulkWork:
         return self._cut[path]
 
     def filtered(self, tokens: BulkTokens, filters: tuple[TermFilter, ...]) -> BulkTokens:
-        """Return the tokens behind term filters."""
         if not filters:
             return tokens
         terms = self._outcomes_of(filters, tokens.terms)[tokens.terms]
@@ -165,7 +162,6 @@ class BulkWork:
         return BulkTokens(self.terms.texts, terms[stays], tokens.positions[stays], counts)
 
     def _outcomes_of(self, filters: tuple[TermFilter, ...], terms: Int32s) -> Int32s:
-        """Return an array with the outcome of these terms, and of earlier ones, by their number."""
         outcomes = self._outcomes.get(filters, np.empty(0, np.int32))
         if len(outcomes) < len(self.terms):
             unknown = np.full(2 * len(self.terms) - len(outcomes), _UNKNOWN, np.int32)
@@ -210,6 +206,5 @@ def _paired(tokens: BulkTokens, separator: str) -> BulkTokens:
 
 
 def _positions(counts: Int32s) -> Int32s:
-    """Return the positions of tokens without holes."""
     starts = np.cumsum(counts) - counts
     return np.arange(int(counts.sum()), dtype=np.int32) - np.repeat(starts, counts).astype(np.int32)

@@ -177,7 +177,6 @@ class Corrections:
 
     @property
     def total(self) -> int:
-        """The shift at the end of the output so far."""
         return self._shifts[-1] if self._shifts else 0
 
     def add(self, place: int, shift: int, *, removed: bool = False) -> None:

@@ -118,7 +118,6 @@ class JavaMatch:
         return self.start - utf16_length(text[index:first])
 
     def expand(self, template: str) -> str:
-        """Return the replacement of the match."""
         return self.match.expand(template) if "\\" in template else template
 
 
@@ -202,7 +201,6 @@ class JavaRegex:
 
     @property
     def leaves_halves(self) -> bool:
-        """Whether it may match between the two halves of a character beyond U+FFFF."""
         return self._may_be_empty
 
     def check_groups(self, options: Options) -> None:
@@ -266,11 +264,9 @@ class JavaRegex:
         return partial(self._quick.sub, template)
 
     def match(self, text: str) -> re.Match[str] | None:
-        """Return the match at the beginning of a text."""
         return self._pattern_for(text).match(text)
 
     def matches(self, text: str) -> bool:
-        """Whether the pattern matches the entire text."""
         return self._pattern_for(text).fullmatch(text) is not None
 
     def _pattern_for(self, text: str) -> re.Pattern[str]:
@@ -281,7 +277,6 @@ class JavaRegex:
 
     @property
     def names(self) -> dict[str, int]:
-        """The numbers of the named groups."""
         return dict(self._quick.groupindex)
 
     @cached_property

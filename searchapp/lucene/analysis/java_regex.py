@@ -279,7 +279,6 @@ class _Group:
     varies: bool = False
 
     def add(self, may_be_empty: bool) -> None:
-        """Add an element, which a quantifier may follow."""
         self.so_far_empty = self.so_far_empty and self.last_empty
         self.last_empty = may_be_empty
 
@@ -455,7 +454,6 @@ class _Translator:
             self._groups_certain = False
 
     def _class(self) -> None:
-        """Translate a bracket expression."""
         if self._in_look_behind and "\\p" in self._pattern.lower():
             raise self._unsupported(r"\p{..} beside a class in a look-behind")
         start = self._at
@@ -475,7 +473,6 @@ class _Translator:
             raise self._unsupported(_ESCAPED_BEHIND)
 
     def _class_item(self) -> str:
-        """Translate a character, a range or a named set in brackets."""
         low = self._class_element()
         if self._peek() != "-" or self._peek(1) == "]":
             return low if len(low) > 1 else _quoted(low)
@@ -524,7 +521,6 @@ class _Translator:
         return any(group.opening in _LOOK_BEHINDS for group in self._open_groups)
 
     def _escape(self) -> None:
-        """Translate a backslash and what it stands for, outside brackets."""
         letter = self._pattern[self._at + 1 : self._at + 2]
         if letter == "Q":
             end = self._pattern.find("\\E", self._at + 2)
@@ -581,7 +577,6 @@ class _Translator:
         return category_set(*(key for key in CATEGORIES if key.startswith(category) != is_negative))
 
     def _escaped_character(self) -> str:
-        """Return the character that an escape stands for."""
         if match := _CODED.match(self._pattern, self._at):
             code = int(match[4], 8) if match[4] else int(match[1] or match[2] or match[3], 16)
             if 0xD800 <= code < 0xE000:

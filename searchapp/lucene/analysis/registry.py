@@ -213,7 +213,6 @@ class AnalysisRegistry:
         )
 
     def _synonym_filter(self, name: str, filters: list[tuple[str, AnyFilter]], before: Analyzer) -> AnyFilter:
-        """Make the filter of this name for an analyzer that consists of `before` so far."""
         options = Options(f"filter `{name}`", self._synonyms[name])
         made = token_filters.synonym_filter(options, [filter_ for _, filter_ in filters], before.terms)
         options.finish()

@@ -101,7 +101,6 @@ def porter(term: str) -> str:
 
 
 def _porter_step1(word: str) -> str:
-    """Remove plurals, -ed and -ing, and replace a final y."""
     if word.endswith(("sses", "ies")):
         word = word[:-2]
     elif word.endswith("s") and not word.endswith("ss"):
@@ -209,7 +208,6 @@ def _region_after(word: str, start: int) -> int:
 
 
 def _porter2_step1a(word: str) -> str:
-    """Remove apostrophes and plurals."""
     ending = next((ending for ending in ("'s'", "'s", "'") if word.endswith(ending)), "")
     word = word.removesuffix(ending)
     if word.endswith("sses"):
@@ -222,7 +220,6 @@ def _porter2_step1a(word: str) -> str:
 
 
 def _porter2_step1b(word: str, r1: int) -> str:
-    """Remove the endings of the past tense and the gerund."""
     ending = _PORTER2_STEP1B.longest(word)
     stem = word.removesuffix(ending)
     if ending.startswith("eed"):

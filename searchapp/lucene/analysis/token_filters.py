@@ -281,7 +281,6 @@ class TermChain(StreamFilter):
 
 
 def _with_terms(tokens: TokenStream, terms: Sequence[str | None]) -> TokenStream:
-    """Replace the terms, and remove the tokens whose term is None."""
     remaining = [term for term in terms if term is not None]
     if len(remaining) < len(terms):
         tokens = tokens.keep([i for i, term in enumerate(terms) if term is not None])

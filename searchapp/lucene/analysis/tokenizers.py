@@ -60,7 +60,6 @@ class Tokenizer:
         raise NotImplementedError
 
     def normalize(self, term: str) -> str:
-        """Return the term of a token's text."""
         return term
 
 
@@ -356,7 +355,6 @@ class _Alphabet:
         self._inside = inside
 
     def any_of(self, *names: str) -> str:
-        """Return the expression for one character of these classes."""
         inside = "".join(self._inside[name] for name in names)
         return f"[{inside}]" if inside else "(?!)"
 

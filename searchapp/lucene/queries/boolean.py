@@ -76,7 +76,6 @@ class TermsDisjunction(Query):
         return hash((self.field, len(self.terms)))  # distinguishes most without a look at every term
 
     def as_bool(self) -> Bool:
-        """Return the same query with a clause for each term."""
         return Bool(should=tuple(Term(self.field, term) for term in self.terms))
 
     @property
@@ -245,7 +244,6 @@ class Bool(Query):
         return scores
 
     def _included_scores(self, rows: ScoreRows, boost: np.float32, scope: Mask | None) -> Scores:
-        """Return the scores without filters and exclusions."""
         if not self.must and not self.filter:
             return self._optional_scores(rows, self.minimum, boost, scope)
         if self.should and self.minimum == 0 and all(map(is_zero_match_all, self.must)):
@@ -431,7 +429,6 @@ def disjunction_max(clauses: Sequence[Scores], tie_breaker: float) -> Scores:
 
 
 def _rewrite_unscored(query: Query) -> Query:
-    """Take a step of rewriting a clause whose scores do not count."""
     simpler = Constant(query).rewritten()
     return simpler.query if isinstance(simpler, Constant) else simpler
 
@@ -604,7 +601,6 @@ def _require_all_should(query: Bool) -> Query:
 
 
 def _inline_single_must(query: Bool) -> Query:
-    """Inline a disjunction that is the only required clause."""
     if query.should or len(query.must) != 1:
         return query
     (inner,) = query.must

@@ -131,7 +131,6 @@ class Phrase(ScoredLeaf):
         return min(here, most_of_a_rare_term(reader.whole_count))
 
     def idf(self, field: FieldReader) -> np.float32:
-        """Return the sum of the terms' idfs, in double."""
         return np.float32(sum(float(field.idf(field.document_frequency(term))) for term in self.terms))
 
     def frequency(self, field: FieldReader, document: int) -> float:
@@ -142,7 +141,6 @@ class Phrase(ScoredLeaf):
         return field.living(self._postings_among(field, among))
 
     def _postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
-        """Return the postings with dead documents."""
         positions = [field.positions(term) for term in self.terms]
         terms = [term for term in positions if term is not None]
         if len(terms) < len(positions):
@@ -408,7 +406,6 @@ class _FieldMatch:
         )
 
     def query(self, parser: Parser, words: Any) -> Query:
-        """Return the query for a text, without its boost."""
         text = parameters.text(words, "the text of a query")
         field = self.field
         if field is None:
@@ -538,7 +535,6 @@ def _part_query(field: Field, part: GraphPart) -> Query:
 
 
 def _path_query(field: Field, path: tuple[Step, ...]) -> Query:
-    """Return a phrase, or all terms in a field without positions."""
     terms = tuple(term for term, _step in path)
     if len(terms) == 1:
         return of_value(field, terms[0])
@@ -548,7 +544,6 @@ def _path_query(field: Field, path: tuple[Step, ...]) -> Query:
 
 
 def _stacked(field: Field, terms: list[str]) -> Query:
-    """Return the query for the terms of one position."""
     if len(terms) == 1:
         return of_value(field, terms[0])
     if field.is_number:

@@ -110,7 +110,6 @@ class FieldValue:
         return result
 
     def formula(self) -> str:
-        """Return the formula in explanations."""
         missing = "" if self.missing is None else f"?:{printed(self.missing, np.float64)}"
         return f"{self.modifier}(doc['{self.field}'].value{missing} * factor={printed(self.factor)})"
 
@@ -132,7 +131,6 @@ class ScoreFunction:
             return values if self.weight is None else values * self.weight
 
     def explanation(self, reader: IndexReader, document: Numbers) -> Explanation:
-        """Return the explanation of the factor of a document inside the filter."""
         if self.value is None:
             factor = explain(1, "constant score 1.0 - no function provided")
         else:
@@ -255,7 +253,6 @@ class FunctionScore(Query):
         return final
 
     def _applies(self, rows: ScoreRows, documents: Numbers, mask: Mask) -> list[Bools]:
-        """Return for each function which of the documents its filter matches."""
         return [
             np.ones(len(documents), bool)
             if function.filter is None
@@ -315,7 +312,6 @@ class FunctionScore(Query):
         return explanation
 
     def _explained_functions(self, rows: ScoreRows, document: int, inner: Explanation) -> Explanation:
-        """Return the explanation of the functions on the score that `inner` explains."""
         documents = np.array([document])
         applies = self._applies(rows, documents, document_mask(document, rows))
         parts = [

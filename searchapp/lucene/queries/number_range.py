@@ -63,7 +63,6 @@ class NumberValue:
         return self.exact is None and not (math.isfinite(self.double) and self.double == int(self.double))
 
     def in_type(self, field: Field) -> float:
-        """Return the number as the float32 or the double of a field."""
         if field.type != "float":
             return self.double
         if self.is_text:
@@ -111,7 +110,6 @@ class NumberValue:
 
 
 def _bits(field: Field) -> int:
-    """Return the bits of the integers in which Lucene keeps the type."""
     return LONG if field.type == "long" else 32
 
 

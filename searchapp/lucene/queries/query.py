@@ -86,7 +86,6 @@ class Query:
     # Parts
 
     def children(self) -> tuple[Query, ...]:
-        """Return the queries inside."""
         return ()
 
     def with_children(self, children: tuple[Query, ...]) -> Query:
@@ -173,7 +172,6 @@ class Query:
         """
 
     def inner_notation(self, schema: Schema) -> str:
-        """Return the notation of the query inside another one."""
         return self.notation(schema)
 
     def filter_notation(self, schema: Schema) -> str:
@@ -307,7 +305,6 @@ class ScoredLeaf(MarkedLeaf):
         """Return the explanation of the inverse document frequency."""
 
     def frequency_notation(self, frequency: np.float32) -> str:
-        """Return Lucene's words for the frequency."""
         return f"termFreq={printed(frequency)}"
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
@@ -318,8 +315,6 @@ class ScoredLeaf(MarkedLeaf):
         return reader.sum_of_parts(here, lambda part: len(self.postings(part.fields[self.field]).documents))
 
     def row(self, rows: ScoreRows, boost: np.float32) -> ScoreRow:
-        """Return the scores of the leaf's documents."""
-
         def compute() -> ScoreRow:
             field = rows.reader.fields[self.field]
             postings = self.postings(field)
@@ -647,7 +642,6 @@ class Parser:
         return self.reader.schema.fields.get(name)
 
     def terms(self, analyzer: str, text: str) -> list[tuple[int, list[str]]]:
-        """Return the terms that an analyzer makes of a text, by position."""
         pairs = zip(*self._tokens(analyzer, text), strict=True)
         return [
             (position, [term for term, _ in group]) for position, group in groupby(pairs, key=itemgetter(1))

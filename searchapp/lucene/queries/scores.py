@@ -108,11 +108,9 @@ class ScoreRows:
 
     @property
     def count(self) -> int:
-        """The number of documents of the rows."""
         return self.reader.count
 
     def cached(self, key: Hashable, compute: Callable[[], ScoreRow]) -> ScoreRow:
-        """Return the row of a leaf that is no term."""
         row = self._others.get(key)
         if row is None:
             row = compute()
@@ -120,7 +118,6 @@ class ScoreRows:
         return row
 
     def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[ScoreRow]:
-        """Return the rows of terms of a field, in their order."""
         known = self._terms.setdefault((name, float(boost)), {})
         try:
             return [known[term] for term in terms]
@@ -146,7 +143,6 @@ class ScoreRows:
         return self._whole_field(field, boost)
 
     def _compute(self, name: str, terms: Iterable[str], boost: np.float32) -> dict[str, ScoreRow]:
-        """Compute and cache the rows of terms of one field."""
         field = self.reader.fields[name]
         distinct = list(dict.fromkeys(terms))
         rows: dict[str, ScoreRow] = {}
@@ -239,7 +235,6 @@ class ScoreRows:
                 self._bytes -= size
 
     def row(self, documents: Numbers, scores: Float32s, positive: bool, frequency: int) -> ScoreRow:
-        """Return a row with its document frequency in the entire index."""
         dense: NDArray[Any] | None = None
         is_common = frequency > most_of_a_rare_term(self.reader.whole_count)
         if is_common and self._is_dense and len(documents):
