@@ -9,10 +9,15 @@ from typing import Any
 import pytest
 
 from searchapp.app import search
-from searchapp.app import search as fused
-from searchapp.app.search import SearchRequest, TaskSearcher
+from searchapp.app.search import (
+    SearchRequest,
+    SolvedTopic,
+    SolvedTopicIndex,
+    TaskSearcher,
+    solved_topics,
+)
 from searchapp.errors import DataError, EngineRefused, UsageError
-from searchapp.model import float32
+from searchapp.model import Topic, float32
 from searchapp.ranking import paging, recipes
 from searchapp.ranking.paging import matching_only
 from searchapp.ranking.query_language import (
@@ -23,7 +28,8 @@ from searchapp.ranking.query_language import (
     BrokenQuery,
     FieldFilter,
 )
-from tests.app.conftest import MakeSearcher
+from searchapp.tasks import load
+from tests.app.conftest import SAMPLES, MakeSearcher
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "search.md"
 
@@ -218,7 +224,7 @@ def test_without_words_a_learned_recipe_finds_what_any_does(nlps: TaskSearcher, 
 
 def test_a_learned_recipe_ranks_to_a_depth(nlps: TaskSearcher, monkeypatch: pytest.MonkeyPatch) -> None:
     every = ids(nlps, LEARNED)
-    monkeypatch.setattr(fused, "FUSED_DEPTH", 3)
+    monkeypatch.setattr(search, "FUSED_DEPTH", 3)
     fresh = TaskSearcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
     assert len(ids(fresh, LEARNED)) == 3
     assert ids(fresh, replace(LEARNED, first=3)) == []
@@ -358,3 +364,29 @@ def test_a_template_finds_only_what_matches(query: dict[str, Any], expected: dic
 )
 def test_other_templates_stay_as_they_are(query: dict[str, Any]) -> None:
     assert matching_only(query) == query
+
+
+def test_topics_of_all_splits_cite_the_documents_of_their_gold() -> None:
+    task = load("nlps")
+    solved = solved_topics(task, task.collection(SAMPLES / "nlps"))
+    topic = solved.topic("602")
+    assert topic is not None and topic.split == "dev" and topic.topic.text
+    for document, grade in topic.answers:
+        assert grade == 1.0 and topic in solved.citing(document)
+    assert len(solved) == 22 and not solved.citing("nowhere") and solved.topic("nowhere") is None
+
+
+def test_a_topic_counts_once_and_the_best_grade_is_first() -> None:
+    def solved(topic: str, split: str, **gold: float) -> SolvedTopic:
+        return SolvedTopic(Topic(topic, ""), split, gold)
+
+    found = SolvedTopicIndex([solved("1", "a", x=1, y=0), solved("1", "b", y=1), solved("2", "b", x=2, z=1)])
+    assert [one.topic.id for one in found.citing("x")] == ["2", "1"]
+    assert not found.citing("y"), "what is not relevant cites nothing, nor does a second reading"
+    assert found.topic("2") == solved("2", "b", x=2, z=1)
+    assert solved("2", "b", z=1, x=2).answers == [("x", 2), ("z", 1)]
+
+
+def test_files_that_are_missing_are_left_out(tmp_path: object) -> None:
+    task = load("nlps")
+    assert not len(solved_topics(task, task.collection(SAMPLES / "checkthat")))

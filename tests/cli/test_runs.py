@@ -284,18 +284,16 @@ def test_an_imported_run_scores_as_its_file(nlps: Cli) -> None:
     assert scored[0] == scored[1] == scored[2]
 
 
-def test_a_table_without_scores_is_ordered_by_its_ranks(nlps: Cli) -> None:
+@pytest.mark.parametrize(
+    ("column", "values", "note"), [("rank", (2, 1), ""), ("score", (1, 2), "line 3: unsorted lines")]
+)
+def test_a_table_is_ordered_by_its_ranks_or_its_scores_whatever_the_lines(
+    nlps: Cli, column: str, values: tuple[int, int], note: str
+) -> None:
     topic, (one, two, *_) = topics()[0], documents()
-    file = bad("other.csv", "topic,document,rank", f"{topic},{one},2", f"{topic},{two},1")
-    assert nlps("runs", "import", file, "--out", "out").code == 0
-    assert directory.read(Path("out")).run.rankings[0].document_ids() == (two, one)
-
-
-def test_a_table_without_a_rank_is_ordered_by_its_scores_whatever_the_lines(nlps: Cli) -> None:
-    topic, (one, two, *_) = topics()[0], documents()
-    file = bad("other.csv", "topic,document,score", f"{topic},{one},1", f"{topic},{two},2")
-    made = nlps("runs", "import", file, "--out", "out")
-    assert made.code == 0 and "line 3: unsorted lines" in made.stderr
+    rows_ = (f"{topic},{document},{value}" for document, value in zip((one, two), values, strict=True))
+    made = nlps("runs", "import", bad("other.csv", f"topic,document,{column}", *rows_), "--out", "out")
+    assert made.code == 0 and note in made.stderr
     assert directory.read(Path("out")).run.rankings[0].document_ids() == (two, one)
 
 

@@ -240,14 +240,7 @@ def test_halving_gives_the_best_ever_more_topics(
         (("--over", "k=1,2", "--out", "none/x.toml"), 2, "there is no folder"),
         (("--space", "gone.toml"), 4, "gone.toml"),
         (("--over", "k=1,2", "--log", "file"), 1, "file could not be written to"),
-        (
-            (
-                "--over",
-                "\x1b[31mk=1,2",
-            ),
-            2,
-            "has no parameter",
-        ),
+        (("--over", "\x1b[31mk=1,2"), 2, "has no parameter"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tune: Tune, arguments: tuple[str, ...], code: int, said: str) -> None:
