@@ -26,7 +26,6 @@ from searchapp.cli.judgment_options import (
     AnnotatorOption,
     LogOption,
     RankNowOption,
-    SharedOption,
     open_judgments,
     team,
 )
@@ -88,7 +87,10 @@ def judge(
     ),
     log_file: LogOption = None,
     plain: bool = flag("Ordinary prompts, for screen readers and simple terminals."),
-    shared: SharedOption = None,
+    shared: bool | None = option(
+        "Exchange judgments with everybody who uses the same Elasticsearch; default: SEARCHAPP_SHARED.",
+        "--shared/--no-shared",
+    ),
 ) -> None:
     """Judge the documents of a run, topic by topic; every key that is pressed is saved at once.
 

@@ -26,15 +26,6 @@ if TYPE_CHECKING:
     from searchapp.tasks.base import Grades
 
 
-SharedOption = Annotated[
-    bool | None,
-    option(
-        "Exchange judgments with everybody who uses the same Elasticsearch; default: SEARCHAPP_SHARED.",
-        "--shared/--no-shared",
-    ),
-]
-
-
 @contextmanager
 def team(settings: Settings, log: JudgmentLog, task: str, shared: bool) -> Iterator[Synchronizer | None]:
     """Exchange judgments before, during and after judging a task; yields None if they are not shared.

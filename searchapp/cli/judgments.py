@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -64,10 +64,6 @@ class JudgmentFormat(StrEnum):
     official = "official"
 
 
-DataOption = Annotated[Path | None, option("official: folder with the task's official files.")]
-SplitOption = Annotated[str | None, option("official: the split that the topics are of.", completes="splits")]
-
-
 @command(group)
 def export(
     settings: Settings,
@@ -79,8 +75,8 @@ def export(
         "--format",
         default=JudgmentFormat.jsonl,
     ),
-    data: DataOption = None,
-    split: SplitOption = None,
+    data: Path | None = option("official: folder with the task's official files."),
+    split: str | None = option("official: the split that the topics are of.", completes="splits"),
     rule: Rule = option(
         "qrels, official: how several annotators' grades become one, where nobody has decided.",
         default=Rule.majority,
