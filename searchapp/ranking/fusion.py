@@ -222,22 +222,14 @@ def scores_of(answer: Answer, scale: Scale) -> Scores:
     """Return a signal's answer as scores; hits are put on the scale here, scores are on it already."""
     if not isinstance(answer, Hits):
         return answer
-    return (
-        as_shares(answer)
-        if scale is Scale.shares
-        else dict(zip(answer.document_ids, answer.scores, strict=True))
-    )
+    scores = dict(zip(answer.document_ids, answer.scores, strict=True))
+    return shares_of(scores) if scale is Scale.shares else scores
 
 
 def ranks_of(answer: Answer) -> dict[str, int]:
     """Return the rank of each document, from 1, in a ranking by the signal alone."""
     hits = answer if isinstance(answer, Hits) else ranked(answer, len(answer))
     return {document: rank for rank, document in enumerate(hits.document_ids, start=1)}
-
-
-def as_shares(hits: Hits) -> dict[str, float]:
-    """Return scores as shares of the greatest, the first one; all 0 when that is 0."""
-    return shares_of(hits, hits.scores[0] if hits else 0.0)
 
 
 def added(weighted: Iterable[tuple[float, Scores]]) -> dict[str, float]:

@@ -233,9 +233,7 @@ class RecipeTable:
             UsageError: a number is out of range.
         """
         declared = {
-            parameter_field.name: parameter_field
-            for parameter_field in fields(described)
-            if _PARAMETER in parameter_field.metadata
+            attribute.name: attribute for attribute in fields(described) if _PARAMETER in attribute.metadata
         }
         values: dict[str, Any] = {}
         for name in dict.fromkeys((*getattr(described, "listed_first", ()), *declared)):
@@ -407,29 +405,23 @@ def choice(known: Collection[str], meaning: str, default: str, key: str = "") ->
 
 def meanings(described: type) -> dict[str, str]:
     """Return the meaning of each key of a signal or a fusion that can be set."""
-    declared = (
-        (parameter_field.name, parameter_field.metadata.get(_PARAMETER))
-        for parameter_field in fields(described)
-    )
+    declared = ((attribute.name, attribute.metadata.get(_PARAMETER)) for attribute in fields(described))
     return {
-        declared_parameter.key or name: declared_parameter.meaning
-        for name, declared_parameter in declared
-        if declared_parameter and declared_parameter.meaning
+        declaration.key or name: declaration.meaning
+        for name, declaration in declared
+        if declaration and declaration.meaning
     }
 
 
 def written_parameters(described: Any) -> dict[str, Any]:
     """Return the values of the parameters of a signal or a fusion by their keys."""
-    values = {
-        parameter_field.name: getattr(described, parameter_field.name)
-        for parameter_field in fields(described)
-    }
+    values = {attribute.name: getattr(described, attribute.name) for attribute in fields(described)}
     written = {}
-    for parameter_field in fields(described):
-        declared = parameter_field.metadata.get(_PARAMETER)
-        value = values[parameter_field.name]
+    for attribute in fields(described):
+        declared = attribute.metadata.get(_PARAMETER)
+        value = values[attribute.name]
         if declared and value is not None and (declared.when is None or declared.when(values)):
-            written[declared.key or parameter_field.name] = value
+            written[declared.key or attribute.name] = value
     return written
 
 

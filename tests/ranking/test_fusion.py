@@ -11,7 +11,7 @@ from searchapp.ranking.fusion import (
     SumFusion,
     Weighted,
     added,
-    as_shares,
+    scores_of,
 )
 from searchapp.ranking.signals.base import Scale, ranked
 
@@ -28,9 +28,9 @@ def test_equal_float32_scores_are_ordered_by_the_bytes_of_the_ids() -> None:
 
 
 def test_shares_are_of_the_first_score() -> None:
-    assert as_shares(Hits.of(Hit("a", 8.0), Hit("b", 2.0))) == {"a": 1.0, "b": 0.25}
-    assert as_shares(Hits.of(Hit("a", 0.0))) == {"a": 0.0}
-    assert as_shares(Hits()) == {}
+    assert scores_of(Hits.of(Hit("a", 8.0), Hit("b", 2.0)), Scale.shares) == {"a": 1.0, "b": 0.25}
+    assert scores_of(Hits.of(Hit("a", 0.0)), Scale.shares) == {"a": 0.0}
+    assert scores_of(Hits(), Scale.shares) == {}
 
 
 def test_ranks_are_fused_as_they_are_defined_and_no_two_documents_share_one() -> None:

@@ -369,11 +369,12 @@ def one_document(document_id: str, query: Mapping[str, Any] | None = None) -> di
     return {"query": wanted, "size": 1, "sort": BEST_FIRST, "_source": False}
 
 
-def shares_of(scores: Iterable[tuple[str, float]], greatest: float) -> dict[str, float]:
+def shares_of(scores: Scores) -> dict[str, float]:
     """Return scores by document as shares of the greatest; all 0 where that is not above 0."""
+    greatest = max(scores.values(), default=0.0)
     if greatest <= 0:
-        return {document: 0.0 for document, _ in scores}
-    return {document: score / greatest for document, score in scores}
+        return dict.fromkeys(scores, 0.0)
+    return {document: score / greatest for document, score in scores.items()}
 
 
 def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:

@@ -85,9 +85,7 @@ class _Companions(SignalScorer):
             for document in self._answers[vote.solved]:
                 if document != vote.candidate:
                     totals[document] = totals.get(document, 0.0) + vote.value
-        return (
-            totals if scale is Scale.scores else shares_of(totals.items(), max(totals.values(), default=0.0))
-        )
+        return totals if scale is Scale.scores else shares_of(totals)
 
     def _companions(self, topic: Topic, candidates: Hits) -> Iterator[_Companion]:
         """Yield the citations of each of the leading candidates, in order; no topic votes for its own answers."""

@@ -96,38 +96,22 @@ class MultiClass(Trained):
         learning.require_learn()
         value_of = _values(self.by, documents)
         # An answer that is none of the documents any more teaches nothing.
-        solved = [
-            solved_topic
-            for solved_topic in examples
-            if any(grade > 0 for grade in solved_topic.gold.values())
-        ]
-        solved = [
-            solved_topic for solved_topic in solved if value_of(_best(solved_topic.gold)[0]) is not None
-        ]
-        values = [str(value_of(_best(solved_topic.gold)[0])) for solved_topic in solved]
-        classes = _classes([_best(solved_topic.gold) for solved_topic in solved], values, self.fewest)
+        solved = [example for example in examples if any(grade > 0 for grade in example.gold.values())]
+        solved = [example for example in solved if value_of(_best(example.gold)[0]) is not None]
+        values = [str(value_of(_best(example.gold)[0])) for example in solved]
+        classes = _classes([_best(example.gold) for example in solved], values, self.fewest)
         labels = sorted({name for name in classes if name is not None})
         require_labels(examples, labels, "an answer among the documents")
         known = sorted(set(values))
-        among = {
-            value: [row for row, solved_topic in enumerate(values) if solved_topic == value]
-            for value in known
-        }
-        rows = {
-            label: [row for row, solved_topic in enumerate(classes) if solved_topic == label]
-            for label in labels
-        }
+        among = {value: [row for row, example in enumerate(values) if example == value] for value in known}
+        rows = {label: [row for row, example in enumerate(classes) if example == label] for label in labels}
         of_label = [known.index(values[rows[label][0]]) for label in labels]
-        vocabulary, vectors = Vocabulary.of(
-            [solved_topic.topic.text for solved_topic in solved], self.without
-        )
+        vocabulary, vectors = Vocabulary.of([example.topic.text for example in solved], self.without)
         # The labels of the model: first the values, then the classes, each told from those of its value alone.
         work = list(learning.jobs({place: among[value] for place, value in enumerate(known)}, self.by_cost))
         for place, value in enumerate(known):
             own = {
-                len(known) + at: rows[labels[at]]
-                for at, solved_topic in enumerate(of_label)
-                if solved_topic == place
+                len(known) + at: rows[labels[at]] for at, example in enumerate(of_label) if example == place
             }
             work += learning.jobs(own, self.cost, among[value])
         linear = learning.fitted(vocabulary, vectors, [*known, *labels], work, self.seed, workers)

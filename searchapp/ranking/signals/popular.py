@@ -41,13 +41,13 @@ class _Counted(TopicScorer):
             document for answers in gold.values() for document, grade in answers.items() if grade > 0
         )
         self._counts = {document: float(count) for document, count in counts.items()}
-        self._shares = _shares(self._counts)
+        self._shares = shares_of(self._counts)
 
     def scores(self, topic: Topic, request: SignalRequest) -> dict[str, float]:
         if topic.id not in self._gold:
             return self._shares if request.scale is Scale.shares else self._counts
         counts = self._without(topic)
-        return _shares(counts) if request.scale is Scale.shares else counts
+        return shares_of(counts) if request.scale is Scale.shares else counts
 
     def _without(self, topic: Topic) -> dict[str, float]:
         own = self._gold.get(topic.id, {})
@@ -61,7 +61,3 @@ class _Counted(TopicScorer):
             return None
         value = self.scores(topic, request)[document_id]
         return Explanation(value, f"an answer of {counts[document_id]:g} solved topics")
-
-
-def _shares(counts: Mapping[str, float]) -> dict[str, float]:
-    return shares_of(counts.items(), max(counts.values(), default=0.0))

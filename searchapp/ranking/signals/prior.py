@@ -68,7 +68,7 @@ class _Prior(TopicScorer):
 
     @cached_property
     def _shares(self) -> dict[str, float]:
-        return shares_of(self._scores.items(), max(self._scores.values(), default=0.0))
+        return shares_of(self._scores)
 
     def scores(self, topic: Topic, request: SignalRequest) -> dict[str, float]:  # noqa: ARG002  # the same for all
         return self._shares if request.scale is Scale.shares else self._scores
