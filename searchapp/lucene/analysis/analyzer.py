@@ -16,9 +16,9 @@ from searchapp.lucene.analysis.characters import (
     Corrections,
     has_halves,
     joined_units,
+    replace_halves,
     utf16_length,
     utf16_places,
-    whole,
 )
 from searchapp.lucene.analysis.token_filters import (
     AnyFilter,
@@ -223,7 +223,7 @@ class Analyzer:
         for stage in self._stages:
             tokens = stage.apply(tokens)
         if self._leaves_halves:
-            tokens.terms = [*map(whole, tokens.terms)]
+            tokens.terms = [*map(replace_halves, tokens.terms)]
         return tokens
 
     def emitted(self, text: str) -> list[Token]:
@@ -290,4 +290,4 @@ def _corrected(
 
 def _as_tokens(tokens: TokenStream) -> Iterator[Token]:
     for term, position, (start, end) in zip(tokens.terms, tokens.positions, tokens.spans or (), strict=True):
-        yield Token(whole(term), position, start, end)
+        yield Token(replace_halves(term), position, start, end)

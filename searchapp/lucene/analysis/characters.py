@@ -141,7 +141,7 @@ def joined_units(units: str) -> str:
     return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def whole(term: str) -> str:
+def replace_halves(term: str) -> str:
     """Return a term as it is indexed: with U+FFFD in the place of half a character."""
     return term if term.isascii() or not _HALF.search(term) else from_utf16_units(term)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis import AnalysisRegistry
-from searchapp.lucene.analysis.characters import has_halves, joined_units, whole
+from searchapp.lucene.analysis.characters import has_halves, joined_units, replace_halves
 from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import Field, Schema, by_depth, shown_text
 from searchapp.lucene.queries.query import EVERYWHERE, MarkedLeaf, PositionSpans, Query
@@ -137,7 +137,7 @@ class _Units:
 def _matching(tokens: Sequence[Token], leaves: MarkedLeaves) -> list[bool]:
     """Return whether each token is marked; the index has no terms with half of a character."""
     if has_halves(token.term for token in tokens):
-        indexed = [replace(token, term=whole(token.term)) for token in tokens]
+        indexed = [replace(token, term=replace_halves(token.term)) for token in tokens]
         matching = zip(_matching(indexed, leaves), tokens, indexed, strict=True)
         return [matches and token.term == its.term for matches, token, its in matching]
     spans: dict[str, tuple[bool, PositionSpans]] = {}
