@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from searchapp.app.index import index_digest
-from searchapp.app.manifests import finished, manifest_of
+from searchapp.app.manifests import complete_manifest, manifest_of
 from searchapp.errors import DataError, UsageError
 from searchapp.files import DocumentsDigest, digest_file, digest_json, digest_text
 from searchapp.formats import run_files, trec
@@ -139,7 +139,9 @@ def import_run(
         },
     )
     ranked = {document: documents[document] for ranking in run for document in ranking.hits.document_ids}
-    written = directory.write(out, finished(manifest, run), run, official, ranked, overwrite=overwrite)
+    written = directory.write(
+        out, complete_manifest(manifest, run), run, official, ranked, overwrite=overwrite
+    )
     return ImportedRun(written, problems, sum(map(len, ordered.values())), shortfall)
 
 

@@ -87,7 +87,7 @@ def input_copies(task: Task, recipe: Recipe, judged: Iterable[Example]) -> dict[
     return copies | ({JUDGED: grades} if grades else {})
 
 
-def finished(manifest: Manifest, run: Run) -> Manifest:
+def complete_manifest(manifest: Manifest, run: Run) -> Manifest:
     """Return a manifest with the counts of its rankings and the time."""
     return replace(
         manifest,

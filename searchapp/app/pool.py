@@ -9,7 +9,7 @@ from pathlib import Path
 
 import searchapp
 from searchapp.app.index import open_index
-from searchapp.app.manifests import finished, manifest_of
+from searchapp.app.manifests import complete_manifest, manifest_of
 from searchapp.engines.base import Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import Problems
@@ -132,7 +132,7 @@ def write_pool(
         digest="",
     )
     digests = {document: digests[document] for document in pooled_documents if document in digests}
-    written = directory.write(out, finished(manifest, run), run, {}, digests, overwrite=overwrite)
+    written = directory.write(out, complete_manifest(manifest, run), run, {}, digests, overwrite=overwrite)
     return Pool(written, tuple(notes))
 
 

@@ -16,7 +16,7 @@ from searchapp.app.manifests import (
     MAPPING,
     RECIPE,
     TEMPLATES,
-    finished,
+    complete_manifest,
     input_copies,
     manifest_of,
 )
@@ -86,7 +86,7 @@ class MadeRun:
     """Sentences on limits of reproduction, and on solved topics that models were not trained on."""
 
 
-def planned(task: Task, engine: EngineInfo, index: IndexInfo, request: RunRequest) -> Manifest:
+def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: RunRequest) -> Manifest:
     """Return the manifest of a run before it is ranked: everything that its rankings depend on.
 
     Raises:
@@ -161,7 +161,7 @@ def make_run(
     with progress.stage("ranking", len(topics)) as advance:
         run = ranker.rank(topics, request.depth, request.tag, advance)
     seconds = time.perf_counter() - started
-    manifest = replace(planned(task, engine.info(), index.info, request), seconds=round(seconds, 3))
+    manifest = replace(planned_manifest(task, engine.info(), index.info, request), seconds=round(seconds, 3))
     if models := ranker.models():
         manifest = replace(manifest, recipe={**manifest.recipe, directory.MODELS: models})
     official: Mapping[str, Writer] = {}
@@ -181,7 +181,7 @@ def make_run(
     }
     inputs_copy = input_copies(task, request.recipe, request.judged)
     written = directory.write(
-        out, finished(manifest, run), run, official, documents, inputs_copy, overwrite=overwrite
+        out, complete_manifest(manifest, run), run, official, documents, inputs_copy, overwrite=overwrite
     )
     counts = [model["withheld"] for model in models.values() if "withheld" in model]
     warnings = (

@@ -466,7 +466,7 @@ def facets(searcher: TaskSearcher, request: SearchRequest) -> list[Facet]:
 def toggled(filters: Sequence[FieldFilter], one: FieldFilter) -> tuple[FieldFilter, ...]:
     """Return the filters with one more, or without it if it is among them.
 
-    >>> toggled((Filter("label", "1"),), Filter("label", "1"))
+    >>> toggled((FieldFilter("label", "1"),), FieldFilter("label", "1"))
     ()
     """
     left = tuple(other for other in filters if other != one)

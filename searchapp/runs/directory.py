@@ -269,7 +269,7 @@ _OF_RANKINGS = ("topics", "hits", "empty", "untested", "created", "seconds", "fi
 """The fields of a manifest that describe the rankings, not their inputs."""
 
 
-def kept(path: Path, planned: Manifest) -> Manifest | None:
+def reusable_manifest(path: Path, planned: Manifest) -> Manifest | None:
     """Return the manifest of an undamaged run directory that has the inputs of the `planned` manifest, or None."""
     try:
         manifest = read_manifest(path)

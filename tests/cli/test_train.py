@@ -80,8 +80,11 @@ def test_a_run_that_is_there_is_known_before_its_models_are(offline: Cli, tmp_pa
     assert rank(offline, TASK, tmp_path / "run").code == 0
     made = directory.read_manifest(tmp_path / "run")
     recipe = {key: value for key, value in made.recipe.items() if key != "models"}
-    assert directory.kept(tmp_path / "run", replace(made, recipe=recipe)) == made
-    assert directory.kept(tmp_path / "run", replace(made, recipe={**recipe, "name": "other"})) is None
+    assert directory.reusable_manifest(tmp_path / "run", replace(made, recipe=recipe)) == made
+    assert (
+        directory.reusable_manifest(tmp_path / "run", replace(made, recipe={**recipe, "name": "other"}))
+        is None
+    )
 
 
 def test_train_makes_the_model_that_rank_makes(offline: Cli, tmp_path: Path) -> None:

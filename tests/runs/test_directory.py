@@ -218,7 +218,7 @@ def test_copies_of_inputs_are_files_of_the_run(tmp_path: Path) -> None:
 
 def test_a_run_is_kept_when_other_versions_are_installed(stored: Path) -> None:
     made = directory.read_manifest(stored)
-    assert directory.kept(stored, dataclasses.replace(made, untested={"numpy": "99.0"})) == made
+    assert directory.reusable_manifest(stored, dataclasses.replace(made, untested={"numpy": "99.0"})) == made
 
 
 def test_a_manifest_whose_untested_versions_are_no_object_is_refused(stored: Path) -> None:
@@ -243,7 +243,7 @@ def test_the_official_file_of_a_long_run_is_compressed(long: Path, tmp_path: Pat
     assert set(read.manifest.files) == {"run.trec", "documents.json", "predict.txt.gz"}
     assert gzip.decompress((long / "predict.txt.gz").read_bytes()) == b"t1\ta\n"
     assert directory.verify(long).problems == ()
-    assert directory.kept(long, read.manifest) == read.manifest
+    assert directory.reusable_manifest(long, read.manifest) == read.manifest
     directory.write(tmp_path / "again", manifest(), RUN, {"predict.txt": official})
     for name in read.manifest.files:
         assert (tmp_path / "again" / name).read_bytes() == (long / name).read_bytes()

@@ -43,7 +43,7 @@ from searchapp.app.experiments.bench_result import (
 )
 from searchapp.app.index import index_task
 from searchapp.app.json_lines import JsonLines
-from searchapp.app.rank import RunRequest, make_run, planned
+from searchapp.app.rank import RunRequest, make_run, planned_manifest
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.engines.base import EngineInfo
@@ -281,7 +281,9 @@ class _Bench:
             return None
         if index.mapping_digest != digest_json(task.index_mapping()):
             return None  # ranking with this index reports the error
-        return directory.kept(path, planned(task, engine, index, self._run_request(position)))
+        return directory.reusable_manifest(
+            path, planned_manifest(task, engine, index, self._run_request(position))
+        )
 
     def _run_request(self, position: Position) -> RunRequest:
         split, recipe = self._splits[position[0]], self._recipes[position[1]]
