@@ -20,8 +20,8 @@ from pathlib import Path
 
 import typer
 
-from searchapp.cli.commands import COMPLETION_VARIABLE, RootGroup, declared, take_options
-from searchapp.cli.output import complain, show, take_over
+from searchapp.cli.commands import RootGroup, declared, take_options
+from searchapp.cli.output import COMPLETION_VARIABLE, complain, show, take_over
 from searchapp.options import flag
 from searchapp.text import suggestion
 

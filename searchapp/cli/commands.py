@@ -72,9 +72,6 @@ MODULES = {
 }
 """The module of each command or group, in the order of the help; its `app` contains it."""
 
-COMPLETION_VARIABLE = "_SEARCHAPP_COMPLETE"
-"""The variable by which a shell asks for completions, as in `complete_bash`."""
-
 TABLES_FROM = 80
 """Width in columns from which on help has tables: in narrower terminals Typer's tables cut names and words."""
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from searchapp.cli.commands import COMPLETION_VARIABLE
-from searchapp.cli.output import show
+from searchapp.cli.output import COMPLETION_VARIABLE, show
 from searchapp.config.settings import ENGINES, INDEXES, Settings
 from searchapp.files import parse_toml, read_text
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 DRIVER = "TEXTUAL_DRIVER"
 """The variable that names Textual's driver, where the screen is not a terminal."""
 IN_BROWSER = "searchapp.tui.kit.browser:BrowserDriver"
+COMPLETION_VARIABLE = "_SEARCHAPP_COMPLETE"
+"""The variable by which a shell asks for completions, as in `complete_bash`."""
 
 
 def has_screen() -> bool:

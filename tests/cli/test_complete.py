@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.cli import complete, run
-from searchapp.cli.commands import COMPLETION_VARIABLE
+from searchapp.cli.output import COMPLETION_VARIABLE
 from searchapp.ranking import recipes
 from tests.cli.conftest import SAMPLE, Cli
 from tests.programs import COMMAND, Program
@@ -232,7 +232,7 @@ def test_completion_is_shown_and_installed_for_the_shell_that_asks(tmp_path: Pat
 IMPORTS = """
 import json, os, sys
 from searchapp.cli import complete, run
-from searchapp.cli.commands import COMPLETION_VARIABLE
+from searchapp.cli.output import COMPLETION_VARIABLE
 heavy = {"elasticsearch", "numpy", "scipy", "ir_measures", "rich", "textual", "httpx"}
 for line in json.load(sys.stdin):
     if os.fork():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.cli.commands import COMPLETION_VARIABLE
+from searchapp.cli.output import COMPLETION_VARIABLE
 from searchapp.text import visible
 from tests.hostile import world as worlds
 from tests.hostile.payload import HALF, NUL, Hostile, marks, turns
