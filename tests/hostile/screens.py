@@ -30,7 +30,7 @@ SCREENS = {
     "JudgmentList": r"tab graded, skipped",
     "SearchScreen": r"documents? · ",
     "FilterDialog": r"again: drop",
-    "Explained": r"scroll    esc back",
+    "ExplanationDialog": r"scroll    esc back",
     "ComparisonDialog": r"Why .* is above",
     "AnalysisDialog": r"another field",
     "SolvedPage": r"of its gold",
@@ -89,9 +89,9 @@ class Driven:
     def back(self) -> None:
         """Leave a question."""
         self.terminal.press("escape")
-        questions = ("Choose", "WordsDialog", "Help", "JudgmentList", "FilterDialog", "Explained", "ReportDialog",
-                     "ComparisonDialog", "AnalysisDialog", "SolvedPage", "SectionDialog", "SavedQueryDialog", "Jumping",
-                     "ExplainedTwice")  # fmt: skip
+        questions = ("Choose", "WordsDialog", "Help", "JudgmentList", "FilterDialog", "ExplanationDialog",
+                     "ReportDialog", "ComparisonDialog", "AnalysisDialog", "SolvedPage", "SectionDialog",
+                     "SavedQueryDialog", "Jumping", "ExplainedTwice")  # fmt: skip
         for shown in (*(SCREENS[screen] for screen in questions), PICKING, SEARCH_HELP):
             self.terminal.wait_for(rf"(?s)\A(?!.*(?:{shown}))")
 
