@@ -125,7 +125,7 @@ def test_the_judging_screen_shows_what_a_fresh_one_does(judging: Judging, seed: 
             depth,
             see_others=see_others,
         )
-        return JudgeScreen(session, run_pages, app.work.keys, worn_topic(), "title")
+        return JudgeScreen(session, run_pages, app.work.keys, "title", worn_topic())
 
     def worn_topic() -> str:
         assert isinstance(app.work, JudgeScreen)
