@@ -86,8 +86,8 @@ def unpack(
     try:
         with _opened(archive) as opened:
             chosen = _chosen(opened, members, at_most, shown)
-            for place, entry in chosen.items():
-                _write(opened, entry, folder / place, shown, advance)
+            for destination, entry in chosen.items():
+                _write(opened, entry, folder / destination, shown, advance)
     except _DAMAGED as error:
         raise DataError(f"{shown} is damaged: {error}") from error
     return sorted(chosen)
@@ -138,24 +138,24 @@ def _chosen(
         )
     chosen: dict[str, zipfile.ZipInfo] = {}
     folded: set[str] = set()
-    found: set[Member] = set()
+    matched: set[Member] = set()
     for entry in entries:
-        _refuse_path(entry, shown)
+        _check_path(entry, shown)
         if entry.is_dir():
             continue
         for member in members:
-            place = member.destination(entry.filename)
-            if place is None:
+            destination = member.destination(entry.filename)
+            if destination is None:
                 continue
             # Some file systems ignore letter case: one of two such files would replace the other.
-            if place.casefold() in folded:
-                raise DataError(f"{shown} holds {place} twice: it is not unpacked")
-            _refuse_content(entry, shown)
-            chosen[place] = entry
-            folded.add(place.casefold())
-            found.add(member)
+            if destination.casefold() in folded:
+                raise DataError(f"{shown} holds {destination} twice: it is not unpacked")
+            _check_content(entry, shown)
+            chosen[destination] = entry
+            folded.add(destination.casefold())
+            matched.add(member)
             break
-    missing = [member.pattern for member in members if member not in found and not member.optional]
+    missing = [member.pattern for member in members if member not in matched and not member.optional]
     if missing:
         raise DataError(f"{shown} does not hold {', '.join(missing)}: it is not the expected archive")
     total = sum(entry.file_size for entry in chosen.values())
@@ -164,7 +164,7 @@ def _chosen(
     return chosen
 
 
-def _refuse_path(entry: zipfile.ZipInfo, shown: str) -> None:
+def _check_path(entry: zipfile.ZipInfo, shown: str) -> None:
     # In `filename` the library has replaced the system's own separators, and cut at a NUL.
     name = entry.orig_filename
     outside = name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or name[1:2] == ":"
@@ -172,7 +172,7 @@ def _refuse_path(entry: zipfile.ZipInfo, shown: str) -> None:
         raise DataError(f"{shown} has an entry {name!r}, which leads out of its folder: it is not unpacked")
 
 
-def _refuse_content(entry: zipfile.ZipInfo, shown: str) -> None:
+def _check_content(entry: zipfile.ZipInfo, shown: str) -> None:
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG):
         raise DataError(f"{shown}: {entry.filename} is a link or a device, not a file: it is not unpacked")
@@ -481,14 +481,14 @@ def _require_no_conflicts(folder: Path, paths: list[str]) -> None:
 
 
 def _write_receipt(plan: Plan, files: Mapping[str, Mapping[str, Any]]) -> None:
-    kept = {path: entry for path, entry in read_receipt(plan.folder).items() if path in plan.present}
+    present = {path: entry for path, entry in read_receipt(plan.folder).items() if path in plan.present}
     receipt = {
         "task": plan.source.task,
         "page": plan.source.page,
         "terms": plan.source.terms,
         "fetched": datetime.now(UTC).isoformat(timespec="seconds"),
         "searchapp": __version__,
-        "files": dict(sorted({**kept, **files}.items())),
+        "files": dict(sorted({**present, **files}.items())),
     }
     with atomic_file(plan.folder / RECEIPT) as file:
         file.write(json.dumps(receipt, indent=2, ensure_ascii=False).encode("utf-8") + b"\n")

@@ -44,8 +44,10 @@ class Problems:
         self, file: str | Path, key: str, where: str, keys: Iterable[str], *, skippable: bool = True
     ) -> None:
         """Record that an object with these keys lacks a key: one line for all objects of a file."""
-        there = f"the object has {some(list(keys), MOST_KEYS) or 'no keys'}"
-        self._record(Problem(str(file), "missing key", where, f"{key}: {there}", key), skippable=skippable)
+        keys_clause = f"the object has {some(list(keys), MOST_KEYS) or 'no keys'}"
+        self._record(
+            Problem(str(file), "missing key", where, f"{key}: {keys_clause}", key), skippable=skippable
+        )
 
     def _record(self, problem: Problem, *, skippable: bool) -> None:
         self._problems.append(problem)

@@ -212,8 +212,8 @@ def _check_header(lines: _DecodedLines, names: Sequence[str], required: Sequence
         lines.wrong("duplicate column", f"the header names {shown(name)!r} twice", line, skippable=False)
     for name in dict.fromkeys(required):
         if name not in names:
-            there = ", ".join(map(shown, names))
-            detail = f"there is no column {name!r}: the header has {there}"
+            existing = ", ".join(map(shown, names))
+            detail = f"there is no column {name!r}: the header has {existing}"
             lines.wrong("missing column", detail, line, skippable=False)
     return lines.were_good()
 

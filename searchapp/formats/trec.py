@@ -210,12 +210,12 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
     """
     if (run := _as_written(path)) is not None:
         return run
-    found = Problems() if problems is None else problems
+    reported = Problems() if problems is None else problems
     topics: dict[str, dict[str, float]] = {}
     ranks: dict[str, int] = {}
-    reported: set[tuple[str, bool]] = set()
+    out_of_order: set[tuple[str, bool]] = set()
     tag = ""
-    for line, cells in read_lines(path, found, RUN):
+    for line, cells in read_lines(path, reported, RUN):
         topic, _, document, rank_text, score_text, tag_here = cells
         where, tag = f"line {line}", tag or tag_here
         previous = ranks.get(topic, 0)
@@ -223,23 +223,23 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
         rank = previous + 1 if rank_text == str(previous + 1) else _rank(rank_text)
         score = score_of(score_text)
         if rank is None:
-            found.add(path, "rank not an integer", where, shown(rank_text))
+            reported.add(path, "rank not an integer", where, shown(rank_text))
         elif rank != previous + 1:
             gap = topic not in ranks or rank > previous
-            if (topic, gap) not in reported:
+            if (topic, gap) not in out_of_order:
                 detail = f"topic {shown(topic)} has the rank {rank} where {previous + 1} is expected"
-                found.add(path, "ranks out of order", where, detail, skippable=gap)
-            reported.add((topic, gap))
+                reported.add(path, "ranks out of order", where, detail, skippable=gap)
+            out_of_order.add((topic, gap))
         ranks[topic] = previous + 1 if rank is None else rank
         if score is None:
-            found.add(path, "score not a finite number", where, shown(score_text))
+            reported.add(path, "score not a finite number", where, shown(score_text))
         repeated = topic in topics and document in topics[topic]
         if repeated:
-            found.add(path, "duplicate document", where, f"{shown(document)} of topic {shown(topic)}")
+            reported.add(path, "duplicate document", where, f"{shown(document)} of topic {shown(topic)}")
         if rank is not None and score is not None and not repeated:
             topics.setdefault(topic, {})[document] = score
     if problems is None:
-        found.raise_if_any()
+        reported.raise_if_any()
     return Run(
         tag, tuple(Ranking(topic, Hits(list(hits), list(hits.values()))) for topic, hits in topics.items())
     )
@@ -366,18 +366,18 @@ def read_qrels(path: Path, problems: Problems | None = None) -> dict[str, dict[s
     Raises:
         InvalidFiles: the file has problems and `problems` was not given.
     """
-    found = Problems() if problems is None else problems
+    reported = Problems() if problems is None else problems
     qrels: dict[str, dict[str, int]] = {}
-    for line, (topic, _, document, grade) in read_lines(path, found, QRELS):
+    for line, (topic, _, document, grade) in read_lines(path, reported, QRELS):
         where = f"line {line}"
         if not _INTEGER.fullmatch(grade):
-            found.add(path, "grade not an integer", where, shown(grade))
+            reported.add(path, "grade not an integer", where, shown(grade))
         elif document in qrels.get(topic, {}):
-            found.add(path, "duplicate document", where, f"{shown(document)} of topic {shown(topic)}")
+            reported.add(path, "duplicate document", where, f"{shown(document)} of topic {shown(topic)}")
         else:
             qrels.setdefault(topic, {})[document] = int(grade)
     if problems is None:
-        found.raise_if_any()
+        reported.raise_if_any()
     return qrels
 
 

@@ -129,16 +129,16 @@ def _tokens(text: str) -> Iterator[WikiToken]:
     formula = next(inside, None)
     verbatim_ends = [(match[1].lower(), match.end()) for match in _VERBATIM_END.finditer(text)][::-1]
     has_comment_end = True
-    place = 0
+    position = 0
     match = _SIGNS.search(text)
     while True:
-        if match is not None and match.start() < place:
-            match = _SIGNS.search(text, place)
-        while formula is not None and formula[0] < place:
+        if match is not None and match.start() < position:
+            match = _SIGNS.search(text, position)
+        while formula is not None and formula[0] < position:
             formula = next(inside, None)  # it began in verbatim text or a comment
         if formula is not None and (match is None or formula[0] <= match.start()):
             yield WikiToken("formula", *formula)
-            place = formula[1]
+            position = formula[1]
             continue
         if match is None:
             return
@@ -162,7 +162,7 @@ def _tokens(text: str) -> Iterator[WikiToken]:
                 yield WikiToken("verbatim", start, end)
         else:
             yield WikiToken(name, start, end)
-        place = end
+        position = end
 
 
 def _closing_tokens(tokens: list[WikiToken]) -> dict[int, int]:

@@ -17,6 +17,7 @@ from abc import abstractmethod
 from collections.abc import Collection as AbstractCollection
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from searchapp.errors import UsageError
@@ -113,19 +114,19 @@ class RankingFile(OfficialFormat[dict[str, list[str | None]], Collection]):
     ) -> dict[str, set[str]]:
         """Return the facts of the good rows of each question."""
         ranked: dict[str, set[str]] = {}
+        report = partial(problems.add, path.name)
         for line, question, fact in two_column.read_rows(path):
-            row = EntryProblems(path.name, f"line {line}", problems)
             if question is None or fact is None:
                 noun = "question" if question is None else "fact"
-                row.wrong("missing value", f"the {noun} is empty or reads as a missing value")
+                report("missing value", f"line {line}", f"the {noun} is empty or reads as a missing value")
             elif self._folded(question) not in questions:
-                row.wrong("unknown question", f"{shown(question)} is not in the split {split}")
+                report("unknown question", f"line {line}", f"{shown(question)} is not in the split {split}")
             else:
                 of_question = ranked.setdefault(self._folded(question), set())
                 if fact.lower() not in facts:
-                    row.wrong("unknown fact", f"{shown(fact)} is in no table")
+                    report("unknown fact", f"line {line}", f"{shown(fact)} is in no table")
                 elif fact.lower() in of_question:
-                    row.wrong("repeated fact", f"{shown(fact)} for {shown(question)}")
+                    report("repeated fact", f"line {line}", f"{shown(fact)} for {shown(question)}")
                 else:
                     of_question.add(fact.lower())
         return ranked

@@ -327,7 +327,7 @@ def _question_table(
 
 
 def _question(row: TableRow, known: Container[str] | None, solved: bool) -> ExplainedQuestion | None:
-    id_, asked, label, explanation = map(row.cell, (QUESTION_ID, ASKED, ANSWER, EXPLANATION))
+    id_, question, label, explanation = map(row.cell, (QUESTION_ID, ASKED, ANSWER, EXPLANATION))
     if not row.good:
         return None
     if not usable_id(id_):
@@ -335,7 +335,7 @@ def _question(row: TableRow, known: Container[str] | None, solved: bool) -> Expl
         row.wrong("unusable id", detail)
         return None
     row.where += f": question {shown(id_)}"
-    text, options = split_options(asked)
+    text, options = split_options(question)
     label = label.strip()
     if not text or not all(options.values()):
         row.wrong(

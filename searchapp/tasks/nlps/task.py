@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from searchapp.errors import DataError, UsageError
@@ -182,18 +183,18 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
         statements = _ids(split_file)
         premises = _ids(split.collection.folder / KNOWLEDGE_BASE)
         ranked: dict[str, set[str]] = {}
+        report = partial(problems.add, path.name)
         for line, statement, premise in two_column.read_rows(path):
-            row = EntryProblems(path.name, f"line {line}", problems)
             if statement not in statements:
-                row.wrong("unknown statement", f"{statement} is not in the split {split.name}")
+                report("unknown statement", f"line {line}", f"{statement} is not in the split {split.name}")
                 continue
             distinct = ranked.setdefault(statement, set())
             if premise not in premises:
-                row.wrong("unknown premise", f"{premise} is not in {KNOWLEDGE_BASE}")
+                report("unknown premise", f"line {line}", f"{premise} is not in {KNOWLEDGE_BASE}")
             elif premise == statement:
-                row.wrong("statement among its own premises", premise)
+                report("statement among its own premises", f"line {line}", premise)
             elif premise in distinct:
-                row.wrong("repeated premise", f"{premise} for {statement}")
+                report("repeated premise", f"line {line}", f"{premise} for {statement}")
             else:
                 distinct.add(premise)
         required = split.options.nearest or NEAREST

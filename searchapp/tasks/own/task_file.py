@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from searchapp.errors import DataError, ErrorCollector
 from searchapp.formats import json_files, records, trec
-from searchapp.formats.problems import EntryProblems, Problems, shown, unusable_id
+from searchapp.formats.problems import Problems, shown, unusable_id
 from searchapp.formats.toml_files import TomlFile, TomlTable
 from searchapp.lucene.errors import BadSettings
 from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
@@ -190,14 +190,12 @@ def read_grades(path: Path, layout: GradeLayout, problems: Problems, highest: in
     seen: set[tuple[str, str]] = set()
     for record in _integer_grades(path, layout, problems):
         line, topic, document, grade = record
-        entry = EntryProblems(path, f"line {line}", problems)
         if not 0 <= grade <= highest:
-            expected = f"where the task has grades from 0 to {highest}: name more with `grades`"
-            entry.wrong("unknown grade", f"{grade}, {expected}")
+            detail = f"{grade}, where the task has grades from 0 to {highest}: name more with `grades`"
+            problems.add(path, "unknown grade", f"line {line}", detail)
         elif (topic, document) in seen:
-            entry.wrong(
-                "duplicate document", f"{shown(document)} of topic {shown(topic)}; the first grade counts"
-            )
+            detail = f"{shown(document)} of topic {shown(topic)}; the first grade counts"
+            problems.add(path, "duplicate document", f"line {line}", detail)
         else:
             seen.add((topic, document))
             yield record
