@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from searchapp.engines import embedded as index
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import EngineRefused
 from searchapp.lucene.index.mapping import Schema
@@ -27,6 +26,7 @@ from searchapp.lucene.queries.query import (
     explain,
 )
 from searchapp.lucene.queries.scores import ScoreRows, Scores
+from searchapp.lucene.search import searcher
 from searchapp.lucene.similarity import ONE
 from searchapp.model import Document, Explanation, Token
 from tests.engines.embedded.conftest import body, spec_of
@@ -102,7 +102,7 @@ def read_halved(parser: Parser, content: Any) -> Query:
 def searched(embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> EmbeddedIndex:
     """An index whose readers know the queries `suffix` and `halved`."""
     known = {**dsl.readers(), "suffix": read, "halved": read_halved}
-    monkeypatch.setattr(index, "readers", lambda: known)
+    monkeypatch.setattr(searcher, "readers", lambda: known)
     embedded.build("leaves", spec_of(DOCUMENTS), DOCUMENTS)
     return embedded.open("leaves")
 
