@@ -111,7 +111,7 @@ CONSECUTIVE = "They should be consecutive and starting from 1."
 _WRITE = "write a number from 1 to 9999, a tab, and a score such as 0.25"
 
 
-class Failure(NamedTuple):
+class FormatFailure(NamedTuple):
     """A failure of the official format checker."""
 
     line: int
@@ -122,7 +122,7 @@ class Failure(NamedTuple):
     crashes: bool = False
 
 
-def failures(path: Path) -> Iterator[Failure]:
+def failures(path: Path) -> Iterator[FormatFailure]:
     """Find everything that the official format checker stops at, in the order of the lines.
 
     The checker itself reports the first failure. After a wrong number, the next lines must continue from there.
@@ -136,19 +136,19 @@ def failures(path: Path) -> Iterator[Failure]:
     expected = 1
     for number, line in enumerate(text.strip().split("\n"), start=skipped + 1):
         if not _ROW.fullmatch(line.strip()):
-            yield Failure(number, "wrong line format", f"Wrong line format: {line}", _WRITE)
+            yield FormatFailure(number, "wrong line format", f"Wrong line format: {line}", _WRITE)
             expected += 1
             continue
         cells = line.split("\t")
         if len(cells) > 2:
             official = "ValueError: too many values to unpack (expected 2)"
-            yield Failure(number, "tab at an end of the line", official, "remove the tab", crashes=True)
+            yield FormatFailure(number, "tab at an end of the line", official, "remove the tab", crashes=True)
             expected += 1
             continue
         line_number = int(cells[0])
         if line_number != expected:
             official = f"Problem with line_number: {line_number}. {CONSECUTIVE}"
-            yield Failure(number, "wrong line number", official, f"{expected} is expected here")
+            yield FormatFailure(number, "wrong line number", official, f"{expected} is expected here")
         expected = line_number + 1
 
 

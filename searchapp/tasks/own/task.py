@@ -36,7 +36,7 @@ from searchapp.tasks.own.task_file import (
 )
 from searchapp.text import choices_hint
 
-TopicRankings = Mapping[str, Sequence[str]]
+RankedIds = Mapping[str, Sequence[str]]
 
 ReadGold = Callable[[Path, str | None, Problems], Qrels]
 """Reads a gold file, that of a split if one is named."""
@@ -55,11 +55,11 @@ class GradedScorer:
         self._read_gold = read_gold
         self._read_topics = read_topics
 
-    def read(self, files: Sequence[Path]) -> TopicRankings:
+    def read(self, files: Sequence[Path]) -> RankedIds:
         (path,) = files
         return self.predictions(trec.read_by_score(path).run)
 
-    def predictions(self, run: Run) -> TopicRankings:
+    def predictions(self, run: Run) -> RankedIds:
         return {ranking.topic_id: ranking.document_ids() for ranking in run}
 
     def qrels(self, gold: GoldFiles) -> Qrels:
@@ -78,7 +78,7 @@ class GradedScorer:
         problems.raise_if_any()
         return qrels
 
-    def score(self, predictions: TopicRankings, gold: GoldFiles) -> Scored:
+    def score(self, predictions: RankedIds, gold: GoldFiles) -> Scored:
         all_qrels = self._all_qrels(gold)
         qrels = self._of_split(all_qrels, gold)
         figures = measure(predictions, qrels, [self._measure])
@@ -98,7 +98,7 @@ class GradedScorer:
         return Scored(official, len(qrels), predictions, qrels)
 
 
-def _warnings(predictions: TopicRankings, qrels: Qrels) -> Iterable[str]:
+def _warnings(predictions: RankedIds, qrels: Qrels) -> Iterable[str]:
     if missing := sum(topic not in predictions for topic in qrels):
         yield f"{missing} of the {len(qrels)} topics of the gold have no ranking and count as 0"
     if empty := sum(not any(grade > 0 for grade in grades.values()) for grades in qrels.values()):
@@ -266,7 +266,7 @@ class OwnCollection(Collection):
         return self._own.topics[self.info.require_split(split)]
 
 
-class OwnFormat(OfficialFormat[TopicRankings, OwnCollection]):
+class OwnFormat(OfficialFormat[RankedIds, OwnCollection]):
     """A TREC run, scored by a measure of the field."""
 
     def __init__(self, own: OwnFile) -> None:

@@ -85,7 +85,7 @@ RESOURCE_OPENINGS = {
 """The first words of questions for a resource type of this name."""
 
 
-TypesScorer = SmartTypesDbpediaScorer | SmartTypesWikidataScorer
+KnowledgeBaseScorer = SmartTypesDbpediaScorer | SmartTypesWikidataScorer
 
 
 def _task_info(key: str, name: str, measure: str) -> TaskInfo:
@@ -170,10 +170,10 @@ class TypesFormat(AnswersFormat[answers.TypesPredictions, TypesCollection]):
 
     info: TaskInfo
     bom: bool
-    scorer: TypesScorer
+    scorer: KnowledgeBaseScorer
 
     @property
-    def breakdowns(self) -> TypesScorer:
+    def breakdowns(self) -> KnowledgeBaseScorer:
         return self.scorer
 
     def entries(self, run: Run, split: DataSplit[TypesCollection]) -> Iterable[Mapping[str, Any]]:
