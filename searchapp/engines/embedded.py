@@ -9,7 +9,6 @@ import glob
 import hashlib
 import json
 import logging
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -60,7 +59,7 @@ from searchapp.progress import Advance, Notify, Progress, no_notice, no_progress
 _log = logging.getLogger("searchapp.requests")
 
 LARGE_INDEX = 200_000
-"""From so many documents on scoring takes so long that small batches lose no time, and C functions are missed."""
+"""An index with as many documents is searched in small batches, and needs compiled functions."""
 
 BATCH_BODIES, LARGE_INDEX_BATCH_BODIES = 64, 8
 """Topics of a batch."""
@@ -151,7 +150,7 @@ class EmbeddedIndex:
             raise QueryRefused.of(error, done + error.place) from error
 
     def _search_cached(self, bodies: Sequence[Body], cache: RankingCache, advance: Advance) -> Iterator[Hits]:
-        """Yield the hits of bodies, of which those are searched that are not in the cache, and each once."""
+        """Yield the hits of bodies; search the bodies that are not in the cache, and each once."""
         keys = list(map(cache.key, bodies))
         # Decided before the first hits are yielded: the caller may search the same index meanwhile.
         first: dict[bytes, int] = {}
@@ -159,24 +158,17 @@ class EmbeddedIndex:
             if cache.get(key) is None:
                 first.setdefault(key, place)
         new = list(first.values())
-        repeated = {key for key, count in Counter(keys).items() if count > 1}
-        repeated_rankings: dict[bytes, Ranking] = {}
+        rankings: dict[bytes, Ranking] = {}
         searched = chain.from_iterable(self._ranked(bodies[place] for place in new))
-        done = 0
         for place, key in enumerate(keys):
             if first.get(key) == place:
                 try:
-                    ranking = next(searched)
+                    rankings[key] = next(searched)
                 except QueryRefused as error:  # its place counts from the next body on
-                    raise QueryRefused.of(error, new[done + error.place]) from error
-                done += 1
-                cache.put(key, ranking)
-                if key in repeated:
-                    repeated_rankings[key] = ranking
-            else:
-                known = repeated_rankings.get(key) or cache.get(key)
-                assert known is not None  # it was there before, or is the ranking of an earlier place
-                ranking = known
+                    raise QueryRefused.of(error, new[len(rankings) + error.place]) from error
+                cache.put(key, rankings[key])
+            ranking = rankings.get(key) or cache.get(key)
+            assert ranking is not None  # it was there before, or is the ranking of an earlier place
             yield self._hits(ranking)
             advance(1)
 
@@ -271,7 +263,7 @@ class EmbeddedIndex:
 class EmbeddedEngine:
     """An engine whose index `name` is the folder `<home>/indexes/<prefix>-<name>`.
 
-    Each index that it opens caches rankings in so many bytes `remembered`.
+    Each index that it opens caches `remembered` bytes of rankings.
     """
 
     has_shards = False
@@ -293,7 +285,7 @@ class EmbeddedEngine:
 
     @translated_errors()
     def index_info(self, name: str) -> IndexInfo | None:
-        """Return the live version of an index, None if there is none or it must be built again.
+        """Return the live version of an index, None if it does not exist or must be built again.
 
         Raises:
             EngineRefused: it is another searchapp's.
@@ -330,7 +322,7 @@ class EmbeddedEngine:
 
     @translated_errors()
     def verify(self, name: str, progress: Progress) -> IndexInfo | None:
-        """Compare every file of the live version with its digest; return None if there is none.
+        """Compare every file of the live version with its digest; return None if no version is live.
 
         Raises:
             Damaged: a file is missing or altered.

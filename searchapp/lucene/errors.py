@@ -4,7 +4,7 @@ ReportedError                a message for the user, in one or more lines
 └── LuceneError
     ├── NotSupported         a piece of an analysis that only Elasticsearch runs
     │   └── Undefined        the name of a piece that is not defined
-    ├── InvalidInput         settings, patterns or files that are not what they should be
+    ├── InvalidInput         invalid settings, patterns or files
     │   ├── BadSettings      settings that Elasticsearch rejects as well
     │   ├── PatternTimeout   a regular expression did not finish in time
     │   ├── OldFormat        the index has the layout of an earlier version
@@ -134,7 +134,7 @@ class Undefined(NotSupported):
 
 
 class InvalidInput(LuceneError):
-    """Settings, patterns or files that are not what they should be."""
+    """Invalid settings, patterns or files."""
 
 
 class BadSettings(InvalidInput):

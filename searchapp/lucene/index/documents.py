@@ -125,7 +125,7 @@ class DocumentWriter:
         self._connection.close()
 
     def abandon(self) -> None:
-        """Close the file without writing what is pending."""
+        """Close the file without writing the pending documents."""
         self._connection.close()
 
     def _write(self) -> None:

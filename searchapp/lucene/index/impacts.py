@@ -33,7 +33,7 @@ EDGES: Float32s = np.append(_SHARES / (1 - _SHARES), np.inf).astype(np.float32)
 
 
 def impact_table(norm_inverses: Float32s) -> Impacts:
-    """Return the impact by the length code, of which the norm inverses are given, and by the frequency.
+    """Return the impact by the length code, given by its norm inverse, and by the frequency.
 
     The shape is (number of inverses, COUNTED + 1).
     """

@@ -40,7 +40,7 @@ MERGED_TOKENS = 1 << 21
 """Tokens that are merged or copied at a time."""
 
 RunArray = ArrayReader | NDArray[Any]
-"""An array of a run, of which slices with both ends are read."""
+"""An array of a run, read by slices with both ends."""
 
 
 def offsets(counts: Int64s) -> Int64s:
@@ -168,7 +168,7 @@ class Inverter:
         self._count = 0
 
     def add(self, tokens: PackedTokens, first: int) -> None:
-        """Add the tokens of a batch of documents, of which the first has this number."""
+        """Add the tokens of a batch of documents, numbered from `first` on."""
         while self._count + len(tokens.terms) >= RUN_TOKENS and len(tokens.documents):
             # A run ends with the document that fills it, so that runs do not depend on the batches.
             ends = self._count + np.cumsum(tokens.counts)
@@ -350,7 +350,7 @@ class _RunCursor:
         self._terms: list[bytes] = []
 
     def fill(self, most: int) -> None:
-        """Read terms until so many, or all that remain, are in memory."""
+        """Read terms until `most` of them, or all that remain, are in memory."""
         known = self._first + len(self._terms)
         end = min(self._first + most, self._run.term_count)
         if known < end:
@@ -370,7 +370,7 @@ class _RunCursor:
         return taken
 
     def run_terms(self, count: int, numbers: Numbers) -> _RunTerms:
-        """Return the postings of the terms that were just taken, so many, with their numbers in the batch."""
+        """Return the postings of the `count` terms that were just taken, with their numbers in the batch."""
         begin, self._first = self._first, self._first + count
         edges = slice(begin, self._first + 1)
         return _RunTerms(self._run, numbers, self._run.starts[edges], self._run.position_starts[edges])

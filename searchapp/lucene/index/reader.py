@@ -51,7 +51,7 @@ class _IdCache:
     """The ids of documents that were read before."""
 
     CACHED_IDS = 1_000_000
-    """All ids are forgotten when there are so many."""
+    """Maximum number; then all ids are forgotten."""
 
     SMALL_INDEX = 200_000
     """All ids of an index with no more documents are read once reading one by one has taken as long."""
@@ -163,7 +163,7 @@ class TermPositions:
 
 
 def _ranges(starts: Int64s, counts: Int64s) -> Int64s:
-    """Return so many consecutive numbers from each start on, one range after the other; no range is empty."""
+    """Return `counts` consecutive numbers from each start on, one range after the other; no range is empty."""
     ends = np.cumsum(counts)
     steps = np.ones(ends[-1], np.int64)
     steps[0] = starts[0]
@@ -214,7 +214,7 @@ class FieldReader:
         live: Mask | None = None,
         deleted: DeletedTerms | None = None,
     ) -> None:
-        """Open the field of a segment of so many documents.
+        """Open the field of a segment with a number of `documents`.
 
         The impacts in files bound scores of the `written_similarity` only. `live` marks the documents that are not
         deleted, None if all are live; `deleted` has the statistics of the others.
@@ -284,11 +284,11 @@ class FieldReader:
         return self._only_live(self._present.all())
 
     def idf(self, document_frequency: int) -> np.float32:
-        """Return the inverse document frequency of a term in so many documents."""
+        """Return the inverse document frequency of a term."""
         return idf(document_frequency, self.statistics.documents)
 
     def weight(self, boost: np.float32, document_frequency: int) -> np.float32:
-        """Return the limit of the score of a term in so many documents, see `BM25.weight`."""
+        """Return the limit of the score of a term, see `BM25.weight`."""
         return self.similarity.weight(boost, self.idf(document_frequency))
 
     def ranks(self, terms: Iterable[str]) -> list[int]:
@@ -675,7 +675,7 @@ class DirectoryReader:
     ) -> None:
         """Open a version, whose files are verified unless they have been since they were written or changed.
 
-        It is scored by the similarities of the `schema`, which otherwise equals that of its mapping. Its `manifest` is
+        It is scored by the similarities of the `schema`, which otherwise equals its mapping's schema. Its `manifest` is
         read unless it is given.
 
         Raises:

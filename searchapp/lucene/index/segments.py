@@ -49,7 +49,7 @@ SMALL_SEGMENT = 20_000
 """A segment with fewer documents is merged, which takes hardly longer than to keep it."""
 
 KEPT_SHARE = 64
-"""Of a kept segment at most one document in so many is deleted, and at most as many are in smaller segments."""
+"""A kept segment has at most one deletion per this many documents, and as few documents in smaller segments."""
 
 CHUNK = 4096
 """Documents that are looked up at a time."""
@@ -132,7 +132,7 @@ class SegmentPlan:
 
     @classmethod
     def appending(cls, manifest: IndexManifest, count: int) -> SegmentPlan:
-        """Return the plan for a version that adds so many documents to all of the live one."""
+        """Return the plan for a version that adds `count` documents to the live one."""
         columns = StoredArrays(manifest)
         live = []
         for segment in manifest.segments():
@@ -185,7 +185,7 @@ class SegmentPlan:
 
 
 def count_kept(segments: Sequence[LiveSegment], new: int) -> int:
-    """Return how many of the segments, from the largest to the smallest, are kept beside so many new documents."""
+    """Return how many of the segments, from the largest to the smallest, are kept beside the `new` documents."""
     smaller = new + sum(some.live for some in segments)
     for number, some in enumerate(segments):
         size = len(some.mask)
@@ -413,7 +413,7 @@ class LiveDocuments:
         return postings, tokens
 
     def write_deletions(self, folder: Path, schema: Schema) -> Deletions:
-        """Write the deleted documents, and what they have of each field, to the version that keeps the segment."""
+        """Write the deleted documents and their statistics of each field to the version that keeps the segment."""
         deleted = np.flatnonzero(~self.mask).astype(np.int32)
         if not len(deleted):
             return Deletions()
@@ -453,7 +453,7 @@ class LiveDocuments:
                 raise duplicate_id(document_id)
 
     def live_ids(self) -> tuple[Terms, Iterable[int]]:
-        """Return the ids of all documents of the segment, and the ranks of those that are live."""
+        """Return the ids of all documents of the segment, and the ranks of the live ones."""
         by_rank = self._arrays.open("ids.documents").all()
         return self._terms("ids"), np.flatnonzero(self.mask[by_rank]).tolist()
 

@@ -74,7 +74,7 @@ class IndexFolder:
         return self.folder / pointer[1]
 
     def read_live(self, read: Callable[[Path], T]) -> T | None:
-        """Return what a function reads of the live version, None if there is none.
+        """Read the live version by a function; return None if no version is live.
 
         Raises:
             InvalidInput: the version is damaged or missing, and no newer one has replaced it meanwhile.

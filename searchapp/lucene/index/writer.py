@@ -153,7 +153,7 @@ class FieldWriter:
         raise NotImplementedError
 
     def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:
-        """Write the files for so many documents, which begin with those of `merged` segments."""
+        """Write the files; the `documents` of the `merged` segments come first."""
         raise NotImplementedError
 
     def _finish_present(self, merged: Sequence[LiveDocuments]) -> int:
@@ -359,7 +359,7 @@ class IndexWriter:
         advance: Advance = no_progress,
         parallel_map: ParallelMap = map,
     ) -> None:
-        """Index all documents of the collection, so many in `total`, and write all files, the manifest last.
+        """Index all documents of the collection, `total` in number, and write all files, the manifest last.
 
         After an error the caller removes the folder.
 

@@ -172,7 +172,7 @@ class BatchClause(NamedTuple):
 
 
 class BatchTopic(NamedTuple):
-    """A query of a batch, of which `size` documents are wanted."""
+    """A query of a batch; its best `size` documents are wanted."""
 
     clauses: Sequence[BatchClause]
     size: int
@@ -303,7 +303,7 @@ class _Tables:
         self.are_positive = True
 
     def add_fields(self, clauses: Iterable[FlatClause]) -> None:
-        """Add the fields of which many terms are wanted; handing over single rows of others would take longer."""
+        """Add the fields with many wanted terms; handing over single rows of others would take longer."""
         wanted: defaultdict[tuple[str, float], list[tuple[str, ...]]] = defaultdict(list)
         for clause in clauses:
             if clause.leaf is None:
@@ -340,7 +340,7 @@ class _Tables:
 
 
 def search_batch(rows: ScoreRows, requests: Sequence[Request]) -> list[Ranking | None]:
-    """Return the ranking for each request of a batch, None for those that must be scored by NumPy."""
+    """Return the ranking for each request of a batch, None for requests that NumPy must score."""
     library, reader = native.library(), rows.reader
     unanswered: list[Ranking | None] = [None] * len(requests)
     if library is None or reader.count > LARGEST_BATCHED:
@@ -464,7 +464,7 @@ class DocumentBitmaps:
         return 0 if bitmap is None else int(bitmap.ctypes.data)
 
     def of(self, term: _BoundedTerm, searched: int) -> NDArray[np.uint8] | None:
-        """Return the bitmap of a term, among whose postings so many documents were searched; None without one."""
+        """Return the bitmap of a term, None without one; `searched` documents were looked up among its postings."""
         bitmap = self._maps.get(term.key)
         if bitmap is not None:
             self._maps.move_to_end(term.key)

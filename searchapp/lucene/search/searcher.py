@@ -144,7 +144,7 @@ class SegmentSearcher:
     ) -> tuple[list[Ranking | None], int, int]:
         """Return the rankings that need no scoring of a query by itself, None for other requests.
 
-        Return also the number of queries that were pruned, and of those that C functions scored.
+        Return also the number of pruned queries, and of queries that C functions scored.
         """
         rankings = [self.pruned(request, alone=alone) for request in requests]
         pruned = sum(ranking is not None for ranking in rankings)
@@ -211,7 +211,7 @@ class Index:
         self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, readers()))
         self.searchers = [SegmentSearcher(part) for part in reader.parts]
         self._last_scores: tuple[str, list[Scores]] | None = None
-        """The last searched query and its scores, of which the next page is often requested."""
+        """The last searched query and its scores, because its next page is often requested."""
 
     @classmethod
     def create(cls, folder: Path, mapping: Mapping[str, Any], documents: Iterable[Document] = ()) -> Index:
@@ -340,7 +340,7 @@ class Index:
         return str(self.reader.manifest.user_data.get("name", self.reader.manifest.version))
 
     def count_matches(self, query: Body, fields: Mapping[str, int]) -> Counts:
-        """Return the number of documents that match a query, with so many of the commonest values of keyword fields.
+        """Return the number of matching documents, with the given number of the commonest values of keyword fields.
 
         Raises:
             Refused: a field is not a keyword field.
@@ -402,7 +402,7 @@ class Index:
                 searcher.pruner.prepare(queries)
 
     def _segment_requests(self, requests: Sequence[Request]) -> Sequence[Request]:
-        """Return the requests to a segment, of which several must rank from the first hit on."""
+        """Return the requests to a segment; one of several segments must rank from the first hit on."""
         return requests if len(self.searchers) == 1 else [request.from_first() for request in requests]
 
     def _merged(self, request: Request, rankings: Sequence[Ranking]) -> Ranking:
@@ -454,7 +454,7 @@ class Index:
 
 @contextmanager
 def _place_reported(done: Sequence[object]) -> Iterator[None]:
-    """Report the place of a rejected body in a batch, which comes after those that are done."""
+    """Report the place of a rejected body in a batch, which comes after the finished ones."""
     try:
         with finite_scores():
             yield

@@ -9,6 +9,7 @@ import random
 import signal
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
@@ -262,6 +263,31 @@ def test_a_folder_of_somebody_else_is_left_alone(embedded: EmbeddedEngine) -> No
     ):
         built(embedded)
     assert [entry.name for entry in folder.iterdir()] == ["holiday.jpg"]
+
+
+def of_an_earlier_format(folder: Path) -> None:
+    manifest = folder / "000001" / "manifest.json"
+    described = {**json.loads(manifest.read_text()), "format": 2}
+    manifest.write_text(json.dumps(described))
+
+
+def with_a_pointer_without_checksum(folder: Path) -> None:
+    (folder / "current").write_text("000001\n")
+
+
+@pytest.mark.parametrize("make_old", [of_an_earlier_format, with_a_pointer_without_checksum])
+def test_an_index_of_an_earlier_searchapp_is_rejected_and_built_again(
+    embedded: EmbeddedEngine, make_old: Callable[[Path], None]
+) -> None:
+    make_old(built(embedded).parent)
+    with pytest.raises(
+        DataError, match="was written by an earlier searchapp: index again with `searchapp index`"
+    ):
+        embedded.open("rings")
+    assert embedded.index_info("rings") is None
+    assert embedded.compare("rings", {}) is None
+    built(embedded)
+    assert len(hits(embedded.open("rings"))) == 50
 
 
 # Several processes
