@@ -35,6 +35,7 @@ from searchapp.tui.kit.content import Form, Notation, Plain
 from searchapp.tui.kit.descriptions import document_label
 from searchapp.tui.kit.judging import WorkApp
 from searchapp.tui.kit.screen import KeyApp, KeyScreen
+from searchapp.tui.kit.widgets import TextLine
 from tests.cli.conftest import EMBEDDED, run_command
 from tests.profile import FULL
 
@@ -281,3 +282,20 @@ def question(app: KeyApp) -> str:
     """What is asked; nothing if nothing is."""
     asked = app.screen.query(".question > Plain, Plain.question")
     return str(asked.first(Plain).render()) if asked else ""
+
+
+def require_complete(screen: KeyScreen) -> None:
+    """Every pane and every line for words is described, with actions that there are; every action does something."""
+    about = f"the table beside {type(screen).__module__}: "
+    panes = {one.id for one in screen.query("*") if one.can_focus}
+    assert panes == screen.ABOUT.keys(), f"{about}describe each pane that can have the focus, and no other"
+    names = {one.name for one in screen.keys.actions}
+    for one in screen.ABOUT.values():
+        assert set(one.actions) <= names, f"{about}{one.title} names an action that no key has"
+    lines = {one.id for one in screen.query(TextLine)}
+    assert {name for name, one in screen.ABOUT.items() if one.line} == lines, (
+        f"{about}lines for words have line=True"
+    )
+    done = {*screen._common(), *screen.actions()}
+    idle = {name for name in names - done if not name.startswith("grade_")}
+    assert not idle, "actions() in the screen's module says what these do"

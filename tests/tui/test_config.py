@@ -14,8 +14,7 @@ from searchapp.config.settings import DECLARED
 from searchapp.errors import DataError
 from searchapp.tui.config.screen import ConfigApp, ConfigScreen, SettingRows
 from searchapp.tui.kit.dialogs import Help
-from tests.tui.conftest import press
-from tests.tui.test_about import require_complete
+from tests.tui.conftest import press, require_complete
 
 P = Pilot[None]
 

@@ -1,13 +1,21 @@
+"""Keys from the settings, and the help, which begins with the pane that has the focus."""
+
 from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from searchapp.config.settings import BY_NAME
 from searchapp.errors import DataError
+from searchapp.tui.adjudicate.screen import AdjudicateScreen
+from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.kit.dialogs import Help
 from searchapp.tui.kit.keys import KEY_ACTIONS, ScreenSettings, grade_actions, load
+from searchapp.tui.kit.screen import KeyApp
+from tests.tui.conftest import Judging, drive, require_complete, text_of
 
 LABELS = ("not relevant", "relevant")
 
@@ -80,3 +88,41 @@ def test_the_documentation_has_every_action_and_its_keys() -> None:
         row = f"| `{action.name}` | {keys} |"
         assert row in text, f"docs/judging.md lacks a row that begins with {row}"
         assert action.about in text, f"docs/judging.md does not say of `{action.name}`: {action.about}"
+
+
+P = Pilot[None]
+
+
+async def helped(pilot: P, app: KeyApp) -> list[str]:
+    """The first lines of the help, which F1 opens."""
+    await pilot.press("f1")
+    assert isinstance(app.screen, Help)
+    shown = [line.strip(" │") for line in text_of(app).splitlines() if "│" in line]
+    await pilot.press("escape")
+    return [line for line in shown if line]
+
+
+def test_the_judging_screen_says_what_its_panes_are_for(judging: Judging) -> None:
+    app = judging.app()
+
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        require_complete(screen)
+        for name, title in (("ranking", "The ranking"), ("topic", "The topic"), ("document", "The document")):
+            screen.set_focus(screen.query_one(f"#{name}"))
+            assert any(title in line for line in (await helped(pilot, app))[:8])
+        await pilot.press("f")
+        lines = "\n".join(await helped(pilot, app))
+        assert "The filter of the topics" in lines and screen.query_one("#filter").has_focus
+        assert "^o " in lines and "' ^o" not in lines.split("Judge")[0]  # ' would be typed
+
+    drive(app, steps)
+
+
+def test_the_adjudicating_screen_says_what_its_panes_are_for(judging: Judging) -> None:
+    app = judging.adjudicating()
+
+    async def steps(pilot: P, screen: AdjudicateScreen) -> None:
+        require_complete(screen)
+        assert any("The disagreements" in line for line in (await helped(pilot, app))[:8])
+
+    drive(app, steps)

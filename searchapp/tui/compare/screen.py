@@ -24,7 +24,7 @@ from searchapp.files import distinct_names
 from searchapp.judging.session import Session
 from searchapp.progress import TextProgress, WorkStopped
 from searchapp.text import visible_line
-from searchapp.tui.gold.lists import LONGEST_ID, MissedRows, RankingRows, TopicRows, shown_figure
+from searchapp.tui.gold.lists import LONGEST_ID, GoldRankingRows, GoldTopicRows, MissedRows, shown_figure
 from searchapp.tui.gold.screen import KEY_ACTIONS as TOPIC_ACTIONS
 from searchapp.tui.gold.screen import GoldScreen, QuestionKind, RunSide
 from searchapp.tui.kit.background import BackgroundQueue
@@ -176,7 +176,7 @@ class FigureLines(Plain):
 
 
 def figure_line(measured: Measured, pair: Pair, room: int, before: str = "", behind: str = "") -> Content:
-    """Return a measure of two runs in a line of so many cells: the most important figures, as long as they fit."""
+    """Return a measure of two runs in a line of `room` cells: the most important figures, as long as they fit."""
     parts: list[str | tuple[str, str]] = []
     used = 0
     for words, look in _figures(measured, pair, before, behind, is_wide=room >= WIDE_FROM):
@@ -247,7 +247,7 @@ def shown_difference(value: float) -> str:
 
 
 def half_bar(share: float, cells: int) -> str:
-    """Return a bar of a share of so many cells that grows to the left, to half a cell.
+    """Return a bar of a share of some cells that grows to the left, to half a cell.
 
     >>> half_bar(0.5, 3), half_bar(1.0, 3), half_bar(0.01, 3)
     (' ▐█', '███', '   ')
@@ -256,7 +256,7 @@ def half_bar(share: float, cells: int) -> str:
     return ("▐" * rest + "█" * full).rjust(cells)
 
 
-class DifferenceRows(TopicRows):
+class DifferenceRows(GoldTopicRows):
     """The topics of two runs: second − first figure, with a bar."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--won", "rows--fell", "rows--rank"}
@@ -290,7 +290,7 @@ class DifferenceRows(TopicRows):
         )
 
 
-class ComparedRows(RankingRows):
+class ComparedRows(GoldRankingRows):
     """A topic's ranking in one run, with the distance of each document's move to the other run.
 
     An arrow shows whether the second run ranks it higher or lower, in the lists of both runs.
@@ -321,7 +321,7 @@ class ComparedRows(RankingRows):
     def next_moved(self, step: int) -> int | None:
         """Return the line with the most important move, from there the next one, or with step -1 the one before.
 
-        Return None if there is none. The importance is the change of nDCG's discount, 1 / log2(1 + rank): one document
+        Return None at the end. The importance is the change of nDCG's discount, 1 / log2(1 + rank): one document
         inserted above moves nearly all others by a rank.
         """
         last, order = self._visited, self._by_weight

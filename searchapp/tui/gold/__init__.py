@@ -1,1 +1,1 @@
-"""Topics beside their gold: what the screen of a run's topics and the screen that compares runs have in common."""
+"""Topics beside their gold: the common parts of the screen of topics and of the compare screen."""

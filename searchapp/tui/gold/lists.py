@@ -36,7 +36,7 @@ WHAT_CELLS = 14
 """The cells for the rank of a missed document or the reason without one."""
 
 
-class TopicRows(RowList):
+class GoldTopicRows(RowList):
     """The topics that the filter leaves; a subclass supplies the figures before the text of each."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--lost", "rows--rank"}
@@ -51,7 +51,7 @@ class TopicRows(RowList):
         self.topics: Sequence[str] = ()
 
     def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:
-        """Return the figures of a topic for a list of so many cells; nothing until they are known."""
+        """Return the figures of a topic for a list of `width` cells; nothing until they are known."""
         raise NotImplementedError
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
@@ -142,7 +142,7 @@ class DocumentRows(RowList):
         return [*parts, (fitted("…" if text is None else text or document, left), look)]
 
 
-class RankingRows(DocumentRows):
+class GoldRankingRows(DocumentRows):
     """A topic's ranking, or some documents of it, with the gold marked at its ranks."""
 
     scored = 0

@@ -23,7 +23,14 @@ from searchapp.errors import EngineError
 from searchapp.judging.events import Action, grade_label
 from searchapp.judging.session import Outcome, SeenDocument, Session
 from searchapp.text import counted, visible
-from searchapp.tui.gold.lists import LONGEST_ID, DocumentRows, MissedRows, RankingRows, Reading, TopicRows
+from searchapp.tui.gold.lists import (
+    LONGEST_ID,
+    DocumentRows,
+    GoldRankingRows,
+    GoldTopicRows,
+    MissedRows,
+    Reading,
+)
 from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import Notation, entitle
 from searchapp.tui.kit.descriptions import change_label, document_label, error_text
@@ -74,7 +81,7 @@ KEY_ACTIONS = (
     KeyAction("copy_command", "All else", "Copy the command that opens what is seen", ("c",), "copy command"),
     *shared("pager", "copy", "palette", "help", "quit"),
 )
-"""The actions of the screen of topics, most of which the compare screen has too."""
+"""The actions of the screen of topics; the compare screen has most of them too."""
 
 
 class QuestionKind(IntEnum):
@@ -90,7 +97,7 @@ class QuestionKind(IntEnum):
 class RunSide:
     """A run on a screen."""
 
-    def __init__(self, topics: RunTopics, ranking: RankingRows, missed: MissedRows, post: Post) -> None:
+    def __init__(self, topics: RunTopics, ranking: GoldRankingRows, missed: MissedRows, post: Post) -> None:
         self.topics = topics
         self.ranking = ranking
         self.missed = missed
@@ -367,7 +374,7 @@ class GoldScreen(KeyScreen):
     SAVES_GRADES = True
 
     sides: Sequence[RunSide]
-    topic_rows: TopicRows
+    topic_rows: GoldTopicRows
     figure_queue: BackgroundQueue[Any]
     """Computes the figures."""
 
@@ -443,7 +450,7 @@ class GoldScreen(KeyScreen):
         return self.side.topics
 
     @property
-    def ranking(self) -> RankingRows:
+    def ranking(self) -> GoldRankingRows:
         return self.side.ranking
 
     @property

@@ -1,1 +1,1 @@
-"""What the screens are made of: screen base, keys, widgets, dialogs, palette, background work, judging."""
+"""The parts of the screens: screen base, keys, widgets, dialogs, palette, background work, judging."""

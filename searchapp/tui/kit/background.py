@@ -210,7 +210,7 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
         self._opened = opened
         self._opening = threading.Lock()
         self._first: TaskSearcher | None = None
-        """The searcher of this generation, of which other lanes have twins."""
+        """The searcher of this generation; other lanes have its twins."""
         self._info: IndexInfo | None = None
         self._generation = 0
         self._will_overtake = False

@@ -130,7 +130,7 @@ _ACTION_NOUNS = {
 
 
 def arrivals_label(events: Sequence[Event], annotator: str) -> str:
-    """Return what the annotator wrote in another window, and how much others wrote, whose verdicts stay hidden."""
+    """Return the annotator's actions in another window, and the number of others', whose verdicts stay hidden."""
     own = Counter(event.action for event in events if event.annotator == annotator)
     parts = []
     if own:

@@ -36,7 +36,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def bar(share: float, cells: int) -> str:
-    """Return a bar of a share of so many cells, to an eighth of a cell.
+    """Return a bar of a share of some cells, to an eighth of a cell.
 
     >>> bar(0.5, 3), bar(1.0, 3), bar(0.0, 3)
     ('█▌ ', '███', '   ')
@@ -50,9 +50,9 @@ def _bar_cells(room: int) -> int:
 
 
 def explained(explanation: Explanation, room: int) -> Content:
-    """Return a score in lines of so many cells: value, bar and description of each part.
+    """Return a score in lines of `room` cells: value, bar and description of each part.
 
-    The figures of a term stand beside it, as far as they fit; those that all terms have in common stand below.
+    The figures of a term stand beside it, as far as they fit; the common figures of all terms stand below.
     """
     lines = search_results.shortened(explanation)
     figures = [dict(line.figures) for line in lines]

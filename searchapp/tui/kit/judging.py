@@ -129,7 +129,7 @@ class TopicJudging(SessionControl):
 
     @property
     def topic_id(self) -> str | None:
-        """The topic that documents are judged for; None while there is none."""
+        """The topic that documents are judged for, if any."""
         raise NotImplementedError
 
     def redraw(self, documents: Sequence[str] | None) -> None:
@@ -176,7 +176,7 @@ class TopicJudging(SessionControl):
         self.tell(outcome, what)
 
     def take_back(self) -> Outcome | None:
-        """Undo the last action of this screen; return None if there is none."""
+        """Undo the last action of this screen; return None without one."""
         outcome = self.session.undo() if self.session is not None and self._undoable else None
         if outcome is not None:
             self._undoable -= 1

@@ -74,7 +74,7 @@ def _line_targets(rows: RowList, focus: Callable[[Widget], object]) -> Iterator[
 
 
 def labels(count: int) -> list[str]:
-    """Return labels for so many targets: one letter each, or two for the last of them; none begins another.
+    """Return labels for `count` targets: one letter each, or two for the last of them; none begins another.
 
     >>> labels(3), labels(27)[-3:], len(set(labels(600)))
     (['a', 's', 'd'], ['y', 'za', 'zs'], 600)

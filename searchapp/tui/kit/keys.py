@@ -280,7 +280,7 @@ def load(
         home: the folder with the settings file, which may be missing
         labels: the names of the grades that can be given there
         section: the screen's section of the file
-        actions: the screen's actions besides the grades
+        actions: the screen's actions without the grades
 
     Raises:
         DataError: the file can't be read, or names an unknown action, key or theme.

@@ -1,7 +1,7 @@
 """The palette: everything that can be done on the screen in front, found by words.
 
 It is Textual's own, except that it shows only harmless text, acts on keys in their order, and on Enter does the best
-for the present words, even while the list is still that of earlier ones.
+for the present words, even while the list still belongs to earlier ones.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class Palette(CommandPalette):
         return self.is_mounted and self._listed == self._line.value.strip()
 
     def _do_best(self) -> None:
-        """Do the chosen offer of the list, or while the list is not that of the words their best offer."""
+        """Do the chosen offer of the list, or the best offer for the words while the list belongs to others."""
         if self._is_current:
             self._select_or_command()
             return

@@ -16,7 +16,7 @@ from searchapp.config.settings import Settings
 from searchapp.judging.session import Session
 from searchapp.model import Run
 from searchapp.tasks.base import Task
-from searchapp.tui.gold.lists import MissedRows, RankingRows, TopicRows, shown_figure
+from searchapp.tui.gold.lists import GoldRankingRows, GoldTopicRows, MissedRows, shown_figure
 from searchapp.tui.gold.screen import KEY_ACTIONS, GoldScreen, RunSide
 from searchapp.tui.kit.background import BackgroundQueue
 from searchapp.tui.kit.content import entitle
@@ -67,7 +67,7 @@ NAMED_RANKS = 5
 """The ranks of relevant documents that a title names before it counts the others."""
 
 
-class FigureRows(TopicRows):
+class FigureRows(GoldTopicRows):
     """The topics of a run: the figure of each, and how much of its gold is missed."""
 
     figures: FiguresByTopic | None = None
@@ -109,7 +109,7 @@ class TopicsScreen(GoldScreen):
         self.failing = failing
         """Whether only topics that fail are listed."""
         text = self.documents.beginning
-        ranking, missed = RankingRows(text, id="ranking"), MissedRows(text, id="missed")
+        ranking, missed = GoldRankingRows(text, id="ranking"), MissedRows(text, id="missed")
         self.sides = [RunSide(topics, ranking, missed, self.later)]
         self.topic_rows = FigureRows(topics.pages)
         self.figure_queue = BackgroundQueue("figures", lambda: topics, self.later)

@@ -26,8 +26,7 @@ from searchapp.tui.kit.dialogs import Picking
 from searchapp.tui.kit.keys import load
 from tests.hostile.payload import Hostile
 from tests.tui.compare.conftest import RECIPES, TASK, Compared, answered, enter
-from tests.tui.conftest import drive, press, question, text_of, until
-from tests.tui.test_about import require_complete
+from tests.tui.conftest import drive, press, question, require_complete, text_of, until
 
 P = Pilot[None]
 DEPTH = 3

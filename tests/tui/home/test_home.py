@@ -31,9 +31,8 @@ from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.dialogs import Choose, Help, Picking, ReportDialog
 from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.topics.screen import TopicsScreen
-from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, question
+from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, question, require_complete
 from tests.tui.home.conftest import AtHome, P, comes, in_front, looked, seen, shows, to_run
-from tests.tui.test_about import require_complete
 
 
 def test_with_nothing_indexed_it_says_what_to_do(at_home: AtHome) -> None:

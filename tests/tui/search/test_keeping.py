@@ -23,9 +23,8 @@ from searchapp.tui.kit import background
 from searchapp.tui.kit.dialogs import Help
 from searchapp.tui.kit.jump import Jumping
 from searchapp.tui.search.screen import SearchScreen
-from tests.tui.conftest import PATIENCE_SECONDS, drive, question, text_of
+from tests.tui.conftest import PATIENCE_SECONDS, drive, question, require_complete, text_of
 from tests.tui.search.conftest import SearchingOn, answered, enter, ids
-from tests.tui.test_about import require_complete
 
 P = Pilot[None]
 

@@ -20,8 +20,16 @@ from searchapp.tui.gold.screen import KEY_ACTIONS
 from searchapp.tui.kit.keys import load
 from searchapp.tui.topics.screen import SECTION, TopicsScreen
 from tests.hostile.payload import Hostile
-from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, drive, press, question, text_of, until
-from tests.tui.test_about import require_complete
+from tests.tui.conftest import (
+    PATIENCE_SECONDS,
+    SAMPLES,
+    drive,
+    press,
+    question,
+    require_complete,
+    text_of,
+    until,
+)
 from tests.tui.topics.conftest import Walked, answered, enter
 
 P = Pilot[None]
