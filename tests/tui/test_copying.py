@@ -65,7 +65,7 @@ def test_the_first_program_that_works_copies(programs: Path) -> None:
 
 
 def test_a_program_that_hangs_is_left_alone(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("searchapp.tui.kit.screen.TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("searchapp.tui.kit.screen.COPY_SECONDS", 0.1)
     install(programs, "wl-copy", "while true; do :; done")
     kept = install(programs, "xsel")
     assert copy_with_program("one") == "xsel" and kept.read_text() == "one\n"
