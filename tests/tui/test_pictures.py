@@ -12,10 +12,11 @@ from searchapp.tui.gold.screen import GoldScreen
 from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.screen import KeyScreen
 from searchapp.tui.search.panes import SearchView
+from searchapp.tui.search.requests import RankingScreen
 from tests.tui.conftest import Prepared
 from tests.tui.pictures import pinned
 
-NO_SCREEN = {WorkScreen, GoldScreen, SearchView}
+NO_SCREEN = {WorkScreen, GoldScreen, RankingScreen, SearchView}
 """What other screens are made of."""
 
 
