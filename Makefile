@@ -9,7 +9,7 @@ UV := $(VENV)/lock/bin/uv
 LOWEST := $(VENV)/lowest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-full test-cluster test-lowest test-beside check format pictures curves elasticsearch lock clean
+.PHONY: help venv docs demo test test-full test-cluster test-lowest test-beside check format pictures curves elasticsearch lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,12 +74,16 @@ $(LOWEST)/.installed: pyproject.toml requirements-lowest.txt | $(UV)
 test-beside: $(UV) ## Install the wheel beside NumPy < 2.3, pandas and PyTerrier, and rank with it
 	scripts/test_beside.sh $(UV) $(VENV)/beside
 
-check: $(STAMP) ## Check format, lint, types and the direction of imports
+check: $(STAMP) ## Check format, lint, types, the direction of imports and the documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
 	$(BIN)/lint-imports
+	$(MAKE) docs
+
+docs: $(STAMP) ## Build the documentation site in build/site; a warning is an error
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/site
 
 format: $(STAMP) ## Format the code
 	$(BIN)/ruff format .

@@ -1,4 +1,4 @@
-"""Writes the picture of the layers in docs/architecture.md from the import contract in pyproject.toml.
+"""Write the list of layers in docs/inside/architecture.md from the import contract in pyproject.toml.
 
 python scripts/architecture.py
 """
@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TARGET = ROOT / "docs" / "architecture.md"
+TARGET = ROOT / "docs" / "inside" / "architecture.md"
 BEGIN, END = "<!-- layers: begin -->", "<!-- layers: end -->"
 
 
@@ -26,12 +26,8 @@ def layers() -> list[list[str]]:
 
 
 def picture() -> str:
-    """A Mermaid flowchart: a box a layer, an arrow to the layer below, which it may use with all that are under it."""
-    lines = ["```mermaid", "flowchart TD"]
-    for number, modules in enumerate(layers()):
-        lines.append(f'    l{number}["{"<br>".join(modules)}"]')
-    lines += [f"    l{number} --> l{number + 1}" for number in range(len(layers()) - 1)]
-    return "\n".join([*lines, "```"])
+    """Return the layers as text, one line each, from top to bottom."""
+    return "\n".join(["```text", *("  ".join(modules) for modules in layers()), "```"])
 
 
 def drawn(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Writes docs/cli.md, the reference of the command line, from the command line itself.
+"""Writes docs/reference/cli.md, the reference of the command line, from the command line itself.
 
     python scripts/cli_reference.py
 
@@ -17,7 +17,7 @@ import typer.main
 from searchapp.cli import app
 from searchapp.cli.commands import GLOBAL_OPTIONS
 
-TARGET = Path(__file__).parents[1] / "docs" / "cli.md"
+TARGET = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
 HEAD = """# Command line
 
 Made by `python scripts/cli_reference.py`. Every command also takes the global options, before or after its name.

@@ -3,7 +3,7 @@
 python -m scripts.learning_curves DIR [NAME]...
 
 DIR holds the folders of `FOLDERS`. A curve has a line in `CURVES`, which is the command beside its picture in
-docs/learning-curve.md; a test says so where one has none. The table of each is printed.
+docs/use/learning-curve.md; a test says so where one has none. The table of each is printed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the table of docs/settings.md from the settings that the program has.
+"""Writes the table of docs/reference/settings.md from the settings that the program has.
 
 python scripts/settings_reference.py
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from searchapp.config.settings import DECLARED, SettingDeclaration
 
-TARGET = Path(__file__).parents[1] / "docs" / "settings.md"
+TARGET = Path(__file__).parents[1] / "docs" / "reference" / "settings.md"
 BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
 
 

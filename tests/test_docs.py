@@ -53,28 +53,20 @@ def test_the_picture_of_the_layers_is_that_of_the_import_contract() -> None:
     assert architecture.drawn(text) == text, "run python scripts/architecture.py"
 
 
-def test_the_index_names_every_document() -> None:
-    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    for document in (ROOT / "docs").glob("*.md"):
-        assert document.name == "index.md" or f"({document.name})" in index, (
-            f"name {document.name} in docs/index.md"
-        )
-
-
 PACKAGE = ROOT / "searchapp"
 
 
 @pytest.mark.parametrize("page", ["architecture.md", "extending.md"])
 def test_every_path_that_the_architecture_names_exists(page: str) -> None:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "inside" / page).read_text(encoding="utf-8")
     for name in re.findall(r"`([\w/]+(?:/|\.(?:py|c|toml|md)))`", text):
         result = (ROOT / name).exists() or (PACKAGE / name).exists()
         if "/" not in name.rstrip("/"):  # a file or folder of one that was named before
             result = result or any(PACKAGE.rglob(name.rstrip("/")))
-        assert result, f"docs/{page} names {name}, which is not there"
+        assert result, f"docs/inside/{page} names {name}, which is not there"
 
 
-@pytest.mark.parametrize("where", ["docs/*.md", "README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("where", ["docs/**/*.md", "README.md", "CONTRIBUTING.md"])
 def test_every_module_that_a_document_names_exists(where: str) -> None:
     for document in ROOT.glob(where):
         text = document.read_text(encoding="utf-8")
@@ -87,7 +79,7 @@ def test_every_module_that_a_document_names_exists(where: str) -> None:
 
 def rows_of_support() -> dict[str, set[str]]:
     """The names in the table of what the embedded engine supports, by its first column."""
-    text = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "engines.md").read_text(encoding="utf-8")
     table = (
         text.partition("## What the embedded engine supports")[2]
         .partition("|---|---|\n")[2]
@@ -108,7 +100,9 @@ def rows_of_support() -> dict[str, set[str]]:
     ],
 )
 def test_the_page_on_engines_names_all_that_the_embedded_one_supports(row: str, there: Iterable[str]) -> None:
-    assert rows_of_support()[row] == set(there), f"correct the row {row!r} of the table in docs/engines.md"
+    assert rows_of_support()[row] == set(there), (
+        f"correct the row {row!r} of the table in docs/reference/engines.md"
+    )
 
 
 def test_every_option_has_a_help_text() -> None:
@@ -158,17 +152,17 @@ def test_readme_lists_every_variable_that_is_read_and_no_other() -> None:
     )
 
 
-@pytest.mark.parametrize("where", ["searchapp/**/*.py", "docs/*.md", "README.md", ".env.example"])
+@pytest.mark.parametrize("where", ["searchapp/**/*.py", "docs/**/*.md", "README.md", ".env.example"])
 def test_no_sentence_names_a_variable_that_is_not_read(where: str) -> None:
     environ = Asked()
     resolve({}, environ)
     for path in ROOT.glob(where):
-        named = re.findall(r"(?<!_)SEARCHAPP_(?!TEST_)[A-Z_]*[A-Z]", path.read_text(encoding="utf-8"))
+        named = re.findall(r"(?<!_)SEARCHAPP_(?!TEST_|UPDATE_)[A-Z_]*[A-Z]", path.read_text(encoding="utf-8"))
         assert set(named) <= environ.names, path
 
 
 def test_the_links_between_documents_lead_somewhere() -> None:
-    for document in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
 
@@ -192,23 +186,23 @@ def test_the_changelog_has_a_date_for_every_version_the_newest_first() -> None:
 
 
 def test_the_page_on_own_tasks_has_every_signal_with_its_keys_and_every_fusion() -> None:
-    text = (ROOT / "docs" / "own-task.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "use" / "own-task.md").read_text(encoding="utf-8")
     for name in KINDS:
         row = re.search(rf"^\| `{name}` \|.*\|$", text, re.MULTILINE)
-        assert row, f"docs/own-task.md lacks a row of the signal `{name}`"
+        assert row, f"docs/use/own-task.md lacks a row of the signal `{name}`"
         for key in meanings(signal_class(name)).keys() - {WEIGHT, WINDOW}:
-            assert f"`{key}`" in row[0], f"docs/own-task.md does not name `{key}` in the row of `{name}`"
+            assert f"`{key}`" in row[0], f"docs/use/own-task.md does not name `{key}` in the row of `{name}`"
     for name in fusion.KINDS:
-        assert f'by = "{name}"' in text, f'docs/own-task.md says nothing of a fusion by = "{name}"'
+        assert f'by = "{name}"' in text, f'docs/use/own-task.md says nothing of a fusion by = "{name}"'
 
 
 def test_the_page_on_reports_has_every_section() -> None:
-    page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "use" / "report.md").read_text(encoding="utf-8")
     source = (ROOT / "searchapp" / "report" / "pages.py").read_text(encoding="utf-8")
     sections = source.partition("    sections = {\n")[2].partition("    }\n")[0]
     headings = re.findall(r'"\w+": "(.+?)"', sections)
     assert headings == [one.strip() for one in rows(page, "section")], (
-        "docs/report.md has a row of each, in order"
+        "docs/use/report.md has a row of each, in order"
     )
 
 

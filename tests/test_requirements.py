@@ -100,7 +100,7 @@ def test_each_lower_bound_is_a_version_that_test_lowest_installs() -> None:
 
 
 def test_the_page_on_installing_has_the_lower_bounds() -> None:
-    page = (ROOT / "docs" / "installing.md").read_text("utf-8")
+    page = (ROOT / "docs" / "start" / "install.md").read_text("utf-8")
     rows = re.findall(r"^\| ([\w-]+) \| (\d[\d.]*) \|", page, re.MULTILINE)
     lowest = {
         canonicalize_name(name): ends[0] for name, ends in json.loads(tested_versions.as_text()).items()

@@ -315,7 +315,7 @@ def get(
 
     Sizes, sources and terms are shown first, and nothing is fetched before they are accepted. Every file is
     checked against its digest, and all of them appear together when the last has arrived. An interrupted
-    download resumes. SEARCHAPP_DATA_MIRROR names a mirror, see docs/data.md.
+    download resumes. SEARCHAPP_DATA_MIRROR names a mirror, see docs/use/data.md.
     """
     from searchapp.fetching.fetch import make_plan
 

@@ -34,7 +34,7 @@ forests", 2014). Together with the values of the roots that is the score.
 
 The trees are grown by scikit-learn's histograms with the logistic loss, in one thread: sums of several threads would
 depend on their number. Their sum is the log-odds that a candidate is relevant. Ranking pairs or lists instead
-(LambdaMART) was not better where it was measured, see docs/nlps-analysis.md.
+(LambdaMART) was not better where it was measured, see docs/tasks/nlps.md.
 
 Files
 

@@ -195,8 +195,8 @@ def shard_warnings(recipe: Recipe, shards: int) -> Iterator[str]:
         why = shard_dependence(template.body.get("query", {}))
         if why is not None:
             yield (
-                f"{name} may rank differently on these {shards} shards than on one, for {why}: see docs/engines.md, "
-                "or index with --shards 1"
+                f"{name} may rank differently on these {shards} shards than on one, for {why}: "
+                "see docs/reference/engines.md, or index with --shards 1"
             )
 
 

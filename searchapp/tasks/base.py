@@ -5,7 +5,7 @@
     collection = task.collection(folder)   its documents, topics and gold, in the folder that holds its files
     task.official                          the organisers' file: how it is written, checked and scored
 
-docs/extending.md lists the files that a new task touches.
+docs/inside/extending.md lists the files that a new task touches.
 """
 
 from __future__ import annotations

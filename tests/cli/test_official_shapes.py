@@ -113,7 +113,7 @@ def test_what_is_fetched_is_indexed_ranked_exported_and_valid(
             figures, of_run_figures = scored.json["official"], of_run["official"]
             if (
                 task == "smart-types-wikidata"
-            ):  # its file lists more labels than were ranked: see docs/smart-types.md
+            ):  # its file lists more labels than were ranked: see docs/tasks/smart-types.md
                 assert figures.pop("honest")["MRR"] <= of_run_figures.pop("honest")["MRR"]
             assert figures == of_run_figures
 

@@ -36,7 +36,7 @@ def test_the_training_debates_are_ranked_well(offline: Cli, real_runs: RealRuns)
     refused = offline("evaluate", run)
     assert refused.code == 4 and "IndexError: list index out of range" in refused.stderr
     scored = real_runs.scored("checkthat", "training", "bm25", lenient=True)["official"]
-    # 98 % of what docs/checkthat.md documents.
+    # 98 % of what docs/tasks/checkthat.md documents.
     assert scored["values"]["MAP"] >= 0.98 * 0.2303
     assert scored["honest"] == {}
 

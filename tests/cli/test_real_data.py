@@ -61,7 +61,7 @@ def test_the_dev_split_is_ranked_well(real_runs: RealRuns) -> None:
 
     scored = real_runs.scored("nlps", "dev", "bm25")
     assert scored["official"]["measure"] == "MAP@500"
-    # 98 % of what docs/nlps-analysis.md documents.
+    # 98 % of what docs/tasks/nlps.md documents.
     assert scored["official"]["value"] >= 0.98 * 0.228427
     assert scored["measures"]["AP"] >= 0.98 * 0.189448
 

@@ -47,7 +47,7 @@ def case(draw: Draw) -> Case:
 class NotCompared(Exception):
     """A case that says nothing: it is refused by name, or has more tokens than `_analyze` gives.
 
-    Or docs/elasticsearch.md says how 8.19 differs.
+    Or docs/use/elasticsearch.md says how 8.19 differs.
     """
 
 

@@ -86,8 +86,8 @@ def test_the_documentation_has_every_action_and_its_keys() -> None:
     for action in KEY_ACTIONS:
         keys = " ".join(f"`{key}`" for key in action.keys)
         row = f"| `{action.name}` | {keys} |"
-        assert row in text, f"docs/judging.md lacks a row that begins with {row}"
-        assert action.about in text, f"docs/judging.md does not say of `{action.name}`: {action.about}"
+        assert row in text, f"docs/use/judge.md lacks a row that begins with {row}"
+        assert action.about in text, f"docs/use/judge.md does not say of `{action.name}`: {action.about}"
 
 
 P = Pilot[None]

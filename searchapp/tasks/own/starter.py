@@ -247,7 +247,7 @@ def text_of(
 
 
 _HEAD = """\
-# A task of your own for searchapp. Paths are relative to this file; docs/own-task.md explains every key.
+# A task of your own for searchapp. Paths are relative to this file; docs/use/own-task.md explains every key.
 
 name = "{name}"
 title = "{name}"

@@ -9,7 +9,7 @@
     file = "questions.tsv"
     gold = "qrels.txt"
 
-docs/own-task.md describes all keys and their defaults. Paths are relative to the file. Texts are records with ids,
+docs/use/own-task.md describes all keys and their defaults. Paths are relative to the file. Texts are records with ids,
 grades are TREC qrels or records.
 """
 

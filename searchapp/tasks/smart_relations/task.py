@@ -238,7 +238,7 @@ class _RelationsReader(EntryReader):
 
 
 CUT_OFF = CutOff(share=0.65, most=3)
-"""Cuts a ranking to the answer; docs/smart-relations.md has the reasons."""
+"""Cuts a ranking to the answer; docs/tasks/smart-relations.md has the reasons."""
 
 
 ReadVocabulary = Callable[[Path, Problems], Iterator[Document]]

@@ -408,7 +408,7 @@ def test_the_page_lists_every_key_and_none_is_of_two_actions() -> None:
     for one in own.actions:
         shown = " ".join(f"`{key}`" for key in own.all_shown(one.name).split())
         row = f"| {shown} | {one.about} |"
-        assert row in text, f"docs/compare.md lacks the row {row}"
+        assert row in text, f"docs/use/compare.md lacks the row {row}"
     every = [key for one in own.actions for key in one.keys]
     assert len(every) == len(set(every))
 

@@ -452,7 +452,7 @@ def test_the_documentation_has_every_action_and_its_keys() -> None:
     for action in KEY_ACTIONS:
         keys = " ".join(f"`{key}`" for key in action.keys)
         row = f"| `{action.name}` | {keys} | {action.about} |"
-        assert row in text, f"docs/home.md lacks the row {row}"
+        assert row in text, f"docs/use/home.md lacks the row {row}"
 
 
 def test_no_two_actions_have_one_key_by_default() -> None:

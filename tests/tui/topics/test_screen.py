@@ -372,7 +372,7 @@ def test_the_page_lists_every_key() -> None:
     for one in own.actions:
         shown = " ".join(f"`{key}`" for key in own.all_shown(one.name).split())
         row = f"| {shown} | {one.about} |"
-        assert row in text, f"docs/topics.md lacks the row {row}"
+        assert row in text, f"docs/use/topics.md lacks the row {row}"
 
 
 def test_what_became_of_missed_gold_comes_late_and_moves_nobody(walked: Walked) -> None:

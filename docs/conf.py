@@ -1,0 +1,18 @@
+"""Configure the documentation site, which `make docs` builds."""
+
+from __future__ import annotations
+
+import searchapp
+
+project = "searchapp"
+version = release = searchapp.__version__
+extensions = ["myst_parser", "sphinx_copybutton"]
+exclude_patterns: list[str] = []
+
+html_theme = "furo"
+html_title = f"searchapp {version}"
+html_copy_source = False
+
+myst_heading_anchors = 4  # so that `page.md#a-heading` is checked
+copybutton_prompt_text = "$ "
+copybutton_exclude = ".linenos, .gp, .go"  # copies commands without the output below them
