@@ -1,7 +1,7 @@
 """Tasks of a user's own: a TOML file names documents, topics, gold, mapping, recipes, grades and measure.
 
-docs/use/own-task.md describes the file. The scorer is one of the field's measures, computed by ir-measures on the topics of
-the split that have gold; warnings count the topics that this leaves out.
+docs/use/own-task.md describes the file. The scorer is one of the field's measures, computed by ir-measures on
+the topics of the split that have gold; warnings count the topics that this leaves out.
 """
 
 from __future__ import annotations
