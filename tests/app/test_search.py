@@ -31,7 +31,7 @@ from searchapp.ranking.query_language import (
 from searchapp.tasks import load
 from tests.app.conftest import SAMPLES, MakeSearcher
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "search.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "use" / "search.md"
 
 RING = SearchRequest("ring", size=50)
 LEARNED = SearchRequest("every ring is a group", recipe="neighbours", size=100)

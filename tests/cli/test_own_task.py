@@ -348,7 +348,7 @@ def test_a_task_file_to_start_from_is_written_and_works(cli: Cli, tmp_path: Path
 
 
 def test_the_documented_figures_are_those_of_the_example(offline: Cli, task: Path, tmp_path: Path) -> None:
-    documented = (Path(__file__).parents[2] / "docs" / "own-task.md").read_text()
+    documented = (Path(__file__).parents[2] / "docs" / "use" / "own-task.md").read_text()
     assert offline("index", task).code == 0
     for recipe in RECIPES:
         out = tmp_path / recipe

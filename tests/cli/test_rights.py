@@ -28,7 +28,7 @@ from tests.profile import FULL
 from tests.server.node import Node
 
 Json = dict[str, Any]
-DOCUMENT = Path(__file__).parents[2] / "docs" / "elasticsearch.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "use" / "elasticsearch.md"
 
 
 class Lab:

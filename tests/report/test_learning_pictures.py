@@ -10,7 +10,7 @@ import pytest
 from scripts.learning_curves import CURVES, IMAGES, Curve
 from searchapp.ranking import recipes
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "learning-curve.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "use" / "learning-curve.md"
 
 
 def test_every_picture_is_one_of_a_curve() -> None:
@@ -20,7 +20,7 @@ def test_every_picture_is_one_of_a_curve() -> None:
 @pytest.mark.parametrize("one", CURVES, ids=lambda one: one.task)
 def test_the_document_has_each_picture_with_its_command(one: Curve) -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    assert one.command in text and f"](images/curves/{one.path.name})" in text
+    assert one.command in text and f"](../images/curves/{one.path.name})" in text
     words = one.options.split()
     assert recipes.load(one.task, words[words.index("--recipe") + 1]).learns
     root = ElementTree.fromstring(one.path.read_text(encoding="utf-8"))

@@ -226,7 +226,7 @@ def test_every_action_of_the_screen_does_something_and_is_documented(judging: Ju
     assert {*OTHER, *SAME} <= {action.name for action in KEY_ACTIONS}
     named = {action.name for action in screen.keys.actions if not action.name.startswith("grade_")}
     assert named == {*OTHER, *SAME}
-    text = (Path(__file__).parents[2] / "docs" / "judging.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "use" / "judge.md").read_text(encoding="utf-8")
     assert all(about in text for about, _word in OTHER.values())
 
 

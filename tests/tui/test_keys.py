@@ -82,7 +82,7 @@ def test_what_is_wrong_with_the_file_is_named(tmp_path: Path, text: str, told: s
 
 
 def test_the_documentation_has_every_action_and_its_keys() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "judging.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "use" / "judge.md").read_text(encoding="utf-8")
     for action in KEY_ACTIONS:
         keys = " ".join(f"`{key}`" for key in action.keys)
         row = f"| `{action.name}` | {keys} |"

@@ -35,7 +35,7 @@ def test_every_screen_has_a_picture() -> None:
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda one: one.name)
 def test_a_picture_is_shown_by_a_document_and_loads_nothing(picture: Picture) -> None:
-    documents = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     shown = f"images/{picture.name}.svg)"
     assert any(shown in one.read_text(encoding="utf-8") for one in documents), f"no document has ![](…{shown}"
     text = picture.path.read_text(encoding="utf-8")

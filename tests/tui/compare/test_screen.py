@@ -403,7 +403,7 @@ def test_a_click_goes_to_a_line_of_either_ranking(compared: Compared) -> None:
 
 
 def test_the_page_lists_every_key_and_none_is_of_two_actions() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "compare.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "use" / "compare.md").read_text(encoding="utf-8")
     own = load(Path("/nowhere"), (), SECTION, KEY_ACTIONS).keys
     for one in own.actions:
         shown = " ".join(f"`{key}`" for key in own.all_shown(one.name).split())

@@ -448,7 +448,7 @@ def test_what_changes_elsewhere_is_seen_here(at_home: AtHome, monkeypatch: pytes
 
 
 def test_the_documentation_has_every_action_and_its_keys() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "home.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "use" / "home.md").read_text(encoding="utf-8")
     for action in KEY_ACTIONS:
         keys = " ".join(f"`{key}`" for key in action.keys)
         row = f"| `{action.name}` | {keys} | {action.about} |"

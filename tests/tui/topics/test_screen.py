@@ -367,7 +367,7 @@ def test_old_settings_that_give_j_and_other_keys_still_hold(tmp_path: Path) -> N
 
 
 def test_the_page_lists_every_key() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "topics.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "use" / "topics.md").read_text(encoding="utf-8")
     own = load(Path("/nowhere"), (), SECTION, KEY_ACTIONS).keys
     for one in own.actions:
         shown = " ".join(f"`{key}`" for key in own.all_shown(one.name).split())
