@@ -112,21 +112,25 @@ def test_every_option_has_a_help_text() -> None:
     assert not silent, "give these options a help text"
 
 
-def rows(readme: str, heading: str) -> list[str]:
-    """The first cells of a table of README."""
-    table = readme.partition(f"| {heading} |")[2].partition("\n\n")[0]
+def rows(page: str, heading: str) -> list[str]:
+    """The first cells of a page's table."""
+    table = page.partition(f"| {heading} |")[2].partition("\n\n")[0]
     return [re.split(r"(?<!\\)\|", line)[1] for line in table.splitlines()[2:]]
 
 
-def test_readme_lists_every_command_and_no_other() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = ROOT / "docs" / "reference" / "commands.md"
+
+
+def test_the_page_on_commands_lists_every_command_and_no_other() -> None:
     there = set(re.findall(r"## `searchapp ([^`]+)`", reference()))
     listed = set()
-    for words in re.findall(r"`([^`]+)`", "".join(rows(readme, "command"))):
+    for words in re.findall(r"`([^`]+)`", "".join(rows(COMMANDS.read_text(encoding="utf-8"), "command"))):
         match = re.match(r"[a-z-]+(?: [a-z]+)?(?= |$)", words)
-        assert match, f"README lists {words}, which is no command"
+        assert match, f"{COMMANDS.name} lists {words}, which is no command"
         listed.add(match[0])
-    assert listed == there, "the table of commands in README has a row of each command and of no other"
+    assert listed == there, (
+        "the table of docs/reference/commands.md has a row of each command and of no other"
+    )
 
 
 class Asked(dict[str, str]):
@@ -141,14 +145,13 @@ class Asked(dict[str, str]):
         return default
 
 
-def test_readme_lists_every_variable_that_is_read_and_no_other() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_on_commands_lists_every_variable_that_is_read_and_no_other() -> None:
     environ = Asked()
     resolve({}, environ)
     assert len(environ.names) > 8
-    listed = re.findall(r"`([A-Z_]+)`", "".join(rows(readme, "variable")))
+    listed = re.findall(r"`([A-Z_]+)`", "".join(rows(COMMANDS.read_text(encoding="utf-8"), "variable")))
     assert sorted(listed) == sorted(environ.names), (
-        "the table of variables in README has each of these and no other"
+        "the table of variables in docs/reference/commands.md has each of these and no other"
     )
 
 

@@ -39,7 +39,7 @@ def test_a_task_says_by_what_its_figures_can_be_broken_down(offline: Cli) -> Non
 
 
 def test_the_folder_that_was_indexed_is_remembered_for_every_command(cli: Cli, tmp_path: Path) -> None:
-    """README's lines, one after the other."""
+    """The commands of docs/tasks/overview.md, one after the other."""
     run = tmp_path / "dev"
     first = cli("index", "nlps", "--data", SAMPLE)
     assert first.code == 0
