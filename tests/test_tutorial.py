@@ -43,16 +43,15 @@ class Example:
 
 
 def examples() -> Iterator[Example]:
-    """Yield the commands of the page's console blocks in order."""
-    for block in re.findall(
-        r"^```console\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    ):
-        for text in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, *shown = text.splitlines()
-            if "<<'END'" in command:
-                yield Example(text, ())
-            else:
-                yield Example(command, tuple(shown))
+    """Yield the commands of the page's bash and console blocks in order."""
+    text = PAGE.read_text(encoding="utf-8")
+    for kind, block in re.findall(r"^```(bash|console)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        if kind == "bash":
+            yield Example(block, ())
+            continue
+        for lines in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *shown = lines.splitlines()
+            yield Example(command, tuple(shown))
 
 
 def normalised(text: str, folder: Path) -> list[str]:
