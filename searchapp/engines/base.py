@@ -23,6 +23,21 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from searchapp import errors
+from searchapp.errors import SearchappError
+from searchapp.files import reason
+from searchapp.lucene.errors import (
+    CorruptIndex,
+    IndexLocked,
+    IndexReplaced,
+    InvalidInput,
+    LuceneError,
+    NotSupported,
+    Refused,
+    RefusedQuery,
+    UnreadableFile,
+    restored,
+)
 from searchapp.model import (
     AnalysisStep,
     Body,
@@ -37,6 +52,32 @@ from searchapp.progress import Advance, no_progress
 
 if TYPE_CHECKING:
     from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
+
+
+TRANSLATIONS: Sequence[tuple[type[LuceneError], type[SearchappError]]] = (
+    (CorruptIndex, errors.Damaged),
+    (InvalidInput, errors.DataError),
+    (NotSupported, errors.UsageError),
+    (IndexLocked, errors.BeingBuilt),
+    (IndexReplaced, errors.Replaced),
+    (RefusedQuery, errors.QueryRefused),
+    (Refused, errors.EngineRefused),
+)
+"""The errors of searchapp for those of the search library; the first class that fits counts."""
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Raise errors of the search library as errors of searchapp, with the same message and attributes."""
+    try:
+        yield
+    except UnreadableFile as error:
+        cause = error.__cause__
+        why = reason(cause) if isinstance(cause, OSError) else str(cause)
+        raise SearchappError(f"{error.path} can't be read: {why}") from cause
+    except LuceneError as error:
+        kind = next(kind for lucene_kind, kind in TRANSLATIONS if isinstance(error, lucene_kind))
+        raise restored(kind, error.args, vars(error)) from error
 
 
 class RequestCancelled(Exception):

@@ -10,14 +10,14 @@ import hashlib
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
-from searchapp import __version__, errors, processes
+from searchapp import __version__, processes
 from searchapp.config.settings import INDEXES, Settings
 from searchapp.engines.base import (
     NO_TERMS,
@@ -29,24 +29,13 @@ from searchapp.engines.base import (
     VersionState,
     require_not_cancelled,
     search_one_by_one,
+    translated_errors,
 )
 from searchapp.engines.base import Index as EngineIndex
 from searchapp.errors import EngineRefused, QueryRefused, SearchappError
 from searchapp.files import digest_json, reason
 from searchapp.lucene import native
-from searchapp.lucene.errors import (
-    CorruptIndex,
-    IndexLocked,
-    IndexReplaced,
-    InvalidInput,
-    LuceneError,
-    NotSupported,
-    Refused,
-    RefusedQuery,
-    UnreadableFile,
-    restored,
-    unsupported,
-)
+from searchapp.lucene.errors import CorruptIndex, InvalidInput, LuceneError, Refused, unsupported
 from searchapp.lucene.index.layout import IndexManifest
 from searchapp.lucene.index.reader import Ranking
 from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
@@ -69,31 +58,6 @@ FIRST_OF_LARGE = 64
 
 FEWEST_CHANGED_BATCHES = 8
 """Fewer batches of changed documents are analyzed in this process: forking it, with all documents, takes longer."""
-
-TRANSLATIONS: Sequence[tuple[type[LuceneError], type[SearchappError]]] = (
-    (CorruptIndex, errors.Damaged),
-    (InvalidInput, errors.DataError),
-    (NotSupported, errors.UsageError),
-    (IndexLocked, errors.BeingBuilt),
-    (IndexReplaced, errors.Replaced),
-    (RefusedQuery, QueryRefused),
-    (Refused, EngineRefused),
-)
-"""The errors of searchapp for those of the search library; the first class that fits counts."""
-
-
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Raise errors of the search library as errors of searchapp, with the same message and attributes."""
-    try:
-        yield
-    except UnreadableFile as error:
-        cause = error.__cause__
-        why = reason(cause) if isinstance(cause, OSError) else str(cause)
-        raise SearchappError(f"{error.path} can't be read: {why}") from cause
-    except LuceneError as error:
-        kind = next(kind for lucene_kind, kind in TRANSLATIONS if isinstance(error, lucene_kind))
-        raise restored(kind, error.args, vars(error)) from error
 
 
 class RankingCache:
