@@ -22,7 +22,7 @@ from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.formats.problems import Problems
 from searchapp.tasks.explanation import scorer_2019
 from searchapp.tasks.explanation.task import TASK_2019
-from searchapp.tasks.explanation.worldtree import Question, read_questions
+from searchapp.tasks.explanation.worldtree import ExplainedQuestion, read_questions
 
 Mapping = dict[str, Any]
 Change = Callable[[Mapping], None]
@@ -92,7 +92,7 @@ def main() -> None:
             print(f"| {name} | {scorer_2019.score(rankings, gold).value:.4f} |", flush=True)
 
 
-def _body(question: Question, answer: float, options: float) -> dict[str, Any]:
+def _body(question: ExplainedQuestion, answer: float, options: float) -> dict[str, Any]:
     wrong = " ".join(text for label, text in question.options.items() if label != question.answer_label)
     weighted = [(f"{question.text} {question.answer}", 1.0), (question.answer, answer), (wrong, options)]
     return {

@@ -118,7 +118,7 @@ def server_systems(engine: ElasticsearchEngine) -> list[System]:
     """Elasticsearch with each type of search, over the client that searchapp uses; its index is merged first."""
     info = engine.index_info(NAME)
     assert info is not None
-    client = engine.open(NAME)._client
+    client = engine.open(NAME)._connection.client
     client.options(request_timeout=3600).indices.forcemerge(index=info.version, max_num_segments=1)
 
     def asking(search_type: str) -> Callable[[Body], Answered]:
