@@ -121,20 +121,30 @@ class Ranking(threading.Thread):
 
 
 class Member(threading.Thread):
-    """Somebody who judges a task with others, as `judge --shared` lets them; part of it after a node was killed."""
+    """An annotator who judges a task with others, as `judge --shared` does; part of it after a node was killed.
+
+    The session stays open until `leave`: judgments made while the cluster elects a master are sent in the background.
+    """
 
     def __init__(self, name: str, settings: Settings, kill: Kill) -> None:
         super().__init__()
         self.settings = settings
         self.judged: list[tuple[float, Event]] = []
         """What was judged so far, each with its time."""
+        self.said: list[str] = []
+        """The warnings of the exchange."""
         self._author = Author(name)
         self._kill = kill
+        self._leaving = threading.Event()
+
+    def leave(self) -> None:
+        """End the session, after the last judgment."""
+        self._leaving.set()
+        self.join()
 
     def run(self) -> None:
-        said: list[str] = []
         with JudgmentLog(self.settings.judgments) as log:
-            with team(self.settings, log, "nlps", said.append, said.append):
+            with team(self.settings, log, "nlps", self.said.append, self.said.append):
                 for number in range(EVENTS):
                     if number == EVENTS * 9 // 10:
                         self._kill.wait()
@@ -142,6 +152,7 @@ class Member(threading.Thread):
                     log.append([event])
                     self.judged.append((time.monotonic(), event))
                     time.sleep(0.01 if self._kill.done or number < EVENTS // 2 else 0.1)
+                assert self._leaving.wait(300), "the session was not ended in five minutes"
 
     def exchange(self) -> None:
         """What `judgments sync` does."""
@@ -243,7 +254,7 @@ def test_commands_go_on_when_a_node_that_they_ask_is_killed(
         ranking.stop()
         watch.join()
         for member in members:
-            member.join()
+            member.leave()
 
         if comes_back:  # what is asked for past the code under test is asked of any node
             kill.node.await_answer(time.monotonic() + START_SECONDS)
@@ -251,7 +262,7 @@ def test_commands_go_on_when_a_node_that_they_ask_is_killed(
             assert not kill.node.running and not kill.node.processes()
             with pytest.raises(ConnectionRefusedError):
                 kill.node.server.request("GET", "/")
-        assert watch.seconds is not None
+        assert watch.seconds is not None, [member.said for member in members]
         shared.append(watch.seconds)
         assert done.code == 0, done.stderr
         assert held(cluster, f"{PREFIX}-own-again-*") == (1, len(words), 0)
