@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable
 from datetime import date
 from importlib import import_module
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import searchapp
 from scripts import architecture, settings_reference
@@ -186,6 +188,17 @@ def test_the_changelog_has_a_date_for_every_version_the_newest_first() -> None:
         assert not versions or running >= versions[0]
     else:
         assert running == versions[0], "the changelog and the program name different versions"
+
+
+def test_the_citation_names_the_running_version_and_the_authors_of_the_package() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert citation["version"] == searchapp.__version__
+    assert [author["name"] for author in citation["authors"]] == [
+        author["name"] for author in project["authors"]
+    ]
+    assert citation["license"] == project["license"]
+    assert citation["keywords"] == project["keywords"]
 
 
 def test_the_page_on_own_tasks_has_every_signal_with_its_keys_and_every_fusion() -> None:
