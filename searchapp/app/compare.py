@@ -58,11 +58,11 @@ from searchapp.tasks.base import Grades, Task
 from searchapp.text import counted
 
 
-def require_comparable(runs: Sequence[StoredRun], *, anyway: bool) -> tuple[str, ...]:
+def require_comparable(runs: Sequence[StoredRun], *, force: bool) -> tuple[str, ...]:
     """Return what the runs do not share with the first of them, in clauses.
 
     Raises:
-        DataError: they do not share something, and are not compared `anyway`; or they are of several tasks.
+        DataError: they do not share something, and `force` is not set; or they are of several tasks.
     """
     first, *others = runs
     for other in others:
@@ -77,11 +77,11 @@ def require_comparable(runs: Sequence[StoredRun], *, anyway: bool) -> tuple[str,
     clauses = tuple(
         f"{clause} ({other.path}, {first.path})" for other in others for clause in _differing(first, other)
     )
-    if clauses and not anyway:
+    if clauses and not force:
         more = f", and {len(clauses) - 1} more of the kind" if len(clauses) > 1 else ""
         raise DataError(
             f"the runs can't be compared, for {clauses[0]}{more}: rank again what is out of date, or "
-            "compare with --anyway"
+            "compare with --force"
         )
     return clauses
 
@@ -286,7 +286,7 @@ class CompareRequest:
     """Judgments as gold."""
     baseline: Path | None = None
     """The run that all others are compared with; without one all pairs of more than two runs are compared."""
-    anyway: bool = False
+    force: bool = False
     """Whether runs are compared that do not share their topics, data or documents."""
     depth: int | None = None
     """How many documents count for gained and lost ones; by default the cut-off of the first measure."""
@@ -346,7 +346,7 @@ def compare_read(
     """
     baseline, judgments = baseline_of(request), request.judgments
     task, gold = of_run(stored[0], request.source)
-    differing = require_comparable(stored, anyway=request.anyway)
+    differing = require_comparable(stored, force=request.force)
     scoring = Scoring(request.source, judgments)
     grades = scoring.grades(task, gold)
     ranked = sum(len(ranking.hits) for run in stored for ranking in run.run)

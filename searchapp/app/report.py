@@ -190,8 +190,8 @@ def _testing(request: CompareRequest) -> Iterator[str]:
     ):
         if value != usual:
             yield from (option, f"{value:g}" if isinstance(value, float) else str(value))
-    if request.anyway:
-        yield "--anyway"
+    if request.force:
+        yield "--force"
 
 
 EXACT = 1e-9

@@ -229,7 +229,7 @@ class ComparingOptions:
     )
     permutations: PermutationsOption = PERMUTATIONS
     seed: SeedOption = SEED
-    anyway: bool = flag("Compare runs of other topics, data, documents or judgments, and say so everywhere.")
+    force: bool = flag("Compare runs of other topics, data, documents or judgments, and say so everywhere.")
     data: Path | None = option(
         "Folder with the task's official files, if they are not where the runs had them."
     )
@@ -277,7 +277,7 @@ class ComparingOptions:
             source,
             judgments,
             baseline,
-            self.anyway,
+            self.force,
             depth,
             self.solved_from,
             self.permutations,
@@ -287,9 +287,9 @@ class ComparingOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReportingOptions(ComparingOptions):
-    """How the runs of a report are compared; `--anyway` has another help."""
+    """How the runs of a report are compared; `--force` has another help."""
 
-    anyway: bool = flag(
+    force: bool = flag(
         "Compare runs of other topics, data, documents or judgments, and say so in the report."
     )
 

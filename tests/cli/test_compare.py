@@ -173,19 +173,17 @@ def test_runs_of_other_things_are_refused_and_what_changed_is_named(
 ) -> None:
     edited("B", **changes)
     refused = ranked("compare", "A", "B", *NEAREST)
-    assert (
-        refused.code == 4 and said in refused.stderr and "--anyway" in refused.stderr and not refused.stdout
-    )
+    assert refused.code == 4 and said in refused.stderr and "--force" in refused.stderr and not refused.stdout
 
 
 def test_anyway_every_output_says_what_differs(ranked: Cli) -> None:
     edited("B", index_digest="0" * 64)
     for layout in ((), ("--json",), ("--markdown",), ("--latex",)):
-        found = ranked("compare", "A", "B", "--anyway", *NEAREST, *layout)
+        found = ranked("compare", "A", "B", "--force", *NEAREST, *layout)
         assert found.code == 0 and "the documents that were indexed differ" in found.stdout
         assert "the runs are compared although the documents that were indexed differ" in found.stderr
-    assert ranked("compare", "A", "B", "--anyway", *NEAREST, "--json").json["comparable"] is False
-    assert "although" in ranked("compare", "A", "B", "--anyway", *NEAREST, "--csv").stderr
+    assert ranked("compare", "A", "B", "--force", *NEAREST, "--json").json["comparable"] is False
+    assert "although" in ranked("compare", "A", "B", "--force", *NEAREST, "--csv").stderr
 
 
 def test_a_run_that_lacks_topics_is_refused_and_these_are_named(ranked: Cli) -> None:
@@ -199,7 +197,7 @@ def test_a_run_that_lacks_topics_is_refused_and_these_are_named(ranked: Cli) -> 
 
 def test_runs_of_two_tasks_are_never_compared(ranked: Cli, tmp_path: Path) -> None:
     edited("B", task="explanation-2019")
-    refused = ranked("compare", "A", "B", "--anyway")
+    refused = ranked("compare", "A", "B", "--force")
     assert refused.code == 4 and "name runs of one task" in refused.stderr
 
 

@@ -192,12 +192,12 @@ def test_runs_of_other_documents_are_refused_or_the_report_says_so_first(ranked:
     refused = ranked("report", "A", "B", *NEAREST, "--out", "x.html")
     assert refused.code == 4 and "the documents that were indexed differ" in refused.stderr
     assert not Path("x.html").exists()
-    found, page = made(ranked, "A", "B", *NEAREST, "--anyway")
+    found, page = made(ranked, "A", "B", *NEAREST, "--force")
     assert found["comparable"] is False
     warnings = page.partition('id="warnings-heading"')[2].partition("</section>")[0]
     assert "the runs are compared although the documents that were indexed differ" in warnings
     assert page.index("although the documents") < page.index('id="figures-heading"')
-    assert "--anyway" in found["reproduction"]["commands"]["tests, topics, difficulty, likeness of rankings"]
+    assert "--force" in found["reproduction"]["commands"]["tests, topics, difficulty, likeness of rankings"]
 
 
 def test_how_a_run_was_made_is_said_without_the_folders_of_the_machine(

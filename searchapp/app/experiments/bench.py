@@ -446,7 +446,7 @@ class _Bench:
             topics = tuple(Ranking(ranking.topic_id, Hits()) for ranking in stored.run)
             stored_runs.append(replace(stored, run=Run(stored.run.tag, topics)))  # frees the rankings
         if stored_runs:
-            require_comparable(stored_runs, anyway=False)
+            require_comparable(stored_runs, force=False)
         measures = list(self._measures(split, scored, None))
         yield self._column(number, None, failures, measures, self._warnings(scored))
         known = next(iter(next(iter(scored.values())).values.values()), {}) if scored else {}

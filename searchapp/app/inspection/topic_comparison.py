@@ -200,5 +200,5 @@ def open_comparing(
         assert of_run.pages.manifest is not None  # a run directory has one
         rankings = tuple(Ranking(topic, Hits()) for topic in of_run.topics)
         stored.append(StoredRun(path, of_run.pages.manifest, Run("", rankings)))
-    require_comparable(stored, anyway=request.anyway)
+    require_comparable(stored, force=request.force)
     return comparing

@@ -759,6 +759,6 @@ def command(comparing: Comparing) -> Sequence[str]:
     given = [str(one) for name, value in options.items() if value is not None for one in (name, value)]
     given += [one for name in request.source.measures for one in ("--measure", name)]
     given += [str(one) for path in request.source.gold for one in ("--gold", path)]
-    given += ["--anyway"] if request.anyway else []
+    given += ["--force"] if request.force else []
     given += ["--judgments"] if comparing.follows else []
     return ("searchapp", "compare", *map(str, request.runs), "--screen", *given)

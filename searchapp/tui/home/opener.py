@@ -193,7 +193,7 @@ def prepare_topics(stack: ExitStack, settings: Settings, run: KnownRun, warn: No
 
 @_preparing
 def prepare_compare(
-    stack: ExitStack, settings: Settings, runs: Sequence[KnownRun], warn: Notify, *, anyway: bool = False
+    stack: ExitStack, settings: Settings, runs: Sequence[KnownRun], warn: Notify, *, force: bool = False
 ) -> PreparedScreen:
     """Prepare the compare screen of some runs, in any thread; `warn` is called with notes for the user.
 
@@ -202,7 +202,7 @@ def prepare_compare(
         DataError: the keys in the user's file contradict each other.
     """
     task = runs[0].manifest.task
-    request = CompareRequest(tuple(run.path for run in runs), GoldSource(home=settings.home), anyway=anyway)
+    request = CompareRequest(tuple(run.path for run in runs), GoldSource(home=settings.home), force=force)
     judged = partial(judged_by_now, settings.judgments, task)
     comparing = open_comparing(stack, request, settings, SilentProgress(), warn, judged)
     for note in dict.fromkeys(note for topics in comparing.topics for note in topics.pages.notes):
@@ -284,20 +284,20 @@ class Opener:
     def topics(self, run: KnownRun) -> None:
         self._on_run(run, prepare_topics)
 
-    def compare(self, runs: Sequence[KnownRun], *, anyway: bool = False) -> None:
+    def compare(self, runs: Sequence[KnownRun], *, force: bool = False) -> None:
         """Open the compare screen on two runs; if they differ in data, ask whether to compare them anyway."""
         warnings: list[str] = []
 
         def failed(error: Exception) -> None:
-            if anyway or not isinstance(error, DataError):
+            if force or not isinstance(error, DataError):
                 self._home.tell_error(error)
                 return
             self._home.head.came()
-            self._home.ask(f"{error}. Compare them anyway?", lambda: self.compare(runs, anyway=True))
+            self._home.ask(f"{error}. Compare them anyway?", lambda: self.compare(runs, force=True))
 
         self._open(
             " and ".join(run.path.name for run in runs),
-            lambda: prepare_compare(self._settings, runs, warnings.append, anyway=anyway),
+            lambda: prepare_compare(self._settings, runs, warnings.append, force=force),
             lambda screen: self._warn(screen, warnings),
             failed,
         )
