@@ -68,7 +68,7 @@ TASK, SPLIT = "nlps", "dev"
 SPLITS = {TASK: SPLIT, "checkthat": "training"}
 """The samples that are indexed and ranked, and the split that each is ranked for."""
 
-NEAREST, DEPTH = 50, 3
+CUTOFF, DEPTH = 50, 3
 """How deep the sample is scored, which has fewer documents than the official scorer wants, and where gold is missed."""
 
 SIZE = (110, 26)
@@ -136,7 +136,7 @@ class Bench:
         request = RunRequest(task.collection(SAMPLES / TASK), SPLIT, recipe, 500, "neighbours")
         with closing(open_engine(settings)) as engine:
             make_run(task, engine, request, runs[1], SilentProgress())
-        source = GoldSource(options=ScorerOptions(nearest=NEAREST))
+        source = GoldSource(options=ScorerOptions(cutoff=CUTOFF))
         comparing = open_comparing(
             self._opened,
             CompareRequest(runs, source, depth=DEPTH),

@@ -36,7 +36,7 @@ def report(folder: Path) -> Path:
     run("index", "nlps", "--data", str(SAMPLE))
     for recipe in ("bm25", "neighbours"):
         run("rank", "nlps", "--split", "dev", "--recipe", recipe, "--depth", "50", "--out", recipe)
-    run("report", "bm25", "neighbours", "--nearest", "50", "--out", "report.html")
+    run("report", "bm25", "neighbours", "--cutoff", "50", "--out", "report.html")
     return folder / "report.html"
 
 

@@ -97,7 +97,7 @@ home, out = ["--home", sys.argv[1]], str(Path(sys.argv[1], "run"))
 for line in (
     ["index", "nlps", "--data", str(SAMPLES / "nlps"), *home],
     ["rank", "nlps", "--split", "dev", "--recipe", "neighbours", "--out", out, *home],
-    ["evaluate", out, "--nearest", "50", *home],
+    ["evaluate", out, "--cutoff", "50", *home],
 ):
     assert run(line) == 0, line
 """

@@ -224,7 +224,7 @@ def record_shared_task(recorder: Recorder) -> None:
     task = recorder.scenario
     split, words, nearest = TASKS[task]
     run = recorder.run
-    scoring = ["--nearest", nearest] if nearest else []
+    scoring = ["--cutoff", nearest] if nearest else []
     run("index", "index", task, "--data", recorder.samples / task, "--json")
     run("index-again", "index", task)
     shown = json.loads(run("show", "tasks", "show", task, "--json"))
@@ -421,7 +421,7 @@ def record_screens(recorder: Recorder) -> None:
         ("o", "worst-first"), ("\r", "opened"), ("w", "why"), ("\x1b", ""), ("e", "missed"), ("F", "failures"),
         ("?", "help"), ("\x1b", ""), ("J1", "judged"),
     ])  # fmt: skip
-    recorder.screen("compare", ["compare", home / "bm25", home / "neighbours", "--nearest", 50, "--screen"], [
+    recorder.screen("compare", ["compare", home / "bm25", home / "neighbours", "--cutoff", 50, "--screen"], [
         ("v", "moved"), ("M", "measure"), ("w", "why"), ("\x1b", ""), ("?", "help"),
     ])  # fmt: skip
     recorder.screen("adjudicate", ["judgments", "adjudicate", "nlps", "--annotator", "cyd"], [

@@ -31,7 +31,7 @@ LEARNING = "neighbours"
 DIRECT = 5
 """The weight of direct hits for the learning recipe, where few topics are solved: chosen on the samples."""
 
-OPTIONS = ScorerOptions(nearest=50)
+OPTIONS = ScorerOptions(cutoff=50)
 """The official cut-off of nlps is 500 premises; its sample has 70."""
 
 SOLVED = "train"

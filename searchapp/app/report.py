@@ -157,7 +157,7 @@ def _scoring(request: CompareRequest, judged: JudgedIn) -> Iterator[str]:
     for option, value in (
         ("--data", source.data),
         *(("--gold", file) for file in source.gold),
-        ("--nearest", options.nearest),
+        ("--cutoff", options.cutoff),
         ("--hierarchy", options.hierarchy),
         ("--kb", options.knowledge_base),
     ):

@@ -166,7 +166,7 @@ def validate(
     task: str = option("The task that it is for.", default=REQUIRED, metavar="TASK", completes="tasks"),
     split: str | None = option("The split that it is for.", completes="splits"),
     data: DataOption = None,
-    nearest: int | None = option("nlps: premises that each statement needs; 500 by default.", min=1),
+    cutoff: int | None = option("nlps: premises that each statement needs; 500 by default.", min=1),
     as_json: JsonOption = False,
 ) -> None:
     """Find everything in an official file that the organisers would not accept, with line numbers.
@@ -181,7 +181,7 @@ def validate(
     folder = None if split is None and data is None else data_of(settings, loaded, data)
     part = None
     if folder is not None and split is not None:
-        part = DataSplit(loaded.collection(folder), split, ScorerOptions(nearest))
+        part = DataSplit(loaded.collection(folder), split, ScorerOptions(cutoff))
     problems = validated(loaded, file, part)
     warnings = [str(note) for note in problems.notes.problems] if problems.notes else []
     if as_json:

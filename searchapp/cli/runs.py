@@ -511,7 +511,7 @@ def export(
     data: Path | None = option(
         "Folder with the task's official files, if it is no longer where the run was made from it."
     ),
-    nearest: int | None = option(
+    cutoff: int | None = option(
         "nlps: premises that each statement needs in the official file; 500 by default.", min=1
     ),
     engine_scores: bool = flag("trec: the engine's scores, of which equal ones follow each other."),
@@ -538,7 +538,7 @@ def export(
     if format_ is ExportFormat.official:
         loaded = task_of(stored, task)
         collection = loaded.collection(data or Path(manifest.data))
-        part = DataSplit(collection, manifest.split, ScorerOptions(nearest))
+        part = DataSplit(collection, manifest.split, ScorerOptions(cutoff))
         try:
             writers = loaded.official.files(stored.run, part)
         except NoOfficialFile as error:

@@ -120,7 +120,7 @@ class Scored:
 class ScorerOptions:
     """Arguments of the organisers' scripts besides the files."""
 
-    nearest: int | None = option("nlps: the scorer's cut-off; 500 by default.", min=1)
+    cutoff: int | None = option("nlps: the scorer's cut-off; 500 by default.", min=1)
     hierarchy: Path | None = option(
         "smart-types-dbpedia: the TSV file of the type hierarchy, where it is not in --data."
     )

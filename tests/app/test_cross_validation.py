@@ -24,7 +24,7 @@ from tests.app.conftest import SAMPLES
 
 Validate = Callable[..., CrossValidation]
 
-OPTIONS = ScorerOptions(nearest=30, lenient=True)
+OPTIONS = ScorerOptions(cutoff=30, lenient=True)
 """The samples are too small for the official cut-offs."""
 
 

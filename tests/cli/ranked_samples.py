@@ -22,7 +22,7 @@ Run = Callable[[Sequence[object]], None]
 DEPTHS = {"explanation-2019": 200, "explanation-2021": 200}
 """Of the real data; ranking every fact for every question takes minutes."""
 
-SCORED_WITH = {"nlps": ["--nearest", 50]}
+SCORED_WITH = {"nlps": ["--cutoff", 50]}
 """The options by which the official scorer takes a sample, where it does not take it as it is: that of nlps needs 500
 premises for each statement, and its sample has 70 in all."""
 

@@ -16,7 +16,7 @@ from tests.cli.ranked_samples import learning_recipes, split_of
 
 pytestmark = pytest.mark.shared_indexes
 
-NEAREST = ("--nearest", 50)
+CUTOFF = ("--cutoff", 50)
 
 
 def ablated(run: Cli, task: str, *options: object) -> Any:
@@ -33,14 +33,14 @@ def by_name(found: Any, measure: int = 0) -> dict[str, Any]:
 def test_figures_and_tests_are_those_of_runs_that_are_ranked_and_compared(
     offline: Cli, tmp_path: Path
 ) -> None:
-    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", "--measure", "RR", *NEAREST)
+    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", "--measure", "RR", *CUTOFF)
     assert [one["name"] for one in found["variants"]] == [
         "as it is", "without direct", "without neighbours", "direct alone", "neighbours alone",
     ]  # fmt: skip
     for recipe in ("bm25", "neighbours"):
         out = tmp_path / recipe
         assert offline("rank", "nlps", "--split", "dev", "--recipe", recipe, "--out", out).code == 0
-    compared = offline("compare", tmp_path / "bm25", tmp_path / "neighbours", "--json", *NEAREST).json
+    compared = offline("compare", tmp_path / "bm25", tmp_path / "neighbours", "--json", *CUTOFF).json
     for measure in (0, 1):
         variants = by_name(found, measure)
         (expected,) = [
@@ -57,7 +57,7 @@ def test_figures_and_tests_are_those_of_runs_that_are_ranked_and_compared(
 
 
 def test_costs_are_those_of_the_signals_that_are_left(offline: Cli) -> None:
-    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", *NEAREST)
+    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", *CUTOFF)
     whole, without_direct, without_votes, *_ = found["variants"]
     direct, votes = found["signals"]
     assert whole["cpu"] >= direct["cpu"] + votes["cpu"] > 0 and whole["cpu_saved"] == 0
@@ -66,12 +66,10 @@ def test_costs_are_those_of_the_signals_that_are_left(offline: Cli) -> None:
 
 
 def test_topics_that_are_solved_ones_are_ranked_in_folds(offline: Cli) -> None:
-    found = ablated(offline, "nlps", "--split", "train", "--recipe", "neighbours", *NEAREST)
+    found = ablated(offline, "nlps", "--split", "train", "--recipe", "neighbours", *CUTOFF)
     assert found["folds"] == found["topics"] == 12
     assert (
-        ablated(offline, "nlps", "--split", "train", "--folds", 3, "--recipe", "neighbours", *NEAREST)[
-            "folds"
-        ]
+        ablated(offline, "nlps", "--split", "train", "--folds", 3, "--recipe", "neighbours", *CUTOFF)["folds"]
         <= 3
     )
     both = ablated(
@@ -93,7 +91,7 @@ def test_topics_that_are_solved_ones_are_ranked_in_folds(offline: Cli) -> None:
 def test_every_task_s_best_recipe_is_taken_apart_as_it_ranks(offline: Cli, task: str, tmp_path: Path) -> None:
     split, recipe = split_of(tasks.load(task)), learning_recipes(tasks.load(task))[0]
     options = ("--split", split, "--recipe", recipe)
-    found = ablated(offline, task, *options, *NEAREST)
+    found = ablated(offline, task, *options, *CUTOFF)
     variants = by_name(found)
     signals = [one["name"] for one in found["signals"]]
     assert list(variants) == [
@@ -104,7 +102,7 @@ def test_every_task_s_best_recipe_is_taken_apart_as_it_ranks(offline: Cli, task:
     ]
     out = tmp_path / "run"
     assert offline("rank", task, *options, "--out", out).code == 0
-    official = offline("evaluate", out, "--json", *NEAREST).json["official"]
+    official = offline("evaluate", out, "--json", *CUTOFF).json["official"]
     assert found["measures"][0]["measure"] == official["measure"]
     assert variants["as it is"]["figure"] == pytest.approx(official["value"], abs=1e-12)
     told = {"labelled", "cocitation", "expansion"}  # what ranks what others have ranked high
@@ -145,15 +143,15 @@ def test_models_are_trained_without_each_kind_of_features(offline: Cli) -> None:
 
 
 def test_a_learned_fusion_is_trained_for_the_signals_that_are_left(offline: Cli, tmp_path: Path) -> None:
-    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "best", *NEAREST)
+    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "best", *CUTOFF)
     assert found["learned"]
     # One for the recipe, and one for it without each signal.
     assert len(list((tmp_path / "home" / "models").iterdir())) == 1 + len(found["signals"])
 
 
 def test_every_layout_has_the_same_figures(offline: Cli) -> None:
-    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", *NEAREST)
-    options = ("ablate", "nlps", "--split", "dev", "--recipe", "neighbours", *NEAREST)
+    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", *CUTOFF)
+    options = ("ablate", "nlps", "--split", "dev", "--recipe", "neighbours", *CUTOFF)
     figures = {name: one["figure"] for name, one in by_name(found).items()}
     rows = list(csv.DictReader(io.StringIO(offline(*options, "--csv").stdout)))
     assert [float(row["figure"]) for row in rows] == list(figures.values())

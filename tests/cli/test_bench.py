@@ -46,7 +46,7 @@ set = { k = 3 }
 [tasks.nlps]
 splits = ["dev"]
 data = "data"
-nearest = 50
+cutoff = 50
 """
 
 
@@ -103,8 +103,8 @@ def test_figures_are_those_of_evaluate_and_tests_those_of_compare(benched: Cli) 
     assert [one["name"] for one in found["systems"]] == ["bm25", "near"] and found["baseline"] == 0
     (column,) = found["columns"]
     runs = [Path("plan") / cell["run"] for cell in column["cells"]]
-    evaluated = benched("evaluate", *runs, "--nearest", 50, "--json").json["runs"]
-    compared = benched("compare", *runs, "--nearest", 50, "--permutations", 1000, "--json").json
+    evaluated = benched("evaluate", *runs, "--cutoff", 50, "--json").json["runs"]
+    compared = benched("compare", *runs, "--cutoff", 50, "--permutations", 1000, "--json").json
     assert [one["name"] for one in column["measures"]] == [one["measure"] for one in compared["measures"]]
     for measure, expected in zip(column["measures"], compared["measures"], strict=True):
         for figure, run in zip(measure["figures"], evaluated, strict=True):
@@ -212,7 +212,7 @@ def test_groups_of_topics_have_columns_of_their_own(benched: Cli) -> None:
     whole, listed, in_file, none = found["columns"]
     assert listed["measures"] == in_file["measures"] and none["measures"] == []
     runs = [Path("plan") / cell["run"] for cell in whole["cells"]]
-    compared = benched("compare", *runs, "--nearest", 50, "--json").json
+    compared = benched("compare", *runs, "--cutoff", 50, "--json").json
     for measure, expected in zip(listed["measures"], compared["measures"], strict=True):
         assert measure["topics"] == 3
         for figure, values in zip(measure["figures"], expected["per_topic"].values(), strict=True):
@@ -358,7 +358,7 @@ def test_people_s_judgments_are_the_gold_where_the_file_says_so(benched: Cli) ->
     assert "0 of 2 cells ranked, 2 kept" in judged.stderr
     (column,) = read_bench(Path("plan")).columns
     figures = {measure.name: measure.figures[1] for measure in column.measures}
-    expected = benched("evaluate", run, "--judgments", "--log", log, "--nearest", 50, "--json").json
+    expected = benched("evaluate", run, "--judgments", "--log", log, "--cutoff", 50, "--json").json
     assert expected["topics"] == 4
     for name, value in figures.items():
         assert value == {**expected["measures"], **expected["official"]["values"]}[name]
@@ -435,7 +435,7 @@ def test_the_example_can_be_run(offline: Cli, plan: Path) -> None:
     plan.write_text(printed)
     for task in ("nlps", "explanation-2021"):
         assert offline("index", task, "--data", SAMPLES / task).code == 0
-    plan.write_text(printed.replace("[tasks.nlps]", "[tasks.nlps]\nnearest = 50"))
+    plan.write_text(printed.replace("[tasks.nlps]", "[tasks.nlps]\ncutoff = 50"))
     done = offline("bench", plan, "--json")
     assert done.code == 0, done.stderr
     assert [len([cell for cell in column["cells"] if cell]) for column in done.json["columns"]] == [3, 2]

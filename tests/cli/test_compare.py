@@ -26,7 +26,7 @@ from tests.cli.conftest import SAMPLES, Cli
 
 pytestmark = pytest.mark.shared_indexes
 
-NEAREST = ("--nearest", 50)
+CUTOFF = ("--cutoff", 50)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_topics_are_called_as_in_the_run_whatever_the_scorer_calls_them(offline:
 
 
 def test_tests_and_moved_documents_are_those_of_the_values_and_rankings(ranked: Cli) -> None:
-    found = ranked("compare", "A", "B", *NEAREST, "--depth", 3, "--json").json
+    found = ranked("compare", "A", "B", *CUTOFF, "--depth", 3, "--json").json
     per_topic = found["measures"][0]["per_topic"]
     differences = [per_topic["B"][topic] - per_topic["A"][topic] for topic in per_topic["A"]]
     (pair,) = found["measures"][0]["pairs"]
@@ -86,7 +86,7 @@ def test_tests_and_moved_documents_are_those_of_the_values_and_rankings(ranked: 
 def test_large_runs_are_scored_by_other_processes_with_the_same_figures(
     ranked: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = ranked("compare", "A", "B", *NEAREST, "--by", "all", "--json").stdout
+    here = ranked("compare", "A", "B", *CUTOFF, "--by", "all", "--json").stdout
     pids: list[int] = []
 
     def told(work: Any, numbers: Any, **options: Any) -> Any:
@@ -98,15 +98,15 @@ def test_large_runs_are_scored_by_other_processes_with_the_same_figures(
 
     monkeypatch.setattr(comparison, "LARGE", 1)
     monkeypatch.setattr(comparison, "map_in_processes", told)
-    assert ranked("compare", "A", "B", *NEAREST, "--by", "all", "--json").stdout == here
+    assert ranked("compare", "A", "B", *CUTOFF, "--by", "all", "--json").stdout == here
     assert os.getpid() not in pids or sys.platform != "linux"
     refused = ranked("compare", "A", "B", "--json")  # an error of another process is the same one
     assert refused.code == 4 and "the official scorer would not score this file" in refused.stderr
 
 
 def test_swapping_the_runs_negates_the_differences(ranked: Cli) -> None:
-    one = ranked("compare", "A", "B", *NEAREST, "--json").json["measures"][0]["pairs"][0]["tests"]
-    other = ranked("compare", "B", "A", *NEAREST, "--json").json["measures"][0]["pairs"][0]["tests"]
+    one = ranked("compare", "A", "B", *CUTOFF, "--json").json["measures"][0]["pairs"][0]["tests"]
+    other = ranked("compare", "B", "A", *CUTOFF, "--json").json["measures"][0]["pairs"][0]["tests"]
     assert one["mean"] == -other["mean"] and one["randomisation"] == other["randomisation"]
     assert (one["interval"]["low"], one["interval"]["high"]) == (
         -other["interval"]["high"],
@@ -116,7 +116,7 @@ def test_swapping_the_runs_negates_the_differences(ranked: Cli) -> None:
 
 
 def test_a_measure_that_is_asked_for_comes_first(ranked: Cli) -> None:
-    found = ranked("compare", "A", "B", "--measure", "nDCG@5", "--measure", "R@3", *NEAREST, "--json").json
+    found = ranked("compare", "A", "B", "--measure", "nDCG@5", "--measure", "R@3", *CUTOFF, "--json").json
     assert [one["measure"] for one in found["measures"]] == ["nDCG@5", "R@3", "MAP@50"]
     assert found["topics"]["measure"] == "nDCG@5" and found["topics"]["depth"] == 5
     refused = ranked("compare", "A", "B", "--measure", "nDCX")
@@ -125,7 +125,7 @@ def test_a_measure_that_is_asked_for_comes_first(ranked: Cli) -> None:
 
 def test_several_runs_are_compared_in_pairs_or_with_the_baseline(ranked: Cli) -> None:
     assert ranked("rank", "nlps", "--split", "dev", "--recipe", "tfidf", "--out", "C").code == 0
-    pairs = ranked("compare", "A", "B", "C", *NEAREST, "--json").json["measures"][0]["pairs"]
+    pairs = ranked("compare", "A", "B", "C", *CUTOFF, "--json").json["measures"][0]["pairs"]
     assert [(one["first"], one["second"]) for one in pairs] == [("A", "B"), ("A", "C"), ("B", "C")]
     assert all(0 <= one["tukey"] <= 1 and 0 < one["randomised_tukey"] <= 1 for one in pairs)
     assert all(
@@ -133,7 +133,7 @@ def test_several_runs_are_compared_in_pairs_or_with_the_baseline(ranked: Cli) ->
         for one in pairs
         for held in one["corrected"].values()
     )
-    found = ranked("compare", "A", "B", "C", "--baseline", "B", *NEAREST, "--json").json
+    found = ranked("compare", "A", "B", "C", "--baseline", "B", *CUTOFF, "--json").json
     assert found["baseline"] == "B"
     assert [(one["first"], one["second"]) for one in found["measures"][0]["pairs"]] == [
         ("B", "A"),
@@ -143,7 +143,7 @@ def test_several_runs_are_compared_in_pairs_or_with_the_baseline(ranked: Cli) ->
     assert found["measures"][0]["pairs"][0]["tukey"] == pairs[0]["tukey"]
     assert (
         "corrected for 2 comparisons with the baseline"
-        in ranked("compare", *"ABC", "--baseline", "B", *NEAREST).stdout
+        in ranked("compare", *"ABC", "--baseline", "B", *CUTOFF).stdout
     )
 
 
@@ -172,25 +172,25 @@ def test_runs_of_other_things_are_refused_and_what_changed_is_named(
     ranked: Cli, changes: dict[str, Any], said: str
 ) -> None:
     edited("B", **changes)
-    refused = ranked("compare", "A", "B", *NEAREST)
+    refused = ranked("compare", "A", "B", *CUTOFF)
     assert refused.code == 4 and said in refused.stderr and "--force" in refused.stderr and not refused.stdout
 
 
 def test_anyway_every_output_says_what_differs(ranked: Cli) -> None:
     edited("B", index_digest="0" * 64)
     for layout in ((), ("--json",), ("--markdown",), ("--latex",)):
-        found = ranked("compare", "A", "B", "--force", *NEAREST, *layout)
+        found = ranked("compare", "A", "B", "--force", *CUTOFF, *layout)
         assert found.code == 0 and "the documents that were indexed differ" in found.stdout
         assert "the runs are compared although the documents that were indexed differ" in found.stderr
-    assert ranked("compare", "A", "B", "--force", *NEAREST, "--json").json["comparable"] is False
-    assert "although" in ranked("compare", "A", "B", "--force", *NEAREST, "--csv").stderr
+    assert ranked("compare", "A", "B", "--force", *CUTOFF, "--json").json["comparable"] is False
+    assert "although" in ranked("compare", "A", "B", "--force", *CUTOFF, "--csv").stderr
 
 
 def test_a_run_that_lacks_topics_is_refused_and_these_are_named(ranked: Cli) -> None:
     stored = directory.read(Path("B"))
     shorter = Run(stored.run.tag, stored.run.rankings[1:])
     directory.write(Path("C"), stored.manifest, shorter, {})
-    refused = ranked("compare", "A", "C", *NEAREST)
+    refused = ranked("compare", "A", "C", *CUTOFF)
     assert refused.code == 4 and stored.run.rankings[0].topic_id in refused.stderr
     assert "has no ranking of 1 topic of the other" in refused.stderr
 
@@ -212,14 +212,14 @@ def test_runs_of_two_tasks_are_never_compared(ranked: Cli, tmp_path: Path) -> No
         (("A", "B", "--json", "--csv"), 2, "choose one of them"),
         (("A", "B", "--unseen"), 2, "--unseen is for --judgments"),
         (("A", "B"), 4, "fewer than"),
-        (("A", "B", "--nearest", "50", "--by", "nothing"), 2, "has no breakdown"),
+        (("A", "B", "--cutoff", "50", "--by", "nothing"), 2, "has no breakdown"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence(
     ranked: Cli, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     if arguments == ("A", "B"):
-        said = "premises without repeats, not 500"  # without --nearest, as the organisers' scorer
+        said = "premises without repeats, not 500"  # without --cutoff, as the organisers' scorer
     found = ranked("compare", *arguments)
     assert (
         (found.code, found.stdout) == (code, "") and said in found.stderr and "Traceback" not in found.stderr
@@ -227,8 +227,8 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(
 
 
 def test_csv_has_every_figure_at_full_precision(ranked: Cli) -> None:
-    found = ranked("compare", "A", "B", *NEAREST, "--json").json["measures"]
-    rows = list(csv.DictReader(io.StringIO(ranked("compare", "A", "B", *NEAREST, "--csv").stdout)))
+    found = ranked("compare", "A", "B", *CUTOFF, "--json").json["measures"]
+    rows = list(csv.DictReader(io.StringIO(ranked("compare", "A", "B", *CUTOFF, "--csv").stdout)))
     assert [row["measure"] for row in rows] == [one["measure"] for one in found]
     tests = found[0]["pairs"][0]["tests"]
     assert (
@@ -239,19 +239,19 @@ def test_csv_has_every_figure_at_full_precision(ranked: Cli) -> None:
 
 def test_names_do_nothing_in_latex_and_markdown(ranked: Cli) -> None:
     Path("B").rename("b_&|<%$")
-    latex = ranked("compare", "A", "b_&|<%$", *NEAREST, "--latex").stdout
+    latex = ranked("compare", "A", "b_&|<%$", *CUTOFF, "--latex").stdout
     assert r"A $\rightarrow$ b\_\&|$<$\%\$" in latex and latex.rstrip().endswith(r"\end{tabular}")
-    markdown = ranked("compare", "A", "b_&|<%$", *NEAREST, "--markdown").stdout
+    markdown = ranked("compare", "A", "b_&|<%$", *CUTOFF, "--markdown").stdout
     assert r"A → b\_&\|\<%$" in markdown
     table = [line for line in markdown.splitlines() if line.startswith("|")]
     assert len({line.replace(r"\|", "").count("|") for line in table}) == 1
 
 
 def test_the_text_shows_bars_documents_and_difficulty(ranked: Cli) -> None:
-    found = ranked("compare", "A", "B", *NEAREST, "--topics", 2).stdout
+    found = ranked("compare", "A", "B", *CUTOFF, "--topics", 2).stdout
     assert "MAP@50 (official)" in found and "Topics by difficulty" in found and "█" in found and "░" in found
     assert "documents that the gold does not name count as not relevant" in found
-    assert "by topic" not in ranked("compare", "A", "B", *NEAREST, "--topics", 0).stdout
+    assert "by topic" not in ranked("compare", "A", "B", *CUTOFF, "--topics", 0).stdout
 
 
 # Judgments and qrels
@@ -271,7 +271,7 @@ def test_unjudged_documents_are_stated_bounded_and_blamed_where_they_can_be(rank
         run = Run("x", (Ranking(topic, hits), *stored.run.rankings[1:]))
         directory.write(Path(name), stored.manifest, run, {})
     grades = qrels("some.qrels", f"{topic} 0 {documents[0]} 1")
-    found = ranked("compare", "C", "D", "--qrels", grades, "--measure", "RR", *NEAREST, "--json").json
+    found = ranked("compare", "C", "D", "--qrels", grades, "--measure", "RR", *CUTOFF, "--json").json
     (pair,) = found["measures"][0]["pairs"]
     assert pair["tests"]["mean"] == -0.5
     doubt = pair["unjudged"]
@@ -283,10 +283,10 @@ def test_unjudged_documents_are_stated_bounded_and_blamed_where_they_can_be(rank
     # Judged as not relevant, it explains nothing any more.
     lines = [f"{topic} 0 {documents[0]} 1", *(f"{topic} 0 {one} 0" for one in documents[1:])]
     judged = ranked(
-        "compare", "C", "D", "--qrels", qrels("all.qrels", *lines), "--measure", "RR", *NEAREST, "--json"
+        "compare", "C", "D", "--qrels", qrels("all.qrels", *lines), "--measure", "RR", *CUTOFF, "--json"
     ).json
     assert judged["measures"][0]["pairs"][0]["unjudged"]["due"] == "no"
-    text = ranked("compare", "C", "D", "--qrels", grades, "--measure", "RR", *NEAREST).stdout
+    text = ranked("compare", "C", "D", "--qrels", grades, "--measure", "RR", *CUTOFF).stdout
     assert "can be due to them alone" in text and "Judged@10" in text
 
 
@@ -306,8 +306,8 @@ def test_the_figures_against_qrels_are_those_of_evaluate(ranked: Cli) -> None:
     run = trec.read_run(Path("A/run.trec"))
     lines = [f"{one.topic_id} 0 {one.document_ids()[place]} 1" for place, one in enumerate(run)]
     grades = qrels("some.qrels", *lines)
-    found = ranked("compare", "A", "B", "--qrels", grades, *NEAREST, "--json").json
-    expected = ranked("evaluate", "A", "B", "--qrels", grades, *NEAREST, "--json").json["runs"]
+    found = ranked("compare", "A", "B", "--qrels", grades, *CUTOFF, "--json").json
+    expected = ranked("evaluate", "A", "B", "--qrels", grades, *CUTOFF, "--json").json["runs"]
     assert found["measures"][0]["means"]["B"] == pytest.approx(expected[1]["official"]["value"], abs=1e-12)
     for one in found["measures"][1:]:
         assert one["means"]["A"] == pytest.approx(expected[0]["measures"][one["measure"]], abs=1e-12)

@@ -42,13 +42,13 @@ def test_warnings_name_the_runs_that_they_are_about(indexed: Cli, tmp_path: Path
     one, two = ranked(indexed, tmp_path / "one"), ranked(indexed, tmp_path / "two", "--recipe", "neighbours")
     qrels = tmp_path / "qrels"
     qrels.write_text("602 0 101 1\n")
-    both = indexed("evaluate", one, two, "--nearest", 50, "--qrels", qrels).stderr
+    both = indexed("evaluate", one, two, "--cutoff", 50, "--qrels", qrels).stderr
     assert f"warning: {one}, {two}: 9 of the 10 ranked topics have no grades: 1 is scored" in both
-    alone = indexed("evaluate", one, "--nearest", 50, "--qrels", qrels).stderr
+    alone = indexed("evaluate", one, "--cutoff", 50, "--qrels", qrels).stderr
     assert "warning: 9 of the 10 ranked topics have no grades: 1 is scored" in alone
     # What one run alone is warned of has its name.
     (two / "run.trec").write_text((two / "run.trec").read_text() + "\n")
-    warned = indexed("evaluate", one, two, "--nearest", 50).stderr.splitlines()
+    warned = indexed("evaluate", one, two, "--cutoff", 50).stderr.splitlines()
     changed = [line for line in warned if "has changed since" in line]
     assert len(changed) == 1 and str(two) in changed[0] and str(one) not in changed[0]
     for line in warned:
@@ -63,11 +63,11 @@ def test_it_says_why_fewer_topics_are_scored_than_ranked(offline: Cli, tmp_path:
     assert offline("index", "nlps", "--data", data).code == 0
     run = tmp_path / "run"
     assert offline("rank", "nlps", "--data", data, "--split", "dev", "--out", run).code == 0
-    assert "scored" not in offline("evaluate", run, "--nearest", 50).stderr
+    assert "scored" not in offline("evaluate", run, "--cutoff", 50).stderr
     gold = json.loads((data / "dev_set.json").read_text())
     fewer = tmp_path / "gold.json"
     fewer.write_text(json.dumps({topic: gold[topic] for topic in list(gold)[:7]}))
-    result = offline("evaluate", run, "--nearest", 50, "--gold", fewer)
+    result = offline("evaluate", run, "--cutoff", 50, "--gold", fewer)
     assert "10 topics are ranked and 7 scored: the gold has nothing on the other 3" in result.stderr
 
 
@@ -98,7 +98,7 @@ def test_the_measure_of_a_task_of_ones_own_stands_once(offline: Cli, tmp_path: P
 def test_figures_that_only_look_alike_both_stand(indexed: Cli, tmp_path: Path) -> None:
     run = ranked(indexed, tmp_path / "run")
     # MAP@20 divides by what was found, AP by all that there is.
-    shown = [row[0] for row in table(indexed("evaluate", run, "--nearest", 20).stdout)]
+    shown = [row[0] for row in table(indexed("evaluate", run, "--cutoff", 20).stdout)]
     assert {"MAP@20 (official)", "AP"} <= set(shown)
 
 
@@ -109,15 +109,15 @@ def test_any_measure_can_be_chosen(indexed: Cli, tmp_path: Path) -> None:
     run = ranked(indexed, tmp_path / "run")
     chosen = ("Success@1", "nDCG(gains={0:0,1:5})@3", "IPrec@0.5", "Compat(p=0.8)", "Success@1")
     options = [word for name in chosen for word in ("--measure", name)]
-    result = indexed("evaluate", run, "--nearest", 50, *options, "--json", "--per-topic")
+    result = indexed("evaluate", run, "--cutoff", 50, *options, "--json", "--per-topic")
     assert result.code == 0, result.stderr
     assert list(result.json["measures"]) == list(dict.fromkeys(chosen))
     assert len(result.json["per_topic"]["Success@1"]) == 10
-    shown = [row[0] for row in table(indexed("evaluate", run, "--nearest", 50, *options).stdout)]
+    shown = [row[0] for row in table(indexed("evaluate", run, "--cutoff", 50, *options).stdout)]
     assert shown == ["topics", "MAP@50 (official)", *dict.fromkeys(chosen)]
     qrels = tmp_path / "qrels"
     qrels.write_text("602 0 101 1\n")
-    judged = indexed("evaluate", run, "--nearest", 50, "--qrels", qrels, "--measure", "P@1", "--json")
+    judged = indexed("evaluate", run, "--cutoff", 50, "--qrels", qrels, "--measure", "P@1", "--json")
     assert list(judged.json["measures"]) == ["P@1"]
 
 
@@ -208,7 +208,7 @@ def test_scoring_a_run_with_what_it_has_learned_from_is_warned_of(
     indexed: Cli, taught: tuple[Path, Path], tmp_path: Path
 ) -> None:
     run, log = taught
-    options = ("--nearest", 50, "--json")
+    options = ("--cutoff", 50, "--json")
     result = indexed("evaluate", run, "--judgments", "--log", log, *options)
     told = "has learned from judgments (rank --with-judgments) on 4 of the 6 scored topics"
     assert told in result.stderr and "--unseen scores the others alone" in result.stderr
@@ -232,7 +232,7 @@ def test_a_run_that_has_learned_nothing_is_not_warned_of(
 ) -> None:
     _, log = taught
     run = ranked(indexed, tmp_path / "plain", "--recipe", "neighbours")
-    options = ("--judgments", "--log", log, "--nearest", 50, "--json")
+    options = ("--judgments", "--log", log, "--cutoff", 50, "--json")
     plain, unseen = indexed("evaluate", run, *options), indexed("evaluate", run, *options, "--unseen")
     assert "learned" not in plain.stderr and plain.json == unseen.json
     assert indexed("evaluate", run, "--unseen").code == 2
@@ -245,9 +245,9 @@ def test_where_nothing_else_is_judged_it_says_so(
     qrels = tmp_path / "qrels"
     first = next(iter(json.loads((SAMPLE / "dev_set.json").read_text())))
     qrels.write_text(f"{first} 0 101 1\n")
-    told = indexed("evaluate", run, "--qrels", qrels, "--nearest", 50)
+    told = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50)
     assert "on the only scored topic" in told.stderr and "judge others, and score these" in told.stderr
-    refused = indexed("evaluate", run, "--qrels", qrels, "--nearest", 50, "--unseen")
+    refused = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50, "--unseen")
     assert refused.code == 4 and "has learned from every judged topic" in refused.stderr
 
 
@@ -259,7 +259,7 @@ def test_a_manifest_that_does_not_name_the_judged_topics_is_refused(
     assert manifest["recipe"]["judged"]["topics"] == 4
     del manifest["recipe"]["judged"]["ids"]
     (run / "run.json").write_text(json.dumps(manifest))
-    options = ("--judgments", "--log", log, "--nearest", 50)
+    options = ("--judgments", "--log", log, "--cutoff", 50)
     for refused in (indexed("evaluate", run, *options), indexed("evaluate", run, *options, "--unseen")):
         assert refused.code == 4 and "judged has no list of ids" in refused.stderr
 
@@ -281,7 +281,7 @@ def test_a_trec_export_keeps_the_ranking_or_the_scores_of_the_engine(indexed: Cl
     gold = json.loads((SAMPLE / "dev_set.json").read_text())
     qrels.write_text("".join(f"{t} 0 {one} 1\n" for t, entry in gold.items() for one in entry["premises"]))
     figures = [
-        indexed("evaluate", path, "--qrels", qrels, "--nearest", 50, "--measure", "AP", "--json").json[
+        indexed("evaluate", path, "--qrels", qrels, "--cutoff", 50, "--measure", "AP", "--json").json[
             "measures"
         ]
         for path in (run, distinct, plain)

@@ -281,8 +281,8 @@ def test_a_folder_that_is_no_run_is_never_replaced(indexed: Cli, tmp_path: Path)
 
 def test_the_exported_file_scores_as_the_run_does(indexed: Cli, run: Path, tmp_path: Path) -> None:
     out = tmp_path / "predict.txt"
-    assert indexed("export", run, "--nearest", 50, "--out", out).code == 0
-    options = ["--nearest", 50, "--json", "--per-topic"]
+    assert indexed("export", run, "--cutoff", 50, "--out", out).code == 0
+    options = ["--cutoff", 50, "--json", "--per-topic"]
     of_run = indexed("evaluate", run, *options).json
     of_file = indexed("evaluate", out, "--task", "nlps", "--data", SAMPLE, "--split", "dev", *options).json
     gold = SAMPLE / "dev_set.json"
@@ -310,15 +310,15 @@ def test_a_trec_export_of_the_engines_scores_is_the_run_file(indexed: Cli, run: 
 
 def test_a_valid_official_file_is_accepted(indexed: Cli, run: Path, tmp_path: Path) -> None:
     out = tmp_path / "predict.txt"
-    indexed("export", run, "--nearest", 50, "--out", out)
-    options = ["--task", "nlps", "--data", SAMPLE, "--split", "dev", "--nearest", 50]
+    indexed("export", run, "--cutoff", 50, "--out", out)
+    options = ["--task", "nlps", "--data", SAMPLE, "--split", "dev", "--cutoff", 50]
     assert indexed("validate", out, *options).code == 0
     assert indexed("validate", out, *options, "--json").json["valid"]
 
 
 def test_everything_wrong_with_an_official_file_is_found(indexed: Cli, run: Path, tmp_path: Path) -> None:
     out = tmp_path / "predict.txt"
-    indexed("export", run, "--nearest", 50, "--out", out)
+    indexed("export", run, "--cutoff", 50, "--out", out)
     rows = out.read_text().splitlines()
     topic, first = rows[0].split("\t")
     rows[1] = f"{topic}\t{first}"
@@ -328,7 +328,7 @@ def test_everything_wrong_with_an_official_file_is_found(indexed: Cli, run: Path
     last = rows[-1].split("\t")[0]
     rows = [row for row in rows if not row.startswith(f"{last}\t")]
     out.write_text("\n".join(rows) + "\n")
-    options = ["--task", "nlps", "--data", SAMPLE, "--split", "dev", "--nearest", 68]
+    options = ["--task", "nlps", "--data", SAMPLE, "--split", "dev", "--cutoff", 68]
     result = indexed("validate", out, *options, "--json")
     assert result.code == 4
     kinds = {problem["kind"]: problem["where"] for problem in result.json["problems"]}
@@ -341,17 +341,17 @@ def test_everything_wrong_with_an_official_file_is_found(indexed: Cli, run: Path
 
 
 def test_the_gate_is_an_exit_code(indexed: Cli, run: Path) -> None:
-    assert indexed("evaluate", run, "--nearest", 50, "--fail-under", 0.1).code == 0
-    missed = indexed("evaluate", run, "--nearest", 50, "--fail-under", 0.99)
+    assert indexed("evaluate", run, "--cutoff", 50, "--fail-under", 0.1).code == 0
+    missed = indexed("evaluate", run, "--cutoff", 50, "--fail-under", 0.99)
     assert missed.code == 5 and "is below 0.99" in missed.stderr
 
 
 def test_several_runs_are_compared_in_one_table(indexed: Cli, run: Path, tmp_path: Path) -> None:
     other = tmp_path / "train"
     indexed("rank", "nlps", "--data", SAMPLE, "--split", "train", "--out", other)
-    shown = indexed("evaluate", run, other, "--nearest", 50).stdout
+    shown = indexed("evaluate", run, other, "--cutoff", 50).stdout
     assert "MAP@50 (official)" in shown and shown.splitlines()[0].split() == ["measure", "runs/dev", "train"]
-    described = indexed("evaluate", run, other, "--nearest", 50, "--json").json
+    described = indexed("evaluate", run, other, "--cutoff", 50, "--json").json
     assert [each["split"] for each in described["runs"]] == ["dev", "train"]
 
 
@@ -362,7 +362,7 @@ def test_gold_that_changed_since_the_run_is_told(indexed: Cli, data: Path, tmp_p
         data / "dev_set.json",
         _602={"text": "Every subgroup of an abelian group is normal.", "premises": [101]},
     )
-    result = indexed("evaluate", out, "--nearest", 50)
+    result = indexed("evaluate", out, "--cutoff", 50)
     assert result.code == 0 and "changed since the run" in result.stderr
 
 
@@ -371,7 +371,7 @@ def test_masked_gold_cannot_be_scored(indexed: Cli, data: Path, tmp_path: Path) 
     (data / "test_set.json").write_text(json.dumps(masked))
     out = tmp_path / "run"
     assert indexed("rank", "nlps", "--data", data, "--split", "test", "--out", out).code == 0
-    result = indexed("evaluate", out, "--nearest", 50)
+    result = indexed("evaluate", out, "--cutoff", 50)
     assert result.code == 4 and "masked" in result.stderr
 
 

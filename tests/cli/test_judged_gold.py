@@ -60,7 +60,7 @@ def test_the_figures_are_those_of_the_gold(offline: Cli, name: str, tmp_path: Pa
     assert offline("index", *where).code == 0
     assert offline("rank", *where, "--split", sample.split, "--recipe", "bm25", "--out", run).code == 0
     topics = judge(sample, run, log)
-    options = ("--nearest", 50, "--json")
+    options = ("--cutoff", 50, "--json")
     result = offline("evaluate", run, "--judgments", "--log", log, *options)
     assert result.code == 0, result.stderr
     (by_gold,) = evaluate([run], GoldSource(options=OPTIONS))

@@ -538,9 +538,9 @@ def test_judgments_like_the_gold_score_like_it(
     run, log = tmp_path / "run", tmp_path / "log.sqlite"
     assert indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
     judge_like_gold(log, gold, ranked(run))
-    by_gold = indexed_offline("evaluate", run, "--nearest", 50, "--json", "--per-topic").json
+    by_gold = indexed_offline("evaluate", run, "--cutoff", 50, "--json", "--per-topic").json
     judged = indexed_offline(
-        "evaluate", run, "--judgments", "--log", log, "--nearest", 50, "--json", "--per-topic"
+        "evaluate", run, "--judgments", "--log", log, "--cutoff", 50, "--json", "--per-topic"
     ).json
     assert judged["official"]["values"] == pytest.approx(by_gold["official"]["values"], abs=1e-12)
     assert judged["official"]["per_topic"] == pytest.approx(by_gold["official"]["per_topic"], abs=1e-12)
@@ -569,7 +569,7 @@ def test_unjudged_documents_count_as_chosen(
 
     def average_precision(*options: object) -> dict[str, float]:
         result = indexed_offline(
-            "evaluate", run, "--judgments", "--log", log, "--nearest", 50, "--json", *options
+            "evaluate", run, "--judgments", "--log", log, "--cutoff", 50, "--json", *options
         )
         assert result.code == 0, result.stderr
         measures: dict[str, float] = result.json["measures"]
@@ -594,7 +594,7 @@ def test_judging_half_the_topics_improves_the_rest(
     assert result.code == 0 and "5 judged topics" in result.stderr
     figures = []
     for run in (before, after):
-        official = indexed_offline("evaluate", run, "--nearest", 50, "--json", "--per-topic").json["official"]
+        official = indexed_offline("evaluate", run, "--cutoff", 50, "--json", "--per-topic").json["official"]
         figures.append([official["per_topic"][topic] for topic in gold if topic not in half])
     assert sum(figures[1]) > sum(figures[0])
     manifest = json.loads((after / "run.json").read_text())
@@ -611,8 +611,8 @@ def test_a_run_is_scored_against_qrels(
     run, qrels = tmp_path / "run", tmp_path / "qrels"
     indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run)
     qrels.write_text("".join(f"{topic} 0 {one} 1\n" for topic, relevant in gold.items() for one in relevant))
-    by_qrels = indexed_offline("evaluate", run, "--qrels", qrels, "--nearest", 50, "--json").json
-    by_gold = indexed_offline("evaluate", run, "--nearest", 50, "--json").json
+    by_qrels = indexed_offline("evaluate", run, "--qrels", qrels, "--cutoff", 50, "--json").json
+    by_gold = indexed_offline("evaluate", run, "--cutoff", 50, "--json").json
     assert by_qrels["official"]["value"] == pytest.approx(by_gold["official"]["value"], abs=1e-12)
 
 
@@ -642,8 +642,8 @@ def test_official_files_of_judgments_score_as_gold(
         out,
     )
     assert indexed_offline(*export, "--split", "dev").code == 0
-    own = indexed_offline("evaluate", run, "--nearest", 50, "--gold", out, "--json").json["official"]
-    official = indexed_offline("evaluate", run, "--nearest", 50, "--json").json["official"]
+    own = indexed_offline("evaluate", run, "--cutoff", 50, "--gold", out, "--json").json["official"]
+    official = indexed_offline("evaluate", run, "--cutoff", 50, "--json").json["official"]
     assert own["value"] == pytest.approx(official["value"], abs=1e-12)
     assert indexed_offline(*export, "--split", "dev").code == 2  # the file is there
     assert indexed_offline(*export, "--overwrite").code == 2  # which split?

@@ -19,7 +19,7 @@ from tests.cli.conftest import SAMPLES, Cli
 
 pytestmark = pytest.mark.shared_indexes
 
-NLPS = ("nlps", "--split", "dev", "--recipe", "neighbours", "--nearest", 50)
+NLPS = ("nlps", "--split", "dev", "--recipe", "neighbours", "--cutoff", 50)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_point_is_the_run_that_people_make_who_judge_so_many_topics(
             assert ranked.code == 0, ranked.stderr
         for name, point in zip(("plain", "judged"), found["points"], strict=True):
             per_topic = indexed_nlps(
-                "evaluate", tmp_path / name, "--nearest", 50, "--json", "--per-topic"
+                "evaluate", tmp_path / name, "--cutoff", 50, "--json", "--per-topic"
             ).json["official"]["per_topic"]
             values = [per_topic[topic] for topic in scored]
             assert point["score"] == pytest.approx(sum(values) / len(values), abs=1e-12)

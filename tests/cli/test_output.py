@@ -46,8 +46,8 @@ def test_out_can_be_stdout(offline: Cli, tmp_path: Path, monkeypatch: pytest.Mon
     assert offline("rank", "nlps", "--split", "dev", "--out", "run").code == 0
     for arguments in (
         ("export", "run", "--format", "trec"),
-        ("export", "run", "--nearest", 50),
-        ("report", "run", "--nearest", 50),
+        ("export", "run", "--cutoff", 50),
+        ("report", "run", "--cutoff", 50),
         ("judgments", "assign", "nlps", "--split", "dev", "--to", "ann=3", "--seed", 1),
         (
             "learning-curve",
@@ -58,10 +58,10 @@ def test_out_can_be_stdout(offline: Cli, tmp_path: Path, monkeypatch: pytest.Mon
             "neighbours",
             "--points",
             "0,3",
-            "--nearest",
+            "--cutoff",
             30,
         ),
-        ("tune", "nlps", "--recipe", "neighbours", "--over", "k=1,3", "--folds", 2, "--nearest", 30),
+        ("tune", "nlps", "--recipe", "neighbours", "--over", "k=1,3", "--folds", 2, "--cutoff", 30),
     ):
         written = offline(*arguments, "--out", "file.toml")
         assert written.code == 0, written.stderr

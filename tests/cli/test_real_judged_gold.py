@@ -46,7 +46,7 @@ MANY = 100
 SPARED = 1 if FULL else 3
 """After half of the topics of nlps were judged, every SPARED-th of the others is ranked: enough for the mean."""
 
-NEAREST = 500 if FULL else 100
+CUTOFF = 500 if FULL else 100
 """The depth of these rankings, and the cut-off of MAP: most of what judgments give is at the front."""
 
 LENIENT = {"smart-types-wikidata", "checkthat"}
@@ -135,7 +135,7 @@ def test_half_of_the_topics_judged_raises_map_on_the_other_half(
     imported(offline, "nlps", {topic: gold[topic] for topic in half}, log)
     before, after = tmp_path / "before", tmp_path / "after"
     monkeypatch.setenv("SEARCHAPP_HOME", str(real_runs.home("nlps")))
-    options = ["--split", SPLITS["nlps"], "--recipe", "neighbours", "--depth", NEAREST]
+    options = ["--split", SPLITS["nlps"], "--recipe", "neighbours", "--depth", CUTOFF]
     data = with_topics(frozenset(others), tmp_path / "others")
     assert offline("rank", "nlps", "--data", data, *options, "--out", before).code == 0
     data = with_topics(frozenset([*half, *others]), tmp_path / "all")
@@ -143,7 +143,7 @@ def test_half_of_the_topics_judged_raises_map_on_the_other_half(
     assert offline("rank", "nlps", "--data", data, *options, *judged).code == 0
     figures = []
     for run in (before, after):
-        per_topic = scored(offline, run, "--nearest", NEAREST)["official"]["per_topic"]
+        per_topic = scored(offline, run, "--cutoff", CUTOFF)["official"]["per_topic"]
         figures.append(sum(per_topic[topic] for topic in others) / len(others))
-    print(f"MAP@{NEAREST} of {len(others):,} topics: {figures[0]:.4f} before, {figures[1]:.4f} after")
+    print(f"MAP@{CUTOFF} of {len(others):,} topics: {figures[0]:.4f} before, {figures[1]:.4f} after")
     assert figures[1] > figures[0] + (0.004 if FULL else 0.002)

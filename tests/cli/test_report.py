@@ -21,7 +21,7 @@ from tests.cli.conftest import EMBEDDED, SAMPLES, Cli, run_command
 
 pytestmark = pytest.mark.shared_indexes
 
-NEAREST = ("--nearest", 50)
+CUTOFF = ("--cutoff", 50)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def figures(found: Mapping[str, Any], run: str) -> dict[str, float]:
 
 
 def test_the_numbers_are_those_of_the_commands_that_the_report_names(ranked: Cli) -> None:
-    found, page = made(ranked, "A", "B", *NEAREST)
+    found, page = made(ranked, "A", "B", *CUTOFF)
     commands = {what: shlex.split(line) for what, line in found["reproduction"]["commands"].items()}
     assert all(words[0] == "searchapp" for words in commands.values())
     by_figures, by_curves, by_tests = (ranked(*words[1:]) for words in commands.values())
@@ -79,7 +79,7 @@ def test_the_numbers_are_those_of_the_commands_that_the_report_names(ranked: Cli
 def test_the_interval_of_a_run_is_the_bootstrap_interval_of_its_values(ranked: Cli) -> None:
     from searchapp.evaluation.significance import bootstrap_interval
 
-    found, page = made(ranked, "A", "B", *NEAREST)
+    found, page = made(ranked, "A", "B", *CUTOFF)
     per_topic = found["measures"][0]["per_topic"]["A"]
     expected = bootstrap_interval(list(per_topic.values()))
     first = found["figures"][0]
@@ -93,7 +93,7 @@ def test_the_interval_of_a_run_is_the_bootstrap_interval_of_its_values(ranked: C
 
 
 def test_every_topic_is_in_the_table_and_has_its_name_at_its_bar(ranked: Cli) -> None:
-    found, page = made(ranked, "A", "B", *NEAREST)
+    found, page = made(ranked, "A", "B", *CUTOFF)
     topics = found["topics"]["pairs"][0]["topics"]
     table = page.partition("All topics")[2].partition("</table>")[0]
     assert re.findall(r'<th scope="row"><bdi>(\d+)</bdi>', table) == [one["id"] for one in topics]
@@ -106,21 +106,21 @@ def test_every_topic_is_in_the_table_and_has_its_name_at_its_bar(ranked: Cli) ->
 
 
 def test_one_run_alone_has_a_report_without_tests(ranked: Cli) -> None:
-    found, page = made(ranked, "A", *NEAREST)
-    alone = ranked("evaluate", "A", *NEAREST, "--json").json
+    found, page = made(ranked, "A", *CUTOFF)
+    alone = ranked("evaluate", "A", *CUTOFF, "--json").json
     assert figures(found, "A") == {**alone["measures"], **alone["official"]["values"]}
     assert found["measures"][0]["pairs"] == [] and len(found["curves"]) == 1
     assert 'id="topics"' in page and 'id="tests"' not in page and 'id="alike"' not in page
     assert "tests" not in " ".join(found["reproduction"]["commands"])
-    refused = ranked("compare", "A", *NEAREST)
+    refused = ranked("compare", "A", *CUTOFF)
     assert refused.code == 2 and "two runs are compared at least" in refused.stderr
 
 
 def test_three_runs_have_a_chart_a_pair_and_corrected_tests(ranked: Cli) -> None:
     assert ranked("rank", "nlps", "--split", "dev", "--recipe", "tfidf", "--out", "C").code == 0
-    _, page = made(ranked, "A", "B", "C", *NEAREST)
+    _, page = made(ranked, "A", "B", "C", *CUTOFF)
     assert len(re.findall('the greatest gain first"', page)) == 3 and "Holm-corrected" in page
-    _, page = made(ranked, "A", "B", "C", *NEAREST, "--baseline", "B")
+    _, page = made(ranked, "A", "B", "C", *CUTOFF, "--baseline", "B")
     assert len(re.findall('the greatest gain first"', page)) == 2
     assert "Tukey" in page and "corrected for 2 comparisons with the baseline" in page
 
@@ -144,19 +144,19 @@ def test_breakdowns_are_all_that_the_task_has_unless_somebody_chooses(offline: C
 
 
 def test_the_same_runs_give_the_same_bytes(ranked: Cli) -> None:
-    first, second = (made(ranked, "A", "B", *NEAREST, out=name)[1] for name in ("1.html", "2.html"))
+    first, second = (made(ranked, "A", "B", *CUTOFF, out=name)[1] for name in ("1.html", "2.html"))
     assert first == second
 
 
 def test_a_file_that_is_there_is_replaced_only_when_asked(ranked: Cli) -> None:
     out = Path("out.html")
     out.write_text("mine")
-    refused = ranked("report", "A", "B", *NEAREST, "--out", out)
+    refused = ranked("report", "A", "B", *CUTOFF, "--out", out)
     assert (
         refused.code == 2 and "out.html exists already" in refused.stderr and "--overwrite" in refused.stderr
     )
     assert out.read_text() == "mine"
-    assert ranked("report", "A", "B", *NEAREST, "--out", out, "--overwrite").code == 0
+    assert ranked("report", "A", "B", *CUTOFF, "--out", out, "--overwrite").code == 0
     assert out.read_text().startswith("<!DOCTYPE html>")
 
 
@@ -168,7 +168,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(ranked: Cli) -> None:
         (("A", "A", "--out", "x.html"), 2, "is named twice"),
         (("A", "nothing", "--out", "x.html"), 2, "is not a run directory"),
         (("A", "B", "--out", "x.html"), 4, "premises without repeats, not 500"),
-        (("A", "B", "--out", "x.html", "--nearest", "50", "--by", "nothing"), 2, "has no breakdown"),
+        (("A", "B", "--out", "x.html", "--cutoff", "50", "--by", "nothing"), 2, "has no breakdown"),
         (("A", "B", "--out", "x.html", "--measure", "nDCX"), 2, "there is no measure 'nDCX'"),
         (("A", "--out", "x.html", "--unseen"), 2, "--unseen is for --judgments"),
         (("A", "--out", "x.html", "--judgments", "--by", "all"), 2, "need the organisers' gold"),
@@ -189,10 +189,10 @@ def test_runs_of_other_documents_are_refused_or_the_report_says_so_first(ranked:
     described = {**json.loads(path.read_text()), "index_digest": "0" * 64}
     path.write_text(json.dumps(described))
     path.write_text(json.dumps({**described, "digest": directory.read_manifest(Path("B")).own_digest()}))
-    refused = ranked("report", "A", "B", *NEAREST, "--out", "x.html")
+    refused = ranked("report", "A", "B", *CUTOFF, "--out", "x.html")
     assert refused.code == 4 and "the documents that were indexed differ" in refused.stderr
     assert not Path("x.html").exists()
-    found, page = made(ranked, "A", "B", *NEAREST, "--force")
+    found, page = made(ranked, "A", "B", *CUTOFF, "--force")
     assert found["comparable"] is False
     warnings = page.partition('id="warnings-heading"')[2].partition("</section>")[0]
     assert "the runs are compared although the documents that were indexed differ" in warnings
@@ -203,7 +203,7 @@ def test_runs_of_other_documents_are_refused_or_the_report_says_so_first(ranked:
 def test_how_a_run_was_made_is_said_without_the_folders_of_the_machine(
     ranked: Cli, tmp_path: Path, prepared: Path
 ) -> None:
-    found, page = made(ranked, "A", "B", *NEAREST)
+    found, page = made(ranked, "A", "B", *CUTOFF)
     made_from = found["reproduction"]["runs"][0]
     words = shlex.split(made_from["command"])
     assert words[:5] == ["searchapp", "rank", "nlps", "--data", "DATA"]
@@ -226,7 +226,7 @@ permutations = 1000
 recipe = "neighbours"
 [tasks.nlps]
 splits = ["dev"]
-nearest = 50
+cutoff = 50
 """
 
 
@@ -268,7 +268,7 @@ def judged(log: Path, run: str) -> None:
 def test_judgments_come_with_their_share_and_how_far_people_agree(ranked: Cli, tmp_path: Path) -> None:
     log = tmp_path / "log.sqlite"
     judged(log, "A")
-    options = ("--judgments", "--log", log, *NEAREST)
+    options = ("--judgments", "--log", log, *CUTOFF)
     found, page = made(ranked, "A", "B", *options)
     agreement = ranked("judgments", "agreement", "nlps", "--log", log, "--json").json
     assert found["agreement"]["alpha"] == agreement["alpha"] and agreement["documents"] == 12
@@ -290,7 +290,7 @@ def test_qrels_have_a_digest_and_no_people(ranked: Cli) -> None:
     stored = directory.read(Path("A")).run
     lines = [f"{one.topic_id} 0 {one.document_ids()[0]} 1\n" for one in stored]
     Path("some.qrels").write_text("".join(lines))
-    found, page = made(ranked, "A", "B", "--qrels", "some.qrels", *NEAREST)
+    found, page = made(ranked, "A", "B", "--qrels", "some.qrels", *CUTOFF)
     assert list(found["reproduction"]["gold"]) == ["some.qrels"] and found["agreement"] is None
     assert 'id="judged"' in page and "Who has judged" not in page
     assert "--qrels some.qrels" in page

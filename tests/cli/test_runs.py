@@ -25,7 +25,7 @@ from tests.programs import Program
 
 pytestmark = pytest.mark.shared_indexes
 
-NEAREST = ("--nearest", 20)
+CUTOFF = ("--cutoff", 20)
 OF_NLPS = ("--task", "nlps", "--split", "dev")
 
 
@@ -171,9 +171,9 @@ def whole_story(nlps: Cli, offline: Cli, file: str) -> None:
     assert imported.code == 0, imported.stderr
     assert offline("index", "nlps", "--data", "data").code == 0
     assert offline("rank", "nlps", "--split", "dev", "--out", "runs/own").code == 0
-    compared = offline("compare", "runs/own", "runs/other", *NEAREST, "--json")
+    compared = offline("compare", "runs/own", "runs/other", *CUTOFF, "--json")
     assert compared.code == 0, compared.stderr
-    evaluated = offline("evaluate", "runs/other", *NEAREST, "--json").json
+    evaluated = offline("evaluate", "runs/other", *CUTOFF, "--json").json
     assert compared.json["runs"][1]["official"] == evaluated["official"]["value"]
     first = directory.read(Path("runs/other")).run.rankings[0]
     log = ("--log", "log.sqlite")
@@ -184,7 +184,7 @@ def whole_story(nlps: Cli, offline: Cli, file: str) -> None:
     )
     assert judged.code == 0, judged.stderr
     against = offline(
-        "compare", "runs/own", "runs/other", "--judgments", "--measure", "RR", *NEAREST, *log, "--json"
+        "compare", "runs/own", "runs/other", "--judgments", "--measure", "RR", *CUTOFF, *log, "--json"
     )
     assert against.code == 0, against.stderr
     assert against.json["measures"][0]["means"]["other"] == 1.0
@@ -193,7 +193,7 @@ def whole_story(nlps: Cli, offline: Cli, file: str) -> None:
     walked = offline("topics", "nlps", "--run", "runs/other", "--plain", "--topic", first.topic_id)
     assert walked.code == 0, walked.stderr
     exported = offline(
-        "export", "runs/other", "--format", "official", "--nearest", "20", "--out", "predict.txt"
+        "export", "runs/other", "--format", "official", "--cutoff", "20", "--out", "predict.txt"
     )
     assert exported.code == 0, exported.stderr
     again = offline("export", "runs/other", "--format", "ir-metadata", "--out", "run.yml")
@@ -279,7 +279,7 @@ def test_an_imported_run_scores_as_its_file(nlps: Cli) -> None:
     bad("qrels", *(f"{topic} 0 {document} 1" for topic in topics() for document in ids[::4]))
     assert nlps("runs", "import", file, "--out", "out").code == 0
     assert nlps("export", "out", "--format", "trec", "--out", "again.trec").code == 0
-    options = ("--qrels", "qrels", "--measure", "AP", *NEAREST, "--json")
+    options = ("--qrels", "qrels", "--measure", "AP", *CUTOFF, "--json")
     scored = [nlps("evaluate", path, *options).json["measures"] for path in (file, "out", "again.trec")]
     assert scored[0] == scored[1] == scored[2]
 

@@ -18,7 +18,7 @@ def test_a_sample_has_an_index_of_its_own(offline: Cli, tmp_path: Path) -> None:
     run = tmp_path / "run"
     ranked = offline("rank", "nlps-sample", "--split", "dev", "--recipe", "neighbours", "--out", run)
     assert ranked.code == 0, ranked.stderr
-    scored = offline("evaluate", run, "--json", "--nearest", 50)
+    scored = offline("evaluate", run, "--json", "--cutoff", 50)
     assert scored.code == 0, scored.stderr
     assert json.loads((run / "run.json").read_text())["task"] == "nlps-sample"
     listed = offline("indexes", "list", "--json").json["indexes"]

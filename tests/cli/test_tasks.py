@@ -50,12 +50,12 @@ def test_the_folder_that_was_indexed_is_remembered_for_every_command(cli: Cli, t
     assert f"data     {SAMPLE} (remembered from `index --data`)" in cli("tasks").stdout
     assert cli("search", "nlps", "compact subset").code == 0
     assert cli("rank", "nlps", "--split", "dev", "--recipe", "neighbours", "--out", run).code == 0
-    evaluated = cli("evaluate", run, "--nearest", 50, "--json")
+    evaluated = cli("evaluate", run, "--cutoff", 50, "--json")
     assert evaluated.code == 0, evaluated.stderr
     official = tmp_path / "predict.txt"
-    assert cli("export", run, "--format", "official", "--nearest", 50, "--out", official).code == 0
-    assert cli("validate", official, "--task", "nlps", "--split", "dev", "--nearest", 50).code == 0
-    figures = cli("evaluate", official, "--task", "nlps", "--split", "dev", "--nearest", 50, "--json")
+    assert cli("export", run, "--format", "official", "--cutoff", 50, "--out", official).code == 0
+    assert cli("validate", official, "--task", "nlps", "--split", "dev", "--cutoff", 50).code == 0
+    figures = cli("evaluate", official, "--task", "nlps", "--split", "dev", "--cutoff", 50, "--json")
     assert figures.json["official"] == evaluated.json["official"]
     assert cli("judge", "nlps", "--run", run, "--plain", "--annotator", "ann").code == 0
     assigned = cli(

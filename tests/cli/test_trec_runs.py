@@ -211,10 +211,10 @@ def test_negative_grades_and_topics_without_relevance_are_as_for_trec_eval(
 def test_a_trec_run_of_a_task_has_its_official_figures_too(
     offline: Cli, run: Path, other: Path, qrels: Path
 ) -> None:
-    where = ("--task", "nlps", "--data", SAMPLE, "--split", "dev", "--nearest", 50)
+    where = ("--task", "nlps", "--data", SAMPLE, "--split", "dev", "--cutoff", 50)
     found = offline("evaluate", other, "--qrels", qrels, *where, "--json")
     assert found.code == 0, found.stderr
-    by_gold = offline("evaluate", run, "--nearest", 50, "--json").json
+    by_gold = offline("evaluate", run, "--cutoff", 50, "--json").json
     assert found.json["official"]["value"] == pytest.approx(by_gold["official"]["value"], abs=0.02)
     assert found.json["task"] == "nlps"
     without = offline("evaluate", other, "--qrels", qrels, "--task", "nlps", "--json")
@@ -266,7 +266,7 @@ def test_ids_that_no_gold_can_name_are_a_sentence(
 ) -> None:
     qrels, out = tmp_path / "qrels", tmp_path / "gold"
     qrels.write_text("608 0 nope 1\n")
-    refused = offline("evaluate", run, "--qrels", qrels, "--nearest", 50)
+    refused = offline("evaluate", run, "--qrels", qrels, "--cutoff", 50)
     assert refused.code == 4 and "nope is not a premise, whose ids are whole numbers" in refused.stderr
     arguments = ("--format", "qrels", "--annotator", "ann", "--lenient")
     assert offline("judgments", "import", "nlps", qrels, *arguments, "--data", SAMPLE).code == 0

@@ -21,7 +21,7 @@ from tests import profile
 from tests.cli.conftest import SAMPLES, Cli, Result
 
 SPACE = ("--over", "k=1,3,5", "--over", "direct=0.1:2:log", "--over", "k1=0.6:1.6")
-GIVEN = ("nlps", "--recipe", "neighbours", "--nearest", 30, "--folds", 3)
+GIVEN = ("nlps", "--recipe", "neighbours", "--cutoff", 30, "--folds", 3)
 
 Tune = Callable[..., Result]
 
@@ -67,7 +67,7 @@ def test_the_best_recipe_is_written_and_ranks_as_it_was_found(
     again = offline("tune", "best.toml", *GIVEN[3:], "--over", "k=2,4", "--trials", 1, "--json")
     assert again.json["shipped"]["value"] == found["best"]["value"], again.stderr
     assert not [
-        line for line in offline("evaluate", "run", "--nearest", 30).stderr.splitlines() if "tuned" in line
+        line for line in offline("evaluate", "run", "--cutoff", 30).stderr.splitlines() if "tuned" in line
     ]
 
 
@@ -162,20 +162,20 @@ def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune
     for split in ("dev", "train"):
         assert offline("rank", "dev.toml", "--split", split, "--out", split).code == 0
         assert json.loads(Path(f"{split}/run.json").read_text())["recipe"]["tuned"]["reported"] is True
-        assert "tuned on dev" in offline("evaluate", split, "--nearest", 30).stderr
-    again = offline("tune", "dev.toml", "--nearest", 30, "--folds", 3, "--over", "k=2", "--out", "twice.toml")
+        assert "tuned on dev" in offline("evaluate", split, "--cutoff", 30).stderr
+    again = offline("tune", "dev.toml", "--cutoff", 30, "--folds", 3, "--over", "k=2", "--out", "twice.toml")
     assert again.code == 0, again.stderr
     assert 'splits = ["dev", "train"]\nreported = true' in Path("twice.toml").read_text(), (
         "once told stays told"
     )
     assert offline("rank", "nlps", "--split", "dev", "--out", "shipped").code == 0
-    both = ("shipped", "dev", "--nearest", 30, "--permutations", 50)
+    both = ("shipped", "dev", "--cutoff", 30, "--permutations", 50)
     assert "tuned on dev, whose topics these are" in offline("compare", *both).stderr
     assert offline("report", *both, "--out", "r.html").code == 0
     assert "tuned on dev, whose topics these are" in Path("r.html").read_text()
     Path("b.toml").write_text(
         "permutations = 50\n[recipes.bm25]\n[recipes.tuned]\n[tasks.mine]\n"
-        "task = 'dev.toml'\nsplits = 'dev'\nnearest = 30\n"
+        "task = 'dev.toml'\nsplits = 'dev'\ncutoff = 30\n"
     )
     benched = offline("bench", "b.toml")
     assert benched.code == 0 and "tuned on dev, whose topics these are" in benched.stderr, benched.stderr

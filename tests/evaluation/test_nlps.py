@@ -19,35 +19,35 @@ put = partial(write, name="gold.json")
 
 
 def test_average_precision_is_the_mean_of_the_precisions_at_the_hits() -> None:
-    result = score({"a": ["1", "9", "2", "3"]}, {"a": [1, 2, 3, 4]}, nearest=3)
+    result = score({"a": ["1", "9", "2", "3"]}, {"a": [1, 2, 3, 4]}, cutoff=3)
     assert result.measure == "MAP@3"
     assert result.value == pytest.approx((1 + 2 / 3) / 2, abs=1e-15)
     assert result.per_topic == {"a": result.value}
 
 
 def test_the_warning_has_the_figure_divided_by_all_gold_premises() -> None:
-    (warning,) = score({"a": ["1", "9", "2"]}, {"a": [1, 2, 3, 4]}, nearest=3).warnings
+    (warning,) = score({"a": ["1", "9", "2"]}, {"a": [1, 2, 3, 4]}, cutoff=3).warnings
     assert "1 of 1 statements lack some: divided by all it is 0.416667" in warning
 
 
 def test_a_complete_ranking_has_no_warning() -> None:
-    assert score({"a": ["9", "1"]}, {"a": [1]}, nearest=2).warnings == ()
+    assert score({"a": ["9", "1"]}, {"a": [1]}, cutoff=2).warnings == ()
 
 
 def test_each_spelling_is_a_hit_and_the_warning_says_so() -> None:
-    result = score({"a": [" 7", "+7", "0_07", "٧"]}, {"a": [7]}, nearest=4)
+    result = score({"a": [" 7", "+7", "0_07", "٧"]}, {"a": [7]}, cutoff=4)
     assert result.value == 1
     assert "several spellings" in result.warnings[0]
 
 
 def test_gold_as_text_never_matches_and_repeats_have_no_effect() -> None:
-    result = score({"a": ["1", "2"], "b": ["1", "2"]}, {"a": ["1"], "b": [2, 2]}, nearest=2)
+    result = score({"a": ["1", "2"], "b": ["1", "2"]}, {"a": ["1"], "b": [2, 2]}, cutoff=2)
     assert result.per_topic == {"a": 0, "b": 0.5}
     assert any("gold premises as text" in warning for warning in result.warnings)
 
 
 def test_an_empty_gold_list_counts_as_zero() -> None:
-    result = score({"a": ["1"], "b": ["1"]}, {"a": [], "b": [1]}, nearest=1)
+    result = score({"a": ["1"], "b": ["1"]}, {"a": [], "b": [1]}, cutoff=1)
     assert result.value == 0.5
     assert result.warnings == ("1 of 2 statements have no gold premise; the official AP of each is 0",)
 
@@ -73,23 +73,23 @@ def test_where_the_official_scorer_stops(ranked: list[str | None] | None, offici
     statement = 'it\'s "a"'
     predictions = {} if ranked is None else {statement: ranked}
     with pytest.raises(NotScorable) as raised:
-        score(predictions, {statement: [1]}, nearest=2)
+        score(predictions, {statement: [1]}, cutoff=2)
     assert raised.value.official == official
     assert raised.value.exit_code == 4
 
 
 def test_the_first_statement_of_the_gold_with_a_problem_is_told() -> None:
     with pytest.raises(NotScorable, match="missing value"):
-        score({"a": ["1"], "b": [None], "c": ["x"]}, {"a": [1], "b": [1], "c": [1], "d": []}, nearest=1)
+        score({"a": ["1"], "b": [None], "c": ["x"]}, {"a": [1], "b": [1], "c": [1], "d": []}, cutoff=1)
 
 
 def test_what_lies_beyond_the_cut_off_is_never_read() -> None:
-    assert score({"a": ["1", "x", None]}, {"a": [1]}, nearest=1).value == 1
+    assert score({"a": ["1", "x", None]}, {"a": [1]}, cutoff=1).value == 1
 
 
 def test_the_cut_off_must_be_positive() -> None:
     with pytest.raises(UsageError):
-        score({}, {}, nearest=0)
+        score({}, {}, cutoff=0)
 
 
 def test_gold_keeps_the_last_value_of_a_repeated_statement(tmp_path: Path) -> None:
@@ -126,12 +126,12 @@ def test_missing_gold_is_refused(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, unique=True), st.sets(st.integers(0, 20)), st.integers(1, 25))
-def test_it_agrees_with_the_definition(ranked: list[int], gold: set[int], nearest: int) -> None:
-    nearest = min(nearest, len(ranked))
-    top = ranked[:nearest]
+def test_it_agrees_with_the_definition(ranked: list[int], gold: set[int], cutoff: int) -> None:
+    cutoff = min(cutoff, len(ranked))
+    top = ranked[:cutoff]
     precisions = [
-        len(gold & set(top[:rank])) / rank for rank in range(1, nearest + 1) if top[rank - 1] in gold
+        len(gold & set(top[:rank])) / rank for rank in range(1, cutoff + 1) if top[rank - 1] in gold
     ]
     expected = sum(precisions) / len(precisions) if precisions else 0
-    result = score({"a": [str(premise) for premise in ranked]}, {"a": list(gold)}, nearest)
+    result = score({"a": [str(premise) for premise in ranked]}, {"a": list(gold)}, cutoff)
     assert result.value == pytest.approx(expected, abs=1e-12)

@@ -81,7 +81,7 @@ def test_runs_of_a_variant_are_runs_of_the_task(
     for task in ("nlps", "mapped.toml"):
         assert offline("search", task, "continuous", "--size", "1").code == 0
     compared = offline(
-        "compare", "shipped", "plain", "mapped", "--nearest", 30, "--permutations", 50, "--json"
+        "compare", "shipped", "plain", "mapped", "--cutoff", 30, "--permutations", 50, "--json"
     )
     assert compared.code == 0, compared.stderr
     manifest = json.loads(Path("mapped/run.json").read_text())
@@ -99,7 +99,7 @@ def test_runs_of_a_variant_are_runs_of_the_task(
     assert gone.code == 0 and "mapped.toml: gone, so not compared" in gone.stderr
     again = offline("rerun", "mapped", "--out", "again")
     assert again.code == 0, again.stderr
-    assert offline("evaluate", "mapped", "--nearest", 30).code == 0, "gold and scorer are those of the task"
+    assert offline("evaluate", "mapped", "--cutoff", 30).code == 0, "gold and scorer are those of the task"
 
 
 def test_the_command_of_a_run_says_what_was_set(

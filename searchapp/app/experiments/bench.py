@@ -411,7 +411,7 @@ class _Bench:
             "runs": [None if cell is None or cell.error is not None else cell.digest for cell in cells],
             "baseline": self._baseline,
             "gold": [digest_file(file) for file in files],
-            "options": [options.nearest, options.knowledge_base, options.lenient],
+            "options": [options.cutoff, options.knowledge_base, options.lenient],
             "measures": list(task.measures),
             "task": [info.official_measure, info.measures, info.grades],
             "groups": [asdict(group) for group in task.groups],

@@ -234,7 +234,7 @@ def _task(
     if not table.has("splits"):
         table.wrong("missing key", f"[tasks.{table.name}] needs splits, the names of those that are ranked")
     options = ScorerOptions(
-        nearest=table.whole("nearest", 0, 1, MAX_DEPTH) or None,
+        cutoff=table.whole("cutoff", 0, 1, MAX_DEPTH) or None,
         hierarchy=None if hierarchy is None else folder / hierarchy,
         knowledge_base=table.text("kb"),
         lenient=bool(table.truth("lenient")),

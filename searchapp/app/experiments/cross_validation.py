@@ -209,7 +209,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         if self.request.measure is not None:
             return self.request.measure
         name, at, cutoff = self.request.task.info.official_measure.partition("@")
-        return f"{name}{at}{self.request.options.nearest or cutoff}" if at else name
+        return f"{name}{at}{self.request.options.cutoff or cutoff}" if at else name
 
     @property
     def depth(self) -> int:

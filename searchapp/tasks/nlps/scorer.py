@@ -19,7 +19,7 @@ from searchapp.formats import json_files
 from searchapp.formats.problems import shown
 from searchapp.formats.two_column import Memo, TwoColumnFiles
 
-NEAREST = 500
+CUTOFF = 500
 """The official cut-off."""
 
 
@@ -51,30 +51,28 @@ def _premises(path: Path, statement: str, entry: Any) -> list[Any]:
     return entry["premises"]
 
 
-def score(
-    predictions: Predictions, gold: Mapping[str, Sequence[Any]], nearest: int = NEAREST
-) -> OfficialScore:
-    """Return the official MAP@`nearest`: the mean over all gold statements, a fraction; nan without any.
+def score(predictions: Predictions, gold: Mapping[str, Sequence[Any]], cutoff: int = CUTOFF) -> OfficialScore:
+    """Return the official MAP@`cutoff`: the mean over all gold statements, a fraction; nan without any.
 
     Raises:
         NotScorable: the first statement, in the order of the gold, that has no prediction, fewer than
-            `nearest` entries, or an entry among those that is not an integer.
-        UsageError: `nearest` is less than 1.
+            `cutoff` entries, or an entry among those that is not an integer.
+        UsageError: `cutoff` is less than 1.
     """
-    if nearest < 1:
-        raise UsageError(f"the cut-off must be at least 1, not {nearest}")
+    if cutoff < 1:
+        raise UsageError(f"the cut-off must be at least 1, not {cutoff}")
     # As Python reads them: ` 7`, `+7`, `007` and `7` are one premise.
     integers = Memo[str | None, int](lambda text: int(text or ""))
     results = {
-        statement: _score_statement(statement, predictions, premises, nearest, integers)
+        statement: _score_statement(statement, predictions, premises, cutoff, integers)
         for statement, premises in gold.items()
     }
-    measure = f"MAP@{nearest}"
+    measure = f"MAP@{cutoff}"
     return OfficialScore(
         measure,
         {measure: _mean([result.average_precision for result in results.values()])},
         {statement: result.average_precision for statement, result in results.items()},
-        tuple(_warnings(results, gold, nearest)),
+        tuple(_warnings(results, gold, cutoff)),
     )
 
 
@@ -86,7 +84,7 @@ class NlpsScorer(TwoColumnFiles):
 
     def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
         statements = read_gold(gold.file)
-        official = score(predictions, statements, gold.options.nearest or NEAREST)
+        official = score(predictions, statements, gold.options.cutoff or CUTOFF)
         return Scored(official, len(statements), _honest_rankings(predictions), honest_qrels(statements))
 
 
@@ -139,18 +137,18 @@ def _score_statement(
     statement: str,
     predictions: Predictions,
     premises: Sequence[Any],
-    nearest: int,
+    cutoff: int,
     integers: Mapping[str | None, int],
 ) -> _StatementScore:
     if statement not in predictions:
         message = f"statement {shown(statement)} of the gold has no row among the predictions"
         raise NotScorable(message, f"KeyError: {statement!r}")
     ranked = predictions[statement]
-    if len(ranked) < nearest:
+    if len(ranked) < cutoff:
         raise NotScorable(
-            f"statement {shown(statement)} has {len(ranked)} premises without repeats, not {nearest}",
+            f"statement {shown(statement)} has {len(ranked)} premises without repeats, not {cutoff}",
             "ValueError: invalid format of the prediction file, the systems have to retrieve at least "
-            f"{nearest} premises for each statement",
+            f"{cutoff} premises for each statement",
         )
     # Only numbers can equal a retrieved id: premises that the gold has as text are never found.
     relevant = {premise for premise in premises if isinstance(premise, int | float)}
@@ -158,9 +156,9 @@ def _score_statement(
     honest: list[float] = []
     hits: set[int] = set()
     try:
-        retrieved = list(map(integers.__getitem__, ranked[:nearest]))
+        retrieved = list(map(integers.__getitem__, ranked[:cutoff]))
     except ValueError:
-        retrieved = [_integer(statement, rank, text) for rank, text in enumerate(ranked[:nearest], 1)]
+        retrieved = [_integer(statement, rank, text) for rank, text in enumerate(ranked[:cutoff], 1)]
     for rank, premise in enumerate(retrieved, 1):
         if premise not in relevant:
             continue
@@ -184,15 +182,15 @@ def _integer(statement: str, rank: int, text: str | None) -> int:
 
 
 def _warnings(
-    results: Mapping[str, _StatementScore], gold: Mapping[str, Sequence[Any]], nearest: int
+    results: Mapping[str, _StatementScore], gold: Mapping[str, Sequence[Any]], cutoff: int
 ) -> Iterator[str]:
     if not results:
-        yield f"the gold has no statement, so that MAP@{nearest} is not a number"
+        yield f"the gold has no statement, so that MAP@{cutoff} is not a number"
         return
     if incomplete := sum(len(result.honest_precisions) < result.relevant for result in results.values()):
         honest = _mean([result.honest_average_precision for result in results.values()])
         yield (
-            f"the official MAP@{nearest} divides by the number of premises found, not of all gold premises, "
+            f"the official MAP@{cutoff} divides by the number of premises found, not of all gold premises, "
             f"and {incomplete} of {len(results)} statements lack some: divided by all it is {honest:.6f}"
         )
     if inflated := sum(result.precisions != result.honest_precisions for result in results.values()):

@@ -38,7 +38,7 @@ from searchapp.tasks.base import (
     json_writer,
     shipped,
 )
-from searchapp.tasks.nlps.scorer import NEAREST, NlpsScorer
+from searchapp.tasks.nlps.scorer import CUTOFF, NlpsScorer
 from searchapp.tasks.splits import TEST, TRAIN, GoldReading, SplitFiles
 from searchapp.text import counted
 
@@ -128,11 +128,11 @@ INFO = TaskInfo(
     examples_mapping="premises",
     splits=(TRAIN, "dev", TEST),
     topics_are_documents=True,
-    default_depth=NEAREST,
-    official_measure=f"MAP@{NEAREST}",
+    default_depth=CUTOFF,
+    official_measure=f"MAP@{CUTOFF}",
     official_file="predict.txt",
     markup=Markup.wiki,
-    measures=("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100", f"R@{NEAREST}"),
+    measures=("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100", f"R@{CUTOFF}"),
 )
 
 
@@ -160,14 +160,14 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
     scorer = NlpsScorer()
 
     def files(self, run: Run, split: DataSplit[NlpsCollection]) -> Mapping[str, Writer]:
-        required = split.options.nearest or NEAREST
+        required = split.options.cutoff or CUTOFF
         for ranking in run:
             distinct = len(set(ranking.document_ids()))
             if distinct < required:
                 raise NoOfficialFile(
                     f"statement {ranking.topic_id} has {counted(distinct, 'premise')}, "
                     f"and the official file needs at least {required} for each: rank deeper with `rank --depth`, or "
-                    "choose a smaller cut-off with `export --nearest`"
+                    "choose a smaller cut-off with `export --cutoff`"
                 )
         return {INFO.official_file: lambda file: two_column.write_two_column(file, run)}
 
@@ -197,7 +197,7 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
                 report("repeated premise", f"line {line}", f"{premise} for {statement}")
             else:
                 distinct.add(premise)
-        required = split.options.nearest or NEAREST
+        required = split.options.cutoff or CUTOFF
         for statement in sorted(statements):
             entry = EntryProblems(path.name, f"statement {statement}", problems)
             count = len(ranked.get(statement, ()))

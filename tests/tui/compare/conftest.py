@@ -26,7 +26,7 @@ from searchapp.tui.kit.screen import KeyApp
 from tests.cli.conftest import EMBEDDED, run_command
 from tests.tui.conftest import SAMPLES, Prepared, press, until
 
-NEAREST = 50
+CUTOFF = 50
 """How deep the sample is scored, which has fewer documents than the official scorer wants."""
 
 TASK = "nlps"
@@ -66,7 +66,7 @@ class Compared:
 
     def request(self, recipes: Sequence[str] = RECIPES[:2], **asked: Any) -> CompareRequest:
         measures = asked.pop("measures", ())
-        source = GoldSource(options=ScorerOptions(nearest=NEAREST), measures=measures)
+        source = GoldSource(options=ScorerOptions(cutoff=CUTOFF), measures=measures)
         return CompareRequest(tuple(map(self.runs.made, recipes)), source, **asked)
 
     def judged(self) -> Grades:

@@ -7,14 +7,14 @@ from pathlib import Path
 from searchapp.judging.log import JudgmentLog
 from tests.cli.conftest import run_command
 from tests.terminal import Terminal
-from tests.tui.compare.conftest import NEAREST, Runs
+from tests.tui.compare.conftest import CUTOFF, Runs
 
 
 def test_runs_are_compared_and_judged_by_keys_alone(runs: Runs, tmp_path: Path) -> None:
     (tmp_path / "indexes").symlink_to(runs.home / "indexes")
     both = [runs.made(recipe) for recipe in ("bm25", "neighbours")]
     with Terminal(
-        "compare", *both, "--screen", "--nearest", NEAREST, home=tmp_path, columns=80, lines=24,
+        "compare", *both, "--screen", "--cutoff", CUTOFF, home=tmp_path, columns=80, lines=24,
         SEARCHAPP_ANNOTATOR="ann",
     ) as terminal:  # fmt: skip
         terminal.wait_for(r"bm25 → neighbours")
