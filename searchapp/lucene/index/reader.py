@@ -1,8 +1,7 @@
-"""An index opened for searching: its segments, their fields, postings and ids.
+"""Readers of an index: `DirectoryReader` (all segments), `IndexReader` (one segment) and `FieldReader` (one field).
 
-Each segment is searched by itself, with the statistics of the live documents of all segments. So scores are those of
-an index that was built anew from the live documents, to the last bit; document numbers of a segment follow those of
-the segment before. Every file is open, almost nothing of it is read.
+Each segment is searched alone with the statistics of the live documents of all segments. Therefore scores equal, bit
+for bit, those of an index built from the live documents only. Files are memory-mapped, not loaded.
 """
 
 from __future__ import annotations
@@ -28,36 +27,27 @@ from searchapp.lucene.similarity import BM25, FieldStatistics, Float32s, idf
 
 __all__ = ["BoundedPostings", "DirectoryReader", "FieldReader", "IndexReader", "Mask", "Numbers", "Postings"]
 
-Ranking = tuple[Numbers, Float32s]
-"""Documents and their scores, best first."""
+Ranking = tuple[Numbers, Float32s]  # documents and their scores, best first
 
-WITHOUT_NORM = 1
-"""The length code of every document in a field without lengths, as in Lucene."""
+WITHOUT_NORM = 1  # the length code of fields without lengths, as in Lucene
 
-CACHED_TERMS = 200_000
-"""Terms of a field whose ranks are kept once they were looked up."""
+CACHED_TERMS = 200_000  # maximum number of term ranks cached per field
 
-SLACK = 2.0**-20
-"""More than the rounding error of the ratio of two norms, and of its product."""
+SLACK = 2.0**-20  # exceeds the rounding error of the ratio of two norms and of its product
 
-RARE_SHARE = 16
-"""Documents that are so many times fewer than those of the term are searched for among these."""
+RARE_SHARE = 16  # search for wanted documents singly if the term has more than this many per wanted document
 
-SELECTED_SHARE = 2
-"""If so many times fewer documents are wanted than there are, leaving out the others takes less time."""
+SELECTED_SHARE = 2  # return all documents if the term has at most this many per wanted document
 
 
 class _IdCache:
-    """The ids of documents that were read before."""
+    """Cache of document ids."""
 
-    CACHED_IDS = 1_000_000
-    """Maximum number; then all ids are forgotten."""
+    CACHED_IDS = 1_000_000  # the cache is emptied above this number
 
-    SMALL_INDEX = 200_000
-    """All ids of an index with no more documents are read once reading one by one has taken as long."""
+    SMALL_INDEX = 200_000  # indexes up to this size are read in bulk once single reads have taken as long
 
-    BULK_SPEED = 8
-    """Ids that are read in bulk in the time of one that is read alone."""
+    BULK_SPEED = 8  # speed of a bulk read relative to single reads
 
     def __init__(self, ids: Terms, ranks: StoredArray, by_rank: StoredArray) -> None:
         self._ids = ids
@@ -71,7 +61,7 @@ class _IdCache:
         return np.full(len(self._ranks), None, object)
 
     def get(self, documents: NDArray[Any]) -> list[str]:
-        """Return the ids of documents, which are given as numbers of shape `(n,)`."""
+        """Return the ids of document numbers of shape `(n,)`."""
         ids: list[str | None] = self._known.take(documents).tolist()
         if not self._is_complete and None in ids:
             unknown = [document for document, id_ in zip(documents.tolist(), ids, strict=True) if id_ is None]
@@ -96,7 +86,7 @@ class _IdCache:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The documents that have a term, ascending, and its frequency in each."""
+    """The documents of a term, ascending, and its frequency in each."""
 
     documents: Numbers
     frequencies: Float32s
@@ -104,7 +94,7 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class BoundedPostings:
-    """The postings of a term with the impact of each and the greatest one, see `impacts`."""
+    """The postings of a term with the impact of each and the greatest impact, see `impacts`."""
 
     documents: Numbers
     frequencies: NDArray[np.unsignedinteger]
@@ -113,7 +103,7 @@ class BoundedPostings:
 
 
 class TermPositions:
-    """The positions of a term, read from the first document to the last."""
+    """The positions of a term, read in ascending order of documents."""
 
     def __init__(
         self,
@@ -123,24 +113,24 @@ class TermPositions:
         start: int,
         end: int,
     ) -> None:
-        """Take the term's documents, its frequency in each, and the range of its positions in the field's."""
         self.documents = documents
         self._frequencies = frequencies
         self._positions = positions
         self._start = start
         self._end = end
-        self._first = 0
-        """The index of the first document that was not passed, whose positions begin at `_start`."""
+        self._first = 0  # index of the first document whose positions begin at `_start`
 
     def whole(self) -> tuple[Numbers, NDArray[np.unsignedinteger], Numbers]:
-        """Return all documents, the frequency in each, and all positions; unless documents were passed."""
+        """Return all documents, frequencies and positions. Call it before `of`, which advances the start."""
         return self.documents, self._frequencies, self._positions[self._start : self._end]
 
     def of(self, wanted: Numbers) -> tuple[Numbers, Int64s, Numbers]:
-        """Return documents, the term's frequency in each, and its positions, document after document.
+        """Return documents, the term's frequency in each, and its positions, document by document.
 
-        `wanted` are documents, ascending, that all have the term and come after those of the call before. The result
-        may have others between them, if leaving them out would take longer.
+        The result may contain documents between the wanted ones.
+
+        Args:
+            wanted: ascending documents that have the term and follow those of the previous call.
         """
         first = self._first + int(self.documents[self._first :].searchsorted(wanted[0]))
         end = first + int(self.documents[first:].searchsorted(wanted[-1], "right"))
@@ -163,7 +153,7 @@ class TermPositions:
 
 
 def _ranges(starts: Int64s, counts: Int64s) -> Int64s:
-    """Return `counts` consecutive numbers from each start on, one range after the other; no range is empty."""
+    """Return `counts` consecutive numbers from each start; each count is at least 1."""
     ends = np.cumsum(counts)
     steps = np.ones(ends[-1], np.int64)
     steps[0] = starts[0]
@@ -176,10 +166,8 @@ class DeletedTerms:
     """The statistics of a field in the deleted documents of a segment."""
 
     summary: FieldSummary
-    ranks: Int64s
-    """The ranks of terms of deleted documents, ascending; empty for a field of numbers."""
-    counts: Int64s
-    """The number of deleted documents that have each of these."""
+    ranks: Int64s  # ascending; empty for a numeric field
+    counts: Int64s  # deleted documents that contain each term
 
     @classmethod
     def open(cls, columns: StoredArrays, field: Field, summary: FieldSummary) -> DeletedTerms:
@@ -194,15 +182,14 @@ class DeletedTerms:
 
 
 class FieldReader:
-    """One field of a segment. A keyword field has no frequencies, positions and norms; a number no terms.
+    """One field of a segment.
 
-    Its statistics are those of the live documents of all segments, and its methods leave out deleted documents. Only
-    the results of `bounded` and `positions` have these too: the scoring by bounds and the phrase queries leave them
-    out.
+    Statistics cover the live documents of all segments. Methods omit deleted documents, except `bounded` and
+    `positions`, whose callers skip them. Keyword fields have no frequencies, positions and norms; numeric fields have
+    no terms.
     """
 
-    edges_above: Float32s = impacts.EDGES
-    """The greatest x of each impact in the field's files, see `impacts`."""
+    edges_above: Float32s = impacts.EDGES  # the greatest x of each stored impact, see `impacts`
 
     def __init__(
         self,
@@ -214,10 +201,10 @@ class FieldReader:
         live: Mask | None = None,
         deleted: DeletedTerms | None = None,
     ) -> None:
-        """Open the field of a segment with a number of `documents`.
+        """Open a field of a segment with a number of `documents`, deleted ones included.
 
-        The impacts in files bound scores of the `written_similarity` only. `live` marks the documents that are not
-        deleted, None if all are live; `deleted` has the statistics of the others.
+        The stored impacts bound the scores of `written_similarity` only. `live` has shape `(documents,)`; `live` and
+        `deleted` are None if no document is deleted.
         """
         self.field = field
         self.documents = documents
@@ -254,7 +241,7 @@ class FieldReader:
                 self._impacts, self._greatest = load(impacts.IMPACTS), load(impacts.GREATEST)
 
     def join(self, segments: Sequence[FieldReader]) -> None:
-        """Take the statistics of the field in all segments of the index, this one included."""
+        """Set the statistics from all segments of the index, this one included."""
         self._others = [segment for segment in segments if segment is not self]
         self.statistics = FieldStatistics(
             sum(segment.live_statistics.documents for segment in segments),
@@ -267,7 +254,7 @@ class FieldReader:
             self._scale_edges(self.similarity.norm_inverses(self._written_statistics))
 
     def _scale_edges(self, written: Float32s) -> None:
-        """Let the impacts in files, which were computed with other norms, bound the scores of the present ones."""
+        """Adapt stored impacts, computed with the `written` norms, to bound scores with the current norms."""
         is_equal = written == self.norm_inverses
         if is_equal.all():
             return
@@ -280,29 +267,26 @@ class FieldReader:
 
     @property
     def present(self) -> Numbers:
-        """The documents that have a value."""
         return self._only_live(self._present.all())
 
     def idf(self, document_frequency: int) -> np.float32:
-        """Return the inverse document frequency of a term."""
         return idf(document_frequency, self.statistics.documents)
 
     def weight(self, boost: np.float32, document_frequency: int) -> np.float32:
-        """Return the limit of the score of a term, see `BM25.weight`."""
+        """Return the upper limit of a term's score, see `BM25.weight`."""
         return self.similarity.weight(boost, self.idf(document_frequency))
 
     def ranks(self, terms: Iterable[str]) -> list[int]:
-        """Return the ranks of the terms that occur, in their order."""
+        """Return the dictionary ranks of the terms that occur in the segment, in the order of `terms`."""
         find_rank = self._ranks.get if self._has_all_ranks else self.rank
         return [rank for rank in map(find_rank, terms) if rank is not None]
 
     def elsewhere(self, terms: Iterable[str]) -> tuple[int, int]:
-        """Return how many terms occur in other segments only, and the sum of their document frequencies."""
+        """Return how many terms occur only in other segments, and the sum of their document frequencies."""
         frequencies = [self.document_frequency(term) for term in terms if self.rank(term) is None]
         return sum(map(bool, frequencies)), sum(frequencies)
 
     def rank(self, term: str) -> int | None:
-        """Return the rank of a term in the field's dictionary, None if it does not occur."""
         try:
             return self._ranks[term]
         except KeyError:
@@ -314,21 +298,20 @@ class FieldReader:
             return rank
 
     def remember_terms(self) -> None:
-        """Read the whole dictionary, unless it is large, so that no more terms are looked up in the file."""
+        """Load the dictionary, unless it is large, to avoid further look-ups in the file."""
         if self._has_all_ranks or len(self.terms) > CACHED_TERMS:
             return
         self._ranks = {term.decode(): rank for rank, term in enumerate(self.terms)}
         self._has_all_ranks = True
 
     def document_frequency(self, term: str) -> int:
-        """Return in how many documents of the index a term is."""
         frequency = self._live_frequency(term)
         for other in self._others:
             frequency += other._live_frequency(term)
         return frequency
 
     def _live_frequency(self, term: str) -> int:
-        """Return in how many live documents of the segment a term is."""
+        """Return the term's document frequency in this segment."""
         rank = self.rank(term)
         if rank is None:
             return 0
@@ -337,16 +320,15 @@ class FieldReader:
         return frequency if self._deleted is None else frequency - self._deleted.document_frequency(rank)
 
     def _part(self, rank: int) -> slice:
-        """Return the range of a term's postings in the field's."""
         return slice(*self._starts[rank : rank + 2].tolist())
 
     def documents_with(self, ranks: Iterable[int]) -> Numbers:
-        """Return the documents that have a term of one of the ranks; a document may come several times."""
+        """Return the documents that have a term of one of the ranks, possibly with repetitions."""
         pieces = [self._documents[self._part(rank)] for rank in ranks]
         return self._only_live(np.concatenate(pieces)) if pieces else np.empty(0, np.int32)
 
     def documents_with_terms(self, terms: Iterable[str]) -> Numbers:
-        """Return the documents that have one of the terms, as `documents_with`."""
+        """Return the documents that have one of the terms, possibly with repetitions."""
         return self.documents_with(rank for rank in map(self.rank, terms) if rank is not None)
 
     def postings(self, term: str) -> Postings:
@@ -357,11 +339,11 @@ class FieldReader:
 
     @property
     def has_impacts(self) -> bool:
-        """Whether the impacts are in files; those of another similarity are computed each time they are needed."""
+        """Whether the files contain impacts; otherwise they are computed on each use."""
         return self._impacts is not None
 
     def bounded(self, rank: int) -> BoundedPostings:
-        """Return the postings of a term of a text field, with the bounds of their scores."""
+        """Return the postings of a text field's term with the bounds of their scores."""
         part = self._part(rank)
         documents, frequencies = self._documents[part], self._frequencies[part]
         if self._impacts is not None and self._greatest is not None:
@@ -376,12 +358,11 @@ class FieldReader:
 
     @property
     def postings_count(self) -> int:
-        """The number of postings of all terms."""
         return len(self._documents)
 
     @cached_property
     def starts(self) -> Int64s:
-        """The beginnings of the live postings of each term among the field's, by rank, and the end of the last."""
+        """The start of each term's live postings, by rank, followed by the end of the last."""
         if self._live is None:
             return self._starts.all()
         before = np.append(0, np.cumsum(self._live.take(self._documents.all())))
@@ -389,7 +370,7 @@ class FieldReader:
 
     @cached_property
     def document_frequencies(self) -> Int64s:
-        """In how many documents of the index each term is, by rank."""
+        """Document frequencies in the index, by rank."""
         frequencies = np.diff(self._starts.all())
         if self._deleted is not None:
             frequencies[self._deleted.ranks] -= self._deleted.counts
@@ -406,13 +387,13 @@ class FieldReader:
         return frequencies
 
     def counted(self, documents: Mask) -> Int64s:
-        """Return how many of the marked documents have each term, by rank."""
+        """Count the marked documents that contain each term, by rank."""
         sums = np.concatenate([[0], np.cumsum(documents[self._documents.all()])])
         starts = self._starts.all()
         return np.asarray(sums[starts[1:]] - sums[starts[:-1]])
 
     def parts(self, terms: Sequence[str]) -> list[slice]:
-        """Return the range of each term's live postings in the field's; an empty one for a term that does not occur."""
+        """Return the range of each term's live postings; empty for a term that does not occur."""
         return self._slices(self.starts, terms)
 
     def _slices(self, starts: Int64s, terms: Sequence[str]) -> list[slice]:
@@ -423,11 +404,11 @@ class FieldReader:
         return [slice(0, 0) if rank is None else next(slices) for rank in ranks]
 
     def all_postings(self) -> Postings:
-        """Return the postings of all terms, by rank, at the places of `starts` and `parts`."""
+        """Return the postings of all terms, by rank, in the ranges of `starts` and `parts`."""
         return self.living(self._postings_in([slice(0, self.postings_count)]))
 
     def postings_of(self, terms: Sequence[str]) -> tuple[Postings, Int64s]:
-        """Return the postings of terms, one term after the other, and the number of each."""
+        """Return the concatenated postings of terms, and the number of postings of each."""
         parts = self._slices(self._starts.all(), terms)
         postings = self._postings_in(parts)
         counts = np.array([part.stop - part.start for part in parts], np.int64)
@@ -439,7 +420,7 @@ class FieldReader:
         return Postings(postings.documents[is_live], postings.frequencies[is_live]), counts
 
     def living(self, postings: Postings) -> Postings:
-        """Return postings without those of deleted documents."""
+        """Return postings without deleted documents."""
         is_live = self._liveness(postings.documents)
         if is_live is None:
             return postings
@@ -450,7 +431,7 @@ class FieldReader:
         return documents if is_live is None else documents[is_live]
 
     def _liveness(self, documents: Numbers) -> Mask | None:
-        """Return which documents are live, None if all are."""
+        """Return whether each document is live; None if all are."""
         if self._live is None:
             return None
         is_live = self._live.take(documents)
@@ -463,7 +444,6 @@ class FieldReader:
         return Postings(documents, _joined(self._frequencies, parts).astype(np.float32))
 
     def positions(self, term: str) -> TermPositions | None:
-        """Return the positions of a term, None if it does not occur."""
         rank = self.rank(term)
         if rank is None:
             return None
@@ -471,26 +451,26 @@ class FieldReader:
         return TermPositions(self._documents[part], self._frequencies[part], self._positions, *ends)
 
     def inverses(self, documents: Numbers) -> Float32s:
-        """Return the norm inverse of BM25 for each of some documents."""
+        """Return the BM25 norm inverse of each document."""
         if not self.field.is_text:
             return np.full(len(documents), self.norm_inverses[WITHOUT_NORM], np.float32)
         return np.asarray(self.norm_inverses[self._norms.all()[documents]])
 
     @property
     def norms(self) -> NDArray[np.uint8]:
-        """The codes of a text field's length in all documents."""
+        """The length code of every document in a text field, see `similarity.LENGTHS`."""
         return self._norms.all()
 
     def length_code(self, document: int) -> int:
-        """Return the code of the field's length in a document, see `similarity.LENGTHS`."""
+        """Return the length code of a document, see `similarity.LENGTHS`."""
         return int(self._norms.all()[document]) if self.field.is_text else WITHOUT_NORM
 
     def between(self, low: Any, high: Any) -> Numbers:
-        """Return the documents with a number from `low` to `high`, both included."""
+        """Return the documents with a number from `low` to `high`, both inclusive."""
         return self._only_live(self._documents[_places(self._values.all(), low, high)])
 
     def extent(self, low: Any, high: Any) -> tuple[bool, bool]:
-        """Return whether all numbers of the index are from `low` to `high`, and whether this range is beyond all."""
+        """Return whether `low` to `high` includes all numbers of the index, and whether it includes none."""
         values = [segment._live_values for segment in (self, *self._others)]
         places = [_places(segment_values, low, high) for segment_values in values]
         count, start = sum(map(len, values)), sum(place.start for place in places)
@@ -506,17 +486,17 @@ class FieldReader:
         return values if self._live is None else np.asarray(values[self._live[self._documents.all()]])
 
     def smallest(self, documents: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the smallest number of each of some documents in the field, NaN if it has none."""
+        """Return the smallest number of each document; NaN for a document without one."""
         smallest = np.full(self.documents, np.nan)
         smallest[self._documents.all()[::-1]] = self._values.all()[::-1]  # the first one is written last
         return np.asarray(smallest[documents])
 
 
 def _places(values: NDArray[Any], low: Any, high: Any) -> slice:
-    """Return the range of the numbers from `low` to `high` among ascending ones."""
+    """Return the slice of ascending `values` from `low` to `high`."""
 
     def positive_zero() -> int:
-        """Return the place of the first 0 that is not -0.0, which Lucene orders before it."""
+        """Return the index of the first 0 after all -0.0, which Lucene orders before 0."""
         first, end = np.searchsorted(values, 0, "left"), np.searchsorted(values, 0, "right")
         return int(first + np.count_nonzero(np.signbit(values[first:end])))
 
@@ -529,7 +509,7 @@ def _places(values: NDArray[Any], low: Any, high: Any) -> slice:
 
 
 def _joined(values: StoredArray, parts: Sequence[slice]) -> NDArray[Any]:
-    """Return the parts one after the other; a single one is not copied."""
+    """Concatenate parts; a single part is returned as a view."""
     if len(parts) == 1:
         return values[parts[0]]
     return np.concatenate([values[part] for part in parts]) if parts else values[0:0]
@@ -539,11 +519,8 @@ class IndexReader:
     """An open segment."""
 
     others: Sequence[IndexReader]
-    """The other segments of the index."""
-    whole_count: int
-    """The number of documents of the index."""
-    is_part: bool
-    """Whether the index has other documents than those of the segment's files."""
+    whole_count: int  # documents in the index
+    is_part: bool  # whether documents of the index are deleted or in other segments
 
     def __init__(
         self,
@@ -553,11 +530,11 @@ class IndexReader:
         commit_arrays: StoredArrays,
         first: int = 0,
     ) -> None:
-        """Open a segment, whose files are verified unless they have been since they were written or changed.
+        """Open a segment, and verify its files unless they are unchanged since the last verification.
 
-        It is scored by the similarities of the `schema`, and was written with those of `written_schema`.
-        `commit_arrays` opens the files of the version that names the segment, `first` is the number of its first
-        document in the index. `DirectoryReader` lists the errors.
+        `schema` has the similarities to score with, `written_schema` those of the stored impacts. `commit_arrays`
+        opens the arrays of the version that lists the segment. `first` is the number of the segment's first document
+        in the index. Raises the errors of `DirectoryReader`.
         """
         manifest, deletions = segment
         self.folder = manifest.folder
@@ -565,10 +542,8 @@ class IndexReader:
         self.schema = schema
         self.first = first
         self.count = manifest.documents
-        self.live: Mask | None = None
-        """Marks the documents that are not deleted, None if all are live."""
-        self.dead: Numbers | None = None
-        """The deleted documents, ascending."""
+        self.live: Mask | None = None  # none if no document is deleted
+        self.dead: Numbers | None = None  # deleted documents, ascending
         self.sources = DocumentStore(self.folder)
         try:
             columns = StoredArrays(manifest)
@@ -618,7 +593,7 @@ class IndexReader:
 
     @property
     def ranks(self) -> Numbers:
-        """Each document's rank in the bytewise order of ids, by which equal scores are ordered."""
+        """Each document's rank in the bytewise order of ids, which breaks ties between equal scores."""
         return self._ranks.all()
 
     @property
@@ -627,11 +602,11 @@ class IndexReader:
         return self._by_rank.all()
 
     def in_all(self, field: str) -> bool:
-        """Return whether all documents of the index have a value in a field."""
+        """Return whether every document of the index has a value in the field."""
         return self.fields[field].statistics.documents == self.whole_count
 
     def document(self, document_id: str) -> int | None:
-        """Return the number of the live document with an id."""
+        """Return the number of the live document with this id."""
         rank = self.ids.rank(document_id)
         if rank is None:
             return None
@@ -639,11 +614,9 @@ class IndexReader:
         return document if self.live is None or self.live[document] else None
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
-        """Return the ids of documents."""
         return self._id_cache.get(documents)
 
     def sources_of(self, documents: NDArray[Any]) -> list[dict[str, Any]]:
-        """Return the sources of documents."""
         return self.sources.sources(documents.tolist())
 
     def everything(self) -> Mask:
@@ -651,7 +624,7 @@ class IndexReader:
         return np.ones(self.count, bool) if self.live is None else self.live.copy()
 
     def sum_of_parts(self, here: int, count: Callable[[IndexReader], int]) -> int:
-        """Return the count of this segment, plus those of the other segments of the index."""
+        """Return `here` plus the counts of the other segments."""
         return here + sum(map(count, self.others))
 
     def close(self) -> None:
@@ -661,7 +634,7 @@ class IndexReader:
 def by_segment(
     documents: NDArray[Any], segments: Sequence[IndexReader]
 ) -> Iterator[tuple[IndexReader, NDArray[np.intp], NDArray[Any]]]:
-    """Yield each segment, the places of its documents among some of the index, and their numbers in the segment."""
+    """Yield each segment, the indices of its entries in `documents`, and their numbers in the segment."""
     for segment in segments:
         places = np.flatnonzero((documents >= segment.first) & (documents < segment.first + segment.count))
         yield segment, places, documents[places] - segment.first
@@ -673,15 +646,14 @@ class DirectoryReader:
     def __init__(
         self, folder: Path, schema: Schema | None = None, manifest: IndexManifest | None = None
     ) -> None:
-        """Open a version, whose files are verified unless they have been since they were written or changed.
+        """Open a version, and verify its files unless they are unchanged since the last verification.
 
-        It is scored by the similarities of the `schema`, which otherwise equals its mapping's schema. Its `manifest` is
-        read unless it is given.
+        `schema` has the similarities to score with, by default those of the mapping. `manifest` is read by default.
 
         Raises:
-            Refused: it is not searchapp's, or a newer searchapp's.
-            CorruptIndex: it is damaged.
-            UnreadableFile: it can't be read.
+            Refused: the index is not searchapp's, or was made by a newer searchapp.
+            CorruptIndex: the index is damaged.
+            UnreadableFile: a file can't be read.
         """
         self.folder = folder
         self.manifest = manifest or IndexManifest.read(folder)
@@ -712,8 +684,10 @@ class DirectoryReader:
 
     @property
     def is_there(self) -> bool:
-        """Whether the files still exist; a removed index that was made again has versions of the same names."""
-        for segment in self._stored:
+        """Whether the files still exist and belong to this version."""
+        for (
+            segment
+        ) in self._stored:  # digests, because an index that was removed and rebuilt reuses folder names
             try:
                 if IndexManifest.read(segment.folder).digest != segment.manifest.digest:
                     return False
@@ -723,7 +697,7 @@ class DirectoryReader:
         return True
 
     def reopened(self) -> DirectoryReader:
-        """Open the same version again."""
+        """Return a new reader of the same version."""
         return DirectoryReader(self.folder, self.schema, self.manifest)
 
     def verify(self) -> None:
@@ -741,7 +715,6 @@ class DirectoryReader:
             part.close()
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
-        """Return the ids of documents."""
         if len(self.parts) == 1:
             return self.parts[0].ids_of(documents)
         ids = np.empty(len(documents), object)
@@ -750,7 +723,6 @@ class DirectoryReader:
         return cast("list[str]", ids.tolist())
 
     def sources_of(self, documents: NDArray[Any]) -> list[dict[str, Any]]:
-        """Return the sources of documents."""
         sources: list[Any] = [None] * len(documents)
         for part, places, numbers in by_segment(documents, self.parts):
             for place, source in zip(places.tolist(), part.sources_of(numbers), strict=True):
@@ -758,7 +730,7 @@ class DirectoryReader:
         return sources
 
     def merge_rankings(self, rankings: Sequence[Ranking], first: int, size: int) -> Ranking:
-        """Return the best `size` documents from rank `first` on of the rankings of all segments; equal scores by id."""
+        """Merge the rankings of all segments and return `size` documents from rank `first`; equal scores by id."""
         documents = np.concatenate(
             [part.first + found for part, (found, _scores) in zip(self.parts, rankings, strict=True)]
         )

@@ -1,9 +1,8 @@
-"""Lucene's queries as values, and the reading of Elasticsearch's query DSL into them.
+"""The interface of queries, and the parser of Elasticsearch's query DSL.
 
-A query rewrites, matches, scores, explains and prints itself; a compound query returns its parts as `children`.
-Equal queries are equal values, on which rewriting relies as Lucene's does. Boosts are float32 held in floats and are
-multiplied in float32. Values of explanations are float32 as a rule, printed as the shortest decimal that is the same
-float32.
+A query rewrites, matches, scores, explains and prints itself. Queries are values: rewriting compares them for
+equality, as Lucene does. Boosts are float32 values held in floats, and multiplied in float32. Explanations print the
+shortest decimal of a float32.
 """
 
 from __future__ import annotations
@@ -31,16 +30,13 @@ from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, constan
 from searchapp.lucene.records import Explanation, Token
 from searchapp.lucene.similarity import ONE
 
+# Limit of a server with 512 MB of heap and two cores. A server allows its heap in MB times 64, divided by its search
+# threads, but at least 1,024.
 MOST_CLAUSES = 8_192
-"""The limit of a server with 512 MB of heap and two cores.
-
-Each server has its own limit of 1,024 or more: its heap in MB times 64, divided by its search threads. The limit of the
-embedded engine is the same everywhere.
-"""
 
 
 def check_clause_count(count: int) -> None:
-    """Reject a query with more clauses than a server allows.
+    """Reject a query with more than `MOST_CLAUSES` clauses.
 
     Raises:
         Refused: it has too many.
@@ -50,7 +46,7 @@ def check_clause_count(count: int) -> None:
 
 
 def exact_value(explanation: Explanation) -> float:
-    """Return the number of an explanation before it was shortened; Lucene's few doubles are printed in full."""
+    """Return the unrounded value of an explanation; Lucene prints its few doubles in full."""
     value = explanation.value
     return float(np.float32(value)) if float(printed(value)) == value else value
 
@@ -61,22 +57,18 @@ def explain(value: float | np.float32, description: str, details: Iterable[Expla
 
 
 def explain_constant(boost: np.float32, name: str) -> Explanation:
-    """Return the explanation of a query that gives each document the boost as its score."""
+    """Return the explanation of a query that scores each document with the boost."""
     return explain(boost, name if boost == 1 else f"{name}^{printed(boost)}")
 
 
-PositionSpans = Sequence[tuple[int, int]]
-"""First and last positions of parts of a text."""
+PositionSpans = Sequence[tuple[int, int]]  # first and last positions of parts of a text
 
 EVERYWHERE: PositionSpans = ((0, sys.maxsize),)
 
 
+# No `abc.ABC`: its metaclass slows down `isinstance`, and a topic has hundreds of clauses.
 class Query:
-    """A query. `scores` and the methods after it need a rewritten query.
-
-    The class is abstract by its methods and not by its metaclass, which would make each `isinstance` of a clause
-    slower, and a topic has hundreds of clauses.
-    """
+    """A query. Call `rewrite` before `scores` and the methods after it."""
 
     __slots__ = ()
 
@@ -89,12 +81,12 @@ class Query:
         return ()
 
     def with_children(self, children: tuple[Query, ...]) -> Query:
-        """Return the same query with others inside, in the order of `children`."""
+        """Return the query with its children replaced, in the order of `children`."""
         return self
 
     @property
     def clause_count(self) -> int:
-        """The number of clauses by Elasticsearch's count (`MaxClauseCountQueryVisitor`).
+        """The number of clauses as Elasticsearch counts them (`MaxClauseCountQueryVisitor`).
 
         Raises:
             Refused: a query inside has too many.
@@ -103,62 +95,61 @@ class Query:
 
     @property
     def reads_values(self) -> bool:
-        """Whether scores depend on the values of fields, which a document may lack."""
+        """Whether scores depend on field values, which a document may lack."""
         return any(child.reads_values for child in self.children())
 
     @property
     def reads_scores(self) -> bool:
-        """Whether the matching documents depend on their scores."""
+        """Whether the set of matching documents depends on scores."""
         return any(child.reads_scores for child in self.children())
 
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
-        """Yield the leaves that produce hits, with their boosts; highlighting marks them."""
+        """Yield the leaves that highlighting marks, with their boosts."""
         for child in self.children():
             yield from child.leaves(boost)
 
     def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
-        """Yield field, terms and boost of each clause of terms whose scores count."""
+        """Yield field, terms and boost of each scored clause of terms."""
         for child in self.children():
             yield from child.scored_terms(boost)
 
     # Rewriting
 
     def resolved(self, reader: IndexReader) -> Query:
-        """Return the query with the parts that match all documents of the index, or none, replaced as Lucene does."""
+        """Replace the parts that match all documents of the index, or none, as Lucene does."""
         return self.with_children(tuple(child.resolved(reader) for child in self.children()))
 
     def rewritten(self) -> Query:
-        """Return the result of one call of `Query.rewrite`: the query itself if no step is left.
+        """Return the result of one call of Lucene's `Query.rewrite`; the query itself if no step is left.
 
-        Lucene takes a step everywhere in a query before it takes the next one anywhere, on which depend the order of
-        the multiplication of boosts and the clauses whose scores do not count.
+        Lucene takes a step in the whole query before the next step. This order determines the products of boosts and
+        the clauses whose scores do not count.
         """
         children = self.children()
         simpler = map_queries(rewrite_once, children)
         return self if simpler is children else self.with_children(simpler)
 
     def only_matching(self) -> Query:
-        """Return the query inside a constant score after one step."""
+        """Return the query inside a constant score, after one step."""
         return self
 
     # Matching and scoring
 
     @abstractmethod
     def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
-        """Return the documents that match; `scope` is as in `scores`.
+        """Return the mask of matching documents, shape `(rows.count,)`; see `scores` for `scope`.
 
-        Only a `min_score` reads scores. Lucene passes boosts down to filters too, where they count for a `min_score`.
+        Only a `min_score` reads the boost, which Lucene passes to filters too.
         """
 
     @abstractmethod
     def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
-        """Return the scores of all documents, the query's own boost multiplied by `boost`.
+        """Return the scores of all documents; the query's own boost is multiplied by `boost`.
 
-        `scope` marks the documents that count, None all documents: scores of other documents may be wrong, and values
-        that they lack are no error.
+        Documents outside the mask `scope` may have wrong scores, and may lack the values that the query reads.
 
         Raises:
-            Refused: the scores of a document can't be computed.
+            Refused: the score of a document can't be computed.
         """
 
     # Printing
@@ -168,18 +159,18 @@ class Query:
         """Return the query in Lucene's notation (`Query.toString`).
 
         Raises:
-            Refused: the notation is not known here.
+            Refused: the embedded engine lacks the notation.
         """
 
     def inner_notation(self, schema: Schema) -> str:
         return self.notation(schema)
 
     def filter_notation(self, schema: Schema) -> str:
-        """Return the notation in explanations of a query that only filters and is `unscored`."""
+        """Return the notation of an `unscored` filter in explanations."""
         return self.notation(schema)
 
     def unscored(self) -> Query:
-        """Return the query inside whose weight Lucene makes if the query only filters."""
+        """Return the inner query for which Lucene creates a weight if the query only filters."""
         return self
 
     @abstractmethod
@@ -187,12 +178,12 @@ class Query:
         """Return the explanation of a document's score; None if the document does not match.
 
         Raises:
-            Refused: the explanation is not known here.
+            Refused: the embedded engine lacks the explanation.
         """
 
 
 def map_queries(step: Callable[[Query], Query], queries: tuple[Query, ...]) -> tuple[Query, ...]:
-    """Return the queries after a step, as the same tuple if the step changes none."""
+    """Apply a step to queries; return the same tuple if it changes none."""
     simpler = tuple(map(step, queries))
     return queries if all(map(operator.is_, queries, simpler)) else simpler
 
@@ -203,10 +194,10 @@ def rewrite_once(query: Query) -> Query:
 
 
 def rewrite(query: Query) -> Query:
-    """Return the query that Lucene scores in the place of this one (`Query.rewrite`, Lucene 10).
+    """Simplify a query completely (`Query.rewrite`, Lucene 10).
 
-    The simplifications matter to the last bit: a separate clause is rounded to float32 before it is added to its
-    neighbours, a merged clause is not. Explanations show the simplified query.
+    Scores depend on it: Lucene rounds a separate clause to float32 before it adds it to others, but not a merged
+    clause.
     """
     simpler = query.rewritten()
     while simpler is not query:
@@ -215,14 +206,14 @@ def rewrite(query: Query) -> Query:
 
 
 def document_mask(document: int, rows: ScoreRows) -> Mask:
-    """Return the mask of one document."""
+    """Return a mask that contains one document."""
     mask = np.zeros(rows.count, bool)
     mask[document] = True
     return mask
 
 
 class Leaf(Query):
-    """A query without others inside, which gives each matching document the same score; `ScoredLeaf` does not."""
+    """A query without children that gives each matching document the same score, except a `ScoredLeaf`."""
 
     __slots__ = ()
 
@@ -235,7 +226,7 @@ class Leaf(Query):
 
     @property
     def is_multi_term(self) -> bool:
-        """Whether Lucene first has to find the terms of the leaf (`MultiTermQuery`)."""
+        """Whether Lucene must enumerate the terms of the leaf (`MultiTermQuery`)."""
         return False
 
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
@@ -246,7 +237,7 @@ class Leaf(Query):
 
     @abstractmethod
     def documents(self, reader: IndexReader) -> NDArray[Any]:
-        """Return the documents that match, in any order, possibly with repetitions."""
+        """Return the matching documents, in any order, possibly with repetitions."""
 
     def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
         mask = np.zeros(rows.count, bool)
@@ -257,7 +248,7 @@ class Leaf(Query):
         return constant_scores(self.matching(rows), boost)
 
     def constant_notation(self, schema: Schema) -> str:
-        """Return the notation in explanations of a leaf that gives each document the same score."""
+        """Return the notation in the explanation of a constant score."""
         return self.notation(schema)
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
@@ -268,41 +259,37 @@ class Leaf(Query):
 
 @dataclass(frozen=True, slots=True)
 class MarkedLeaf(Leaf):
-    """A leaf on the terms of a field, which highlighting marks in the field's text."""
+    """A leaf on the terms of a field, which highlighting marks."""
 
     field: str
 
     @abstractmethod
     def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
-        """Return the terms to mark among the tokens of a text and where: `EVERYWHERE`, or the spans of a phrase.
+        """Return each term to mark in a text with `EVERYWHERE` or the spans of a phrase.
 
-        Terms that the text lacks make no difference.
+        Terms that the text lacks are ignored.
         """
 
 
-EXACT_LENGTHS = 39
-"""The greatest code of a length up to which Lucene calls the length exact."""
+EXACT_LENGTHS = 39  # the greatest length code that Lucene's explanations call exact
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredLeaf(MarkedLeaf):
-    """A leaf whose score is BM25 of its frequency in a document's field."""
+    """A leaf whose score is the BM25 of its frequency in a field."""
 
     @abstractmethod
     def postings(self, field: FieldReader) -> Postings:
         """Return the documents of the leaf and its frequencies."""
 
     @abstractmethod
-    def idf(self, field: FieldReader) -> np.float32:
-        """Return the inverse document frequency."""
+    def idf(self, field: FieldReader) -> np.float32: ...
 
     @abstractmethod
-    def frequency(self, field: FieldReader, document: int) -> float:
-        """Return the frequency of the leaf in a document."""
+    def frequency(self, field: FieldReader, document: int) -> float: ...
 
     @abstractmethod
-    def idf_explanation(self, field: FieldReader) -> Explanation:
-        """Return the explanation of the inverse document frequency."""
+    def idf_explanation(self, field: FieldReader) -> Explanation: ...
 
     def frequency_notation(self, frequency: np.float32) -> str:
         return f"termFreq={printed(frequency)}"
@@ -311,7 +298,7 @@ class ScoredLeaf(MarkedLeaf):
         return self.postings(reader.fields[self.field]).documents
 
     def index_frequency(self, reader: IndexReader, here: int) -> int:
-        """Return the document frequency of the leaf in the entire index, of which `here` documents are in this part."""
+        """Return the leaf's document frequency in the whole index, given its frequency `here` in this segment."""
         return reader.sum_of_parts(here, lambda part: len(self.postings(part.fields[self.field]).documents))
 
     def row(self, rows: ScoreRows, boost: np.float32) -> ScoreRow:
@@ -365,7 +352,7 @@ class ScoredLeaf(MarkedLeaf):
 
 
 def explain_idf(document_frequency: int, field: FieldReader) -> Explanation:
-    """Return the explanation of the idf of a document frequency."""
+    """Return the explanation of an inverse document frequency."""
     return explain(
         field.idf(document_frequency),
         "idf, computed as log(1 + (N - n + 0.5) / (n + 0.5)) from:",
@@ -377,17 +364,17 @@ def explain_idf(document_frequency: int, field: FieldReader) -> Explanation:
 
 
 def frequency_of(term: str, field: FieldReader, document: int) -> float:
-    """Return the frequency of a term in a document."""
+    """Return the frequency of a term in a document, 0 without an occurrence."""
     postings = field.postings(term)
-    place = int(np.searchsorted(postings.documents, document))
-    if place == len(postings.documents) or postings.documents[place] != document:
+    index = int(np.searchsorted(postings.documents, document))
+    if index == len(postings.documents) or postings.documents[index] != document:
         return 0.0
-    return float(postings.frequencies[place])
+    return float(postings.frequencies[index])
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapper(Query):
-    """A query made of another one, with the same hits."""
+    """A query that wraps another one and has the same hits."""
 
     query: Query
 
@@ -403,7 +390,7 @@ class Wrapper(Query):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Wrapper):
-    """The documents of a query, all with the score 1."""
+    """Gives each document of a query the score 1."""
 
     def with_children(self, children: tuple[Query, ...]) -> Query:
         return Constant(children[0])
@@ -434,7 +421,7 @@ class Constant(Wrapper):
 
 @dataclass(frozen=True, slots=True)
 class Boost(Wrapper):
-    """A query whose scores are multiplied, before its term weights are rounded."""
+    """Multiplies the scores of a query, before term weights are rounded."""
 
     boost: float
 
@@ -471,26 +458,28 @@ class Boost(Wrapper):
 
 
 def boosted(query: Query, given: Mapping[str, Any], name: str) -> Query:
-    """Return the query with the boost among its parameters."""
+    """Apply the parameter `boost` to a query."""
     return multiplied_by(query, parameters.boost(given.get("boost", 1), f"the query `{name}`"))
 
 
 def multiplied_by(query: Query, boost: float) -> Query:
-    """Return the query with a boost."""
+    """Apply a boost to a query."""
     if boost == 1 or query.matches_nothing:
         return query
     return Boost(query, parameters.finite(boost, "the boost of a query"))
 
 
 def without_boosts(query: Query, boost: np.float32 = ONE) -> tuple[Query, np.float32]:
-    """Return the query inside the boosts, and their product with the outer boost, as a `Scorer` multiplies them."""
+    """Strip the outer boosts of a query; return it with the product of all boosts, in the order of Lucene's
+    `Scorer`.
+    """
     while isinstance(query, Boost):
         boost, query = np.float32(query.boost) * boost, query.query
     return query, boost
 
 
 def multiply_boosts(first: float, second: float) -> float:
-    """Return the product of two boosts."""
+    """Return the float32 product of two boosts."""
     return float(np.float32(first) * np.float32(second))
 
 
@@ -498,15 +487,14 @@ def multiply_boosts(first: float, second: float) -> float:
 
 QueryReader = Callable[["Parser", Any], Query]
 
-DEEPEST = 30
-"""The greatest depth of queries inside one another in Elasticsearch (`indices.query.bool.max_nested_depth`)."""
+DEEPEST = 30  # maximum nesting depth in Elasticsearch (`indices.query.bool.max_nested_depth`)
 
 REMEMBERED_TEXTS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryText:
-    """A text in a query: where it is, the function that reads another text in its place, and its query."""
+    """A text in a query: its location, the function that parses a replacement, and the resulting query."""
 
     given: Mapping[str, Any]
     key: str
@@ -516,7 +504,7 @@ class QueryText:
 
 @dataclass
 class Parser:
-    """Reads queries on the fields of one index, of which `reader` is a part."""
+    """Parses queries on the fields of an index, of which `reader` is a segment."""
 
     reader: IndexReader
     analyzers: AnalysisRegistry
@@ -549,13 +537,12 @@ class Parser:
         self.distinct_terms = distinct_terms
 
     def read(self, body: Any) -> tuple[Query, list[QueryText]]:
-        """Return the query of a search body, and the texts in it.
-
-        The parser must not keep the texts, which refer to it and would keep it alive with its index.
+        """Return the query of a search body, and its texts.
 
         Raises:
-            Refused: as `query`, or the query has more clauses than Elasticsearch allows.
+            Refused: as `query`, or the query has too many clauses.
         """
+        # An attribute would keep the parser, to which the texts refer, and its index alive.
         texts: list[QueryText] = []
         self._texts = texts
         try:
@@ -566,10 +553,10 @@ class Parser:
         return query, texts
 
     def query_at(self, path: str, body: Any) -> Query:
-        """Return the query at a path of a search body, such as `highlight.highlight_query`.
+        """Parse the query at a path of a search body, such as `highlight.highlight_query`.
 
         Raises:
-            Refused: as `query`; has all problems of the query, with their JSON paths.
+            Refused: lists all problems of the query with their JSON paths.
         """
         self._problems = problems = ErrorCollector()
         self._path = [path]
@@ -585,10 +572,10 @@ class Parser:
         return query
 
     def query(self, body: Any) -> Query:
-        """Return the query of an object of the DSL.
+        """Parse one query object.
 
         Raises:
-            Refused: the query is invalid, or the embedded engine does not support a part of it.
+            Refused: the query is invalid or unsupported.
         """
         name, content = parameters.single(body, "a query")
         reader = self.readers.get(name)
@@ -604,11 +591,11 @@ class Parser:
         return query if self._depth else query.resolved(self.reader)
 
     def queries(self, bodies: Any, path: str) -> tuple[Query, ...]:
-        """Return one query or several; `path` is their path in the query around them, such as `bool.must`.
+        """Parse one query or a list of queries at a `path` inside the enclosing query, such as `bool.must`.
 
         Raises:
-            Reported: some are rejected, after all were read.
-            Refused: as `query`, where problems are not gathered.
+            Reported: queries were rejected and their problems collected.
+            Refused: a query was rejected, and problems are not collected.
         """
         is_list = isinstance(bodies, list | tuple)
         several: Iterable[Any] = bodies if is_list else [bodies]
@@ -631,7 +618,7 @@ class Parser:
         return tuple(queries)
 
     def field(self, name: str) -> Field | None:
-        """Return a field; None for one that no document can have, which matches nothing in Elasticsearch."""
+        """Return a field; None for an unknown field, which matches nothing in Elasticsearch."""
         if not name:
             raise invalid("the name of a field is empty")
         if "*" in name:
@@ -648,14 +635,14 @@ class Parser:
         ]
 
     def read_text(self, given: Mapping[str, Any], key: str, read: Callable[[str], Query]) -> Query:
-        """Return the query of a text, and note the text for bodies that differ in nothing else."""
+        """Parse a text, and record it for bodies that differ only in this text."""
         query = read(given[key])
         if self._texts is not None and isinstance(given[key], str):
             self._texts.append(QueryText(given, key, read, query))
         return query
 
     def options(self, content: Any, name: str, known: Iterable[str]) -> Mapping[str, Any]:
-        """Return the parameters of a query, all of which must be known."""
+        """Return the parameters of a query; reject unknown ones."""
         given = parameters.mapping(content, f"the query `{name}`")
         known_only(given, {*known, "boost"}, f"the query `{name}`")
         parameters.boost(given.get("boost", 1), f"the query `{name}`")  # rejected even where nothing matches
@@ -672,7 +659,7 @@ class Parser:
 
 
 def required(given: Mapping[str, Any], parameter: str, name: str) -> Any:
-    """Return a parameter that a query must have."""
+    """Return a parameter; reject a query without it."""
     if given.get(parameter) is None:
         raise invalid(f"the query `{name}` lacks `{parameter}`")
     return given[parameter]

@@ -1,17 +1,15 @@
-"""The best documents by the C functions of `native`, and the queries that they accept: `FlatQuery`.
+"""Ranking with the C functions of `native`, for the query shapes that `FlatQuery` recognises.
 
-They score sums and maxima of terms and other scored leaves, to the bits of `queries.scores`, which scores all other
-queries. A batch of topics is scored document by document in a third of NumPy's time: `search_batch` (`kernels.c`).
-A single query, or one on a large index, is scored without the documents that cannot be among the best: `Pruner`
-(`maxscore.c`).
+The C functions score sums and maxima of terms and other scored leaves with the bits of `queries.scores`, which scores
+all other queries. `search_batch` (`kernels.c`) scores a batch of topics document by document. `Pruner` (`maxscore.c`)
+scores a single query, or one on a large index, and skips documents that cannot be among the best.
 
     H. Turtle and J. Flood, Query evaluation: strategies and optimizations, 1995 (MaxScore).
     S. Ding and T. Suel, Faster top-k document retrieval using block-max indexes, SIGIR 2011.
 
-Every posting has an impact, which bounds its score (see `index.impacts`), so each term has a greatest score. MaxScore
-visits terms from the greatest of these down. As soon as the remaining terms can't lift a document to the threshold,
-the score of the last of the best so far, only documents with one of the terms before can be among the best. A phrase
-or a synonym is one more term, once its documents are known.
+The impact of a posting bounds its score (see `index.impacts`), so each term has a greatest score. MaxScore visits
+terms in descending order of it. The threshold is the score of the k-th best document so far. Once the remaining terms
+cannot lift a document to the threshold, only documents with an earlier term are candidates.
 """
 
 from __future__ import annotations
@@ -41,17 +39,15 @@ from searchapp.lucene.queries.term import Term
 from searchapp.lucene.search.request import Request
 from searchapp.lucene.similarity import ONE, Float32s
 
-NOTHING: Ranking = np.empty(0, np.int32), np.empty(0, np.float32)
-"""The ranking of a query without hits."""
+NOTHING: Ranking = np.empty(0, np.int32), np.empty(0, np.float32)  # the ranking of a query without hits
 
-SUM = -1.0
-"""The tie breaker of a topic whose clauses are added up."""
+SUM = -1.0  # the tie breaker of a topic whose clauses are added
 
 _C_TYPES = {"p": ctypes.c_void_p, "b": ctypes.c_char_p, "q": ctypes.c_int64, "d": ctypes.c_double}
 
 
 def _fields(layout: str) -> list[tuple[str, Any]]:
-    """Return the fields of a C structure from `type:name,name` groups; types are those of `_C_TYPES`."""
+    """Return the fields of a C structure from `type:name,name` groups, with the types of `_C_TYPES`."""
     groups = (group.split(":") for group in layout.split())
     return [(name, _C_TYPES[kind]) for kind, names in groups for name in names.split(",")]
 
@@ -66,8 +62,7 @@ class FlatClause:
     field: str
     terms: tuple[str, ...]
     boost: np.float32
-    rounded: bool
-    """Whether the sum of the terms is rounded before it is added to other clauses."""
+    rounded: bool  # whether the sum of the terms is rounded before the addition of other clauses
     leaf: ScoredLeaf | None = None
 
     @property
@@ -75,26 +70,24 @@ class FlatClause:
         return self.field, float(self.boost)
 
     def elsewhere(self, reader: IndexReader) -> tuple[int, int]:
-        """Return how many terms occur in other segments only, and the sum of their document frequencies."""
+        """Apply `FieldReader.elsewhere` to the terms."""
         return reader.fields[self.field].elsewhere(self.terms)
 
 
 @dataclass(slots=True)
 class FlatQuery:
-    """A query as a sum of clauses or, with a `tie_breaker` from 0 on, as their maximum."""
+    """A query as a sum of clauses or, with a `tie_breaker` of at least 0, as their maximum."""
 
     clauses: Sequence[FlatClause]
-    excluded: Sequence[Leaf] = ()
-    """Leaves with few documents, which must not match."""
-    all_match: bool = False
-    """Whether documents without a clause match too, with the score 0."""
+    excluded: Sequence[Leaf] = ()  # leaves with few documents, which must not match
+    all_match: bool = False  # whether documents without a clause match with the score 0
     tie_breaker: float = SUM
+    # Clauses that add to the scores of matching documents; Lucene rounds both sums before their addition.
     optional: Sequence[FlatClause] = ()
-    """Clauses that add to the scores of documents that match others; Lucene rounds both sums before it adds them."""
 
     @classmethod
     def of(cls, query: Query, boost: np.float32 = ONE) -> FlatQuery | None:
-        """Return a rewritten query as clauses that give the scores of `Query.scores`, None if it has another shape."""
+        """Convert a rewritten query; None if it has another shape."""
         query, boost = without_boosts(query, boost)
         if isinstance(query, TermsDisjunction | ScoredLeaf):
             return cls(_clauses((query,), boost, rounded=False))
@@ -120,12 +113,11 @@ class FlatQuery:
 
 
 def _clauses(queries: Sequence[Query], boost: np.float32, rounded: bool) -> list[FlatClause]:
-    """Return queries as clauses, an empty list if one has another shape.
-
-    The terms of a disjunction without a boost are clauses of a sum, see `Bool.with_terms_as_clauses`.
-    """
+    """Convert queries to clauses; an empty list if one has another shape."""
     clauses = []
-    for query in queries:
+    for (
+        query
+    ) in queries:  # terms of a disjunction without boost are clauses of a sum: `Bool.with_terms_as_clauses`
         inner, factor = without_boosts(query, boost)
         if isinstance(inner, TermsDisjunction):
             clauses.append(FlatClause(inner.field, inner.terms, factor, rounded or inner is not query))
@@ -140,39 +132,36 @@ def _clauses(queries: Sequence[Query], boost: np.float32, rounded: bool) -> list
 
 # Batches
 
-LARGEST_BATCHED = 200_000
-"""A larger index has small batches, and most short queries are pruned there."""
+LARGEST_BATCHED = 200_000  # a larger index has small batches and prunes most short queries
 
 
 class PostingsTable(NamedTuple):
-    """The scored postings of terms, one term after the other: those of a rank from `starts[rank]` on."""
+    """The scored postings of terms, by rank: those of a rank begin at `starts[rank]`."""
 
     documents: Numbers
     scores: Float32s
     starts: Int64s
-    common: int
-    """A term with more postings is common, see `queries.scores`."""
+    common: int  # a term with more postings is common, see `queries.scores`
+    # Document frequencies in the whole index; None in an index of one segment.
     frequencies: Int64s | None = None
-    """The number of postings of each term in the whole index, for a segment of several."""
 
     @classmethod
     def of_row(cls, row: ScoreRow) -> PostingsTable:
-        """Return a row as the table of one term."""
+        """Return the table of a single row."""
         common = -1 if row.is_common else len(row.scores)
         return cls(row.documents, row.scores, np.array([0, len(row.scores)]), common)
 
 
 class BatchClause(NamedTuple):
-    """The terms of a clause: numbers of tables with the ranks of terms in each."""
+    """The terms of a clause: table numbers with the ranks of terms in each."""
 
     rows: Sequence[tuple[int, Sequence[int]]]
     rounded: bool
-    elsewhere: tuple[int, int] | None = None
-    """See `FlatClause.elsewhere`; None in an index of one segment."""
+    elsewhere: tuple[int, int] | None = None  # see `FlatClause.elsewhere`; None in an index of one segment
 
 
 class BatchTopic(NamedTuple):
-    """A query of a batch; its best `size` documents are wanted."""
+    """A query of a batch that asks for the best `size` documents."""
 
     clauses: Sequence[BatchClause]
     size: int
@@ -210,13 +199,13 @@ def best_of_batch(
     few: int,
     dead: Numbers | None = None,
 ) -> list[Ranking | None]:
-    """Return the ranking of each topic, None for one whose scores leave float32.
+    """Return the ranking of each topic; None for a topic whose scores exceed float32.
 
-    `ranks` is each document's place among the ids in order, `by_rank` the document at each place. A rounded sum of no
-    more than `few` postings is added before common rows, see `queries.scores`. Documents that are `dead` never match.
+    `ranks` is the rank of each document in the order of ids, and `by_rank` is the inverse. A rounded sum of at most
+    `few` postings is added before common rows, see `queries.scores`. `dead` documents never match.
 
     Raises:
-        IndexError: a number is out of range: files were altered.
+        IndexError: a document number or a rank is out of range because files were altered.
     """
     count = len(ranks)
     width = min(max((topic.size for topic in topics), default=0), count)
@@ -292,7 +281,7 @@ def best_of_batch(
 
 
 class _Tables:
-    """The tables of a batch: those of fields whose postings are all scored, and those of single rows."""
+    """The tables of a batch: whole fields and single rows."""
 
     def __init__(self, rows: ScoreRows) -> None:
         self._rows = rows
@@ -303,7 +292,7 @@ class _Tables:
         self.are_positive = True
 
     def add_fields(self, clauses: Iterable[FlatClause]) -> None:
-        """Add the fields with many wanted terms; handing over single rows of others would take longer."""
+        """Add the fields with many wanted terms; single rows take less time for the others."""
         wanted: defaultdict[tuple[str, float], list[tuple[str, ...]]] = defaultdict(list)
         for clause in clauses:
             if clause.leaf is None:
@@ -321,7 +310,6 @@ class _Tables:
         return clause.leaf is not None or clause.key in self._of_fields
 
     def clause(self, clause: FlatClause) -> BatchClause:
-        """Return a clause by numbers."""
         if clause.leaf is None:
             ranks = self._reader.fields[clause.field].ranks(clause.terms)
             rows: tuple[int, Sequence[int]] = (self._of_fields[clause.key], ranks)
@@ -340,7 +328,7 @@ class _Tables:
 
 
 def search_batch(rows: ScoreRows, requests: Sequence[Request]) -> list[Ranking | None]:
-    """Return the ranking for each request of a batch, None for requests that NumPy must score."""
+    """Return the ranking for each request of a batch; None for requests that NumPy must score."""
     library, reader = native.library(), rows.reader
     unanswered: list[Ranking | None] = [None] * len(requests)
     if library is None or reader.count > LARGEST_BATCHED:
@@ -374,44 +362,31 @@ def search_batch(rows: ScoreRows, requests: Sequence[Request]) -> list[Ranking |
 
 # Pruning
 
-SLACK = 1 - 2.0**-20
-"""Share of the threshold that a bound is compared with: roundings are smaller."""
+SLACK = 1 - 2.0**-20  # exceeds rounding errors: bounds are compared with this share of the threshold
 
-WEIGHTS = (1e-12, 1e12)
-"""Between these weights all scores have the full precision of float32."""
+WEIGHTS = (1e-12, 1e12)  # between these weights all scores have the full precision of float32
 
-SMALLEST_PRUNED = 50_000
-"""In a smaller index a batch of queries is scored in no more time by `search_batch`."""
+SMALLEST_PRUNED = 50_000  # in a smaller index, `search_batch` scores a batch of queries as fast
 
-SIZE_SHARE = 400
-"""At most one document in this many may be wanted."""
+SIZE_SHARE = 400  # at most one document in this many may be wanted
 
-EXCLUDED_SHARE = 64
-"""At most one document in this many may be excluded."""
+EXCLUDED_SHARE = 64  # at most one document in this many may be excluded
 
 BITMAP_BYTES = 192 << 20
-"""Memory for the bitmaps of terms."""
 
-BITMAP_SHARE = 32
-"""Only terms in more than one document in this many have bitmaps."""
+BITMAP_SHARE = 32  # only terms in more than one document in this many have bitmaps
 
-MOST_BITMAPS = 2048
-"""Maximum number of bitmaps; a small index has room for more than it has use for."""
+MOST_BITMAPS = 2048  # a small index has room for more bitmaps than it can use
 
-REPEATED = 4
-"""Number of the first queries of a batch that make the bitmap of a term worthwhile."""
+REPEATED = 4  # occurrences of a term in the first queries of a batch that justify a bitmap
 
-SEEK_COST = 16
-"""Postings that are added to a bitmap in the time of one search among many."""
+SEEK_COST = 16  # postings added to a bitmap in the time of one search among many
 
-TERM_BYTES = 700
-"""Memory for a term that is kept, without its computed arrays."""
+TERM_BYTES = 700  # memory of a cached term, without computed arrays
 
-CACHED_TERM_BYTES = 64 << 20
-"""Memory for the terms, phrases and synonyms that are kept."""
+CACHED_TERM_BYTES = 64 << 20  # memory of all cached terms, phrases and synonyms
 
-_CLAUSE = struct.Struct("=10qd")
-"""`Clause` of maxscore.h."""
+_CLAUSE = struct.Struct("=10qd")  # `Clause` of maxscore.h
 
 
 class _Query(ctypes.Structure):
@@ -426,24 +401,21 @@ class _Query(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class _BoundedTerm:
-    """A term or another scored leaf that has documents, as maxscore.c takes it."""
+    """A term or another scored leaf that has documents, in the form that maxscore.c reads."""
 
-    key: Hashable
-    """The leaf, or the field and the text of a term."""
+    key: Hashable  # the leaf, or the field and the text of a term
     documents: Numbers
     arrays: tuple[NDArray[Any], ...]
-    is_bounded: bool
-    """Whether its scores have the full precision of float32."""
+    is_bounded: bool  # whether its scores have the full precision of float32
     packed: bytes
-    size: int
-    """Memory for it in bytes."""
+    size: int  # memory in bytes
 
 
 class DocumentBitmaps:
-    """The documents of frequent terms, and the places of their postings: 16 bytes for 64 documents.
+    """Bitmaps of the documents of frequent terms, with the indices of their postings: 16 bytes per 64 documents.
 
-    A term gets a bitmap (`Marks` of maxscore.h) after the searches among its postings have taken as long as making it.
-    The bitmap that was used longest ago makes room for a new one.
+    A term gets a bitmap (`Marks` of maxscore.h) once searches among its postings have taken as long as its
+    construction. The least recently used bitmap makes room for a new one.
     """
 
     def __init__(self, count: int, limit: int) -> None:
@@ -459,12 +431,12 @@ class DocumentBitmaps:
         return np.empty((self._most, self._width), np.uint8)
 
     def address(self, term: _BoundedTerm) -> int:
-        """Return the address of a term's bitmap, 0 if it has none."""
+        """Return the memory address of a term's bitmap, 0 without one."""
         bitmap = self.of(term, 0)
         return 0 if bitmap is None else int(bitmap.ctypes.data)
 
     def of(self, term: _BoundedTerm, searched: int) -> NDArray[np.uint8] | None:
-        """Return the bitmap of a term, None without one; `searched` documents were looked up among its postings."""
+        """Return a term's bitmap, None without one, and count `searched` look-ups among its postings."""
         bitmap = self._maps.get(term.key)
         if bitmap is not None:
             self._maps.move_to_end(term.key)
@@ -491,7 +463,7 @@ class DocumentBitmaps:
         return bitmap
 
     def prepare(self, terms: Iterable[_BoundedTerm]) -> None:
-        """Make the bitmaps of terms that are repeated, before processes are forked that would each do so."""
+        """Create the bitmaps of repeated terms before a fork, so that the child processes share them."""
         by_key = {}
         counts: Counter[Hashable] = Counter()
         for term in terms:
@@ -511,17 +483,15 @@ class Pruner:
         self._terms: dict[tuple[str, float], dict[Hashable, _BoundedTerm | None]] = {}
         self._bytes = 0
         self._room: NDArray[np.int64] = np.empty(0, np.int64)
-        self._lock = threading.Lock()
-        """Protects the room, and the bitmaps that a search uses."""
+        self._lock = threading.Lock()  # protects `_room` and the bitmaps in use
 
     def best(self, query: Query, size: int, *, alone: bool = True) -> Ranking | None:
         """Return the best `size` documents of a rewritten query; None if all documents must be scored.
 
-        Scores that may leave float32 are among these cases, and in a small index a query that does not come `alone`:
-        `search_batch` takes less time.
+        A small index rejects queries that are not `alone`, because `search_batch` is faster there.
 
         Raises:
-            IndexError: a number is out of range: files were altered.
+            IndexError: a document number or a rank is out of range because files were altered.
         """
         library = native.library()
         if library is None or not size or self._reader.count < size * SIZE_SHARE:
@@ -545,7 +515,7 @@ class Pruner:
         return ranking
 
     def prepare(self, queries: Iterable[Query]) -> None:
-        """Make the bitmaps of terms that several queries have."""
+        """Create the bitmaps of terms that several queries contain."""
         if native.library() is None or not self._lock.acquire(blocking=False):
             return
         try:
@@ -561,7 +531,7 @@ class Pruner:
             self._lock.release()
 
     def _flat(self, query: Query) -> FlatQuery | None:
-        """Return a query whose clauses are in text fields without the impact 0; None for any other."""
+        """Convert a query; None unless all clauses are on text fields without the impact 0."""
         flat = FlatQuery.of(query)
         if flat is None:
             return None
@@ -569,7 +539,7 @@ class Pruner:
         return flat if all(field.field.is_text and field.norm_inverses.all() for field in fields) else None
 
     def _excluded(self, leaves: Sequence[Leaf]) -> Numbers | None:
-        """Return the documents of leaves, ascending; None if there are many."""
+        """Return the documents of leaves, ascending; None if there are too many."""
         documents = [np.empty(0, np.int32), *(leaf.documents(self._reader) for leaf in leaves)]
         if sum(map(len, documents)) * EXCLUDED_SHARE > self._reader.count:
             return None
@@ -631,11 +601,10 @@ class Pruner:
         return documents.copy(), scores.copy()
 
     def _result(self, address: int, kind: type[np.generic], count: int) -> NDArray[Any]:
-        """Return numbers that the search wrote to its room."""
+        """Return an array that the search wrote to `_room`."""
         return np.frombuffer(self._room, kind, count, address - self._query.room)
 
     def _bounded_terms(self, clause: FlatClause) -> list[_BoundedTerm]:
-        """Return the terms of a clause that have documents."""
         field = self._reader.fields[clause.field]
         cached = self._terms.setdefault(clause.key, {})
         terms = []
@@ -666,7 +635,7 @@ class Pruner:
         return self._packed(key, field, postings, weight, frequency, field.edges_above, computed)
 
     def _make_leaf(self, field: FieldReader, leaf: ScoredLeaf, boost: np.float32) -> _BoundedTerm | None:
-        """Return a phrase or a synonym, whose impacts are computed."""
+        """Return a phrase or a synonym with computed impacts."""
         postings = leaf.postings(field)
         if not len(postings.documents):
             return None
@@ -690,7 +659,7 @@ class Pruner:
         edges: Float32s,
         computed: int,
     ) -> _BoundedTerm:
-        """Return a term with its frequency in the whole index, and the bytes of its computed postings."""
+        """Return a term, given its frequency in the whole index and the size of its computed postings in bytes."""
         size = len(postings.documents)
         if not size or {len(postings.frequencies), len(postings.impacts)} != {size}:
             raise IndexError("the postings of a term are not in the files")
