@@ -1,10 +1,10 @@
-"""The client, made from settings: addresses, TLS, proxies, credentials, supported versions of servers, log of requests.
+"""The Elasticsearch client for given settings: addresses, TLS, proxy, credentials, server versions, request log.
 
-Credentials are read from where they are kept when a server is first used, and shown nowhere.
+Credentials are read when a server is first used, and never printed.
 
-A pinned certificate is named by the SHA-256 of its bytes, which a server prints at its first start: that of its
-authority, or of the server itself. Any server may show such a certificate. It becomes the only trusted authority, and
-TLS then verifies that the server has a key that it vouches for.
+A pinned certificate, of the server or its authority, is identified by the SHA-256 fingerprint that a server prints at
+its first start. The client fetches the certificate chain without verification, and then trusts only the certificate
+with that fingerprint. TLS still verifies that the server has a key for which this certificate vouches.
 """
 
 from __future__ import annotations
@@ -54,48 +54,45 @@ from searchapp.engines.base import current_patience
 from searchapp.errors import EngineRefused, UsageError
 from searchapp.files import open_file
 
-OLDEST_SERVER = (8, 19)
-"""The last minor version of 8, and all later versions. The tests run on it and on the newest."""
+OLDEST_SERVER = (8, 19)  # The last minor version of 8. The tests run on it and on the newest version.
 
 SUPPORTED = "8.19 and 9.x"
 UNKNOWN = "unknown"
 
-SHARED_MEDIA_VERSION = 8
-"""The version of request and answer bodies that servers of 8.x and 9.x both take."""
+SHARED_MEDIA_VERSION = 8  # version of request and response bodies that servers of 8.x and 9.x accept
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The server as its root describes it; `version` is "unknown" where the user may not ask for it."""
+    """A server as its root describes it; `version` is "unknown" for a user without access to it."""
 
     version: str = UNKNOWN
     is_serverless: bool = False
 
     def allowed(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings of an index without those that a serverless project refuses: all of them."""
+        """Return the index settings, or none for a serverless project, which rejects all of them."""
         return {} if self.is_serverless else dict(settings)
 
     @property
     def is_older(self) -> bool:
-        """Whether it is of version 8. A serverless project has no version, and reports 8.11 for the sake of clients."""
+        """Whether the server is of version 8. A serverless project has no version but reports 8.11."""
         return not self.is_serverless and self.version.removeprefix("v").partition(".")[0] == "8"
 
     @property
     def may_be_older(self) -> bool:
-        """Whether it is of version 8, or its version is unknown."""
         return self.is_older or self.version == UNKNOWN
 
     @property
     def media_version(self) -> int | None:
-        """The version of bodies to ask for; None for the client's own."""
+        """The version of bodies to request; None for the client's default."""
         return SHARED_MEDIA_VERSION if self.may_be_older else None
 
 
 def identify_server(url: str, about: object) -> Server:
-    """Return the server that describes itself like this.
+    """Parse a server's description of itself.
 
     Raises:
-        EngineRefused: searchapp does not work with it.
+        EngineRefused: searchapp does not support the server.
     """
     version = about.get("version") if isinstance(about, Mapping) else None
     if not isinstance(version, Mapping) or "number" not in version:
@@ -109,7 +106,7 @@ def identify_server(url: str, about: object) -> Server:
 
 
 def is_opensearch(about: object) -> bool:
-    """Return whether the root of a server names OpenSearch, even if it reports a version of Elasticsearch."""
+    """Return whether the description identifies OpenSearch, which may report a version of Elasticsearch."""
     if not isinstance(about, Mapping):
         return False
     version = about.get("version")
@@ -118,7 +115,7 @@ def is_opensearch(about: object) -> bool:
 
 
 def refuse_product(url: str, about: object) -> EngineRefused | None:
-    """Return the error for a server that does not name itself as Elasticsearch, if its description identifies it."""
+    """Return the error for a server without Elasticsearch's product header, if its description identifies it."""
     if is_opensearch(about):
         version = about.get("version") if isinstance(about, Mapping) else None
         return _opensearch(url, version.get("number") if isinstance(version, Mapping) else None)
@@ -150,10 +147,10 @@ def _opensearch(url: str, number: object) -> EngineRefused:
 
 
 def _version_numbers(url: str, number: object) -> tuple[int, int]:
-    """Return major and minor of a server's version; any text may follow.
+    """Return the major and minor version; any text may follow.
 
     Raises:
-        EngineRefused: the version begins with no number.
+        EngineRefused: the version does not begin with a number.
     """
     match = re.match(r"v?(\d{1,9})(?:\.(\d{1,9}))?", number) if isinstance(number, str) else None
     if match is None:
@@ -163,16 +160,18 @@ def _version_numbers(url: str, number: object) -> tuple[int, int]:
     return int(match[1]), int(match[2] or 0)
 
 
+# Message of the `TlsError` for a server without the pinned certificate.
 NOT_PINNED = "no certificate has the fingerprint"
-"""The text of the `TlsError` when a server shows no pinned certificate."""
 
 
 def trust_authorities(ca_certs: Path) -> ssl.SSLContext:
-    """Return a context that trusts the authorities in a PEM file; it is read here, so that a wrong file is reported as
-    such.
+    """Return a context that trusts the authorities in a PEM file.
+
+    Raises:
+        UsageError: the file can't be read, or is not PEM.
     """
     try:
-        with open_file(ca_certs):  # a pipe would keep the library waiting
+        with open_file(ca_certs):  # rejects a pipe, which would block the library
             return ssl.create_default_context(cafile=str(ca_certs))
     except ssl.SSLError as error:
         raise UsageError(f"{ca_certs} holds no certificates in PEM form ({error.reason})") from error
@@ -183,23 +182,23 @@ def trust_authorities(ca_certs: Path) -> ssl.SSLContext:
 
 
 class PinnedCertificate:
-    """A context that trusts the one certificate with a fingerprint, once a server has shown it."""
+    """A TLS context that trusts only the certificate with a fingerprint."""
 
     def __init__(self, fingerprint: str) -> None:
         self._fingerprint = bytes.fromhex(fingerprint)
         self._lock = threading.Lock()
         self._is_known = False
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self.context.check_hostname = False  # whose certificate it is was said by the fingerprint
-        # The certificate may be the server's own, which no authority that is trusted here has signed.
+        self.context.check_hostname = False  # the fingerprint identifies the server
+        # The certificate may be the server's own, without a trusted authority.
         self.context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
 
     def learn(self, config: NodeConfig, proxy: str | None, timeout: float) -> None:
-        """Look for the certificate among those that a server shows, unless it is known.
+        """Fetch the certificate from a server, unless it is known.
 
         Raises:
-            TlsError: it is not among them, or TLS failed.
-            NoConnection: no server answers.
+            TlsError: the server does not show it, or TLS failed.
+            NoConnection: the server does not respond.
         """
         with self._lock:
             if self._is_known:
@@ -213,7 +212,7 @@ class PinnedCertificate:
 
 
 def _shown_certificates(config: NodeConfig, proxy: str | None, timeout: float) -> list[bytes]:
-    """Return the certificates that a server shows, its own first, as DER; none is verified and nothing is sent."""
+    """Return the unverified certificate chain of a server as DER, its own certificate first; send no request."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -238,7 +237,7 @@ def _shown_certificates(config: NodeConfig, proxy: str | None, timeout: float) -
 
 
 def proxy_headers(proxy: str) -> dict[str, str]:
-    """Return the headers with the user and password of a proxy's address."""
+    """Return the headers with the user and password in a proxy's address."""
     parts = urlsplit(proxy)
     if not parts.username:
         return {}
@@ -248,7 +247,7 @@ def proxy_headers(proxy: str) -> dict[str, str]:
 def _chain(sock: ssl.SSLSocket) -> list[bytes]:
     if sys.version_info >= (3, 13):
         return list(sock.get_unverified_chain())
-    # Private before 3.13, and there all the same; the Elasticsearch client asks for its neighbour in the same way.
+    # Private before Python 3.13.
     import _ssl
 
     chain = sock._sslobj.get_unverified_chain()  # type: ignore[attr-defined]
@@ -257,14 +256,12 @@ def _chain(sock: ssl.SSLSocket) -> list[bytes]:
 
 REQUEST_TIMEOUT_SECONDS = 60.0
 
-ALIVE_AFTER_SECONDS = 4.0
-"""The time after which an address with a slow request is checked, where there are other addresses."""
+ALIVE_AFTER_SECONDS = 4.0  # with several addresses, an address is probed once a request takes this long
 
-ALIVE_SECONDS = 2.0
-"""The time limit of that check."""
+ALIVE_SECONDS = 2.0  # time limit of the probe
 
+# Logs a line per request at level INFO, without body, headers and query string.
 REQUESTS = logging.getLogger("searchapp.requests")
-"""A line for each request, at the level INFO: never with a body, a header or the query of an address."""
 
 _MEDIA_TYPE = re.compile(r"application/vnd\.elasticsearch\+([\w-]+)\s*;\s*compatible-with=\d+")
 _REFUSED_MEDIA_TYPE = b"media_type_header_exception"
@@ -275,12 +272,12 @@ class Wire:
     """The state that all nodes of a client share.
 
     Args:
-        opaque_id: names the requests in the server's own logs
-        proxy: the address of a proxy
-        pinned: the only trusted certificate
-        is_plain: requests bodies without a version, until the server is identified
-        media_version: the version of bodies, None for the client's own
-        has_others: whether there are several addresses, so that a hanging one is given up soon
+        opaque_id: identifies the requests in the server's logs.
+        proxy: the address of a proxy.
+        pinned: the only trusted certificate.
+        is_plain: request bodies without a version, until the server is identified.
+        media_version: the version of bodies; None for the client's default.
+        has_others: whether there are several addresses, so that a hanging one is abandoned early.
     """
 
     opaque_id: str
@@ -291,7 +288,7 @@ class Wire:
     has_others: bool = False
 
     def versioned(self, headers: HttpHeaders | None) -> HttpHeaders:
-        """Return the headers of a request with the version of bodies."""
+        """Set the version of bodies in the headers of a request."""
         versioned = HttpHeaders() if headers is None else headers.copy()
         if self.is_plain:
             media_type = r"application/\1"
@@ -306,10 +303,9 @@ class Wire:
 
 
 class Node(Urllib3HttpNode):
-    """The client's connection to a server, for which an empty answer is a lost connection."""
+    """A connection to a server that treats an empty response as a lost connection."""
 
-    wire: ClassVar[Wire]
-    """The state of the client; each client has a subclass of its own."""
+    wire: ClassVar[Wire]  # the state of the client; each client has its own subclass
 
     def __init__(self, config: NodeConfig) -> None:
         super().__init__(config)
@@ -330,8 +326,8 @@ class Node(Urllib3HttpNode):
             request_timeout = limited_timeout(REQUEST_TIMEOUT_SECONDS if given is None else given)
         answer = self._perform(method, target, body, headers, request_timeout)
         if answer.meta.status == 400 and _REFUSED_MEDIA_TYPE in answer.body and not self.wire.is_plain:
-            # A node of 8.x in a cluster that is being upgraded, whose other nodes are of 9.x already. It has not looked
-            # at the request, and the others take the older version as well.
+            # A node of 8.x in a cluster during its upgrade. It has not executed the request, and nodes of 9.x accept
+            # the older version too.
             self.wire.media_version = SHARED_MEDIA_VERSION
             answer = self._perform(method, target, body, headers, request_timeout)
         if method != "HEAD" and 200 <= answer.meta.status < 300 and not answer.body:
@@ -341,7 +337,6 @@ class Node(Urllib3HttpNode):
     def _perform(
         self, method: str, target: str, body: bytes | None, headers: HttpHeaders | None, timeout: Any
     ) -> Any:
-        """Send a request, and log it."""
         began, outcome, received = time.perf_counter(), "", 0
         try:
             if self.wire.pinned is not None:
@@ -370,10 +365,10 @@ class Node(Urllib3HttpNode):
     def _answer(
         self, method: str, target: str, body: bytes | None, headers: HttpHeaders, timeout: Any
     ) -> Any:
-        """Return the answer to a request; where there are other addresses, give up soon when this one hangs.
+        """Send a request; with several addresses, probe this one when it is slow.
 
         Raises:
-            ConnectionTimeout: no answer in time, or the address answers nothing any more.
+            ConnectionTimeout: the request timed out, or the address stopped responding.
         """
         send = super().perform_request
         if not self.wire.has_others:
@@ -388,7 +383,7 @@ class Node(Urllib3HttpNode):
 
         threading.Thread(target=answer, name="request", daemon=True).start()
         while not wait([answers], ALIVE_AFTER_SECONDS).done:
-            # A server that is only busy answers this at once; a slow request to it is waited for.
+            # A server that is only busy responds at once; then wait further for the request.
             try:
                 send("GET", "/", None, headers, ALIVE_SECONDS)
             except TransportError as error:
@@ -397,16 +392,14 @@ class Node(Urllib3HttpNode):
         return answers.result()
 
     def _pool(self, config: NodeConfig) -> Any:
-        """Return a pool through a proxy, or one that trusts only the certificates of its context.
-
-        To a given context, the client's own pool adds the authorities of the package certifi.
-        """
+        """Return a pool that uses the proxy or the given TLS context."""
         options: dict[str, Any] = {
             "timeout": urllib3.Timeout(total=config.request_timeout),
             "maxsize": config.connections_per_node,
             "block": True,
         }
         if config.scheme == "https":
+            # The client's own pool would add the authorities of the package certifi to the given context.
             context = config.ssl_context or ssl.create_default_context()
             options |= {"ssl_context": context, "cert_reqs": "CERT_REQUIRED"}
             if not context.check_hostname:
@@ -417,12 +410,10 @@ class Node(Urllib3HttpNode):
         return kind(config.host, config.port, **options)
 
     def _log_request(self, *_: Any, **__: Any) -> None:
-        """Log nothing: the client's own log has headers and bodies in it."""
+        """Suppress the client's own log, which contains headers and bodies."""
 
 
 class _ProxyPool:
-    """The pool of a node whose requests go through a proxy."""
-
     def __init__(self, config: NodeConfig, proxy: str, options: Mapping[str, Any]) -> None:
         host = f"[{config.host}]" if ":" in config.host else config.host
         self._base = f"{config.scheme}://{host}:{config.port}"
@@ -431,7 +422,7 @@ class _ProxyPool:
         )
 
     def urlopen(self, method: str, target: str, **options: Any) -> Any:
-        # To headers for a proxy, the library adds an `Accept` of its own, unless there is one that is spelt as that is.
+        # The library adds its own `Accept` unless it finds one in this spelling.
         options["headers"] = {name.title(): value for name, value in options["headers"].items()}
         return self._manager.urlopen(method, self._base + target, redirect=False, **options)
 
@@ -440,26 +431,23 @@ class _ProxyPool:
 
 
 def limited_timeout(seconds: float) -> float:
-    """Return the time limit of a request: that of the thread's `Patience` if it is less."""
+    """Return the time limit of a request, at most `request_seconds` of the thread's `Patience`."""
     waiting = current_patience()
     return seconds if waiting is None else min(seconds, waiting.request_seconds)
 
 
-COMMAND_SECONDS = 60.0
-"""The user may have to unlock a password manager."""
+COMMAND_SECONDS = 60.0  # the user may have to unlock a password manager
 
-LARGEST = 1 << 14
-"""In bytes: a token of a single sign-on has some thousand."""
+LARGEST = 1 << 14  # bytes; a single sign-on token has several thousand
 
-_secrets: dict[SecretSource, str] = {}
-"""The secrets of commands and files, so that a pass phrase is asked for once."""
+_secrets: dict[SecretSource, str] = {}  # caches secrets, so that a pass phrase is requested once
 
 
 def credentials(settings: Settings) -> dict[str, Any]:
-    """Return the option of the client that identifies the user; none without credentials.
+    """Return the client option that identifies the user; empty without credentials.
 
     Raises:
-        UsageError: a secret can't be read, or be sent.
+        UsageError: a secret can't be read or sent.
     """
     if settings.api_key is not None:
         return {"api_key": _sendable(settings.api_key, "api_key")}
@@ -477,7 +465,7 @@ def credentials(settings: Settings) -> dict[str, Any]:
 
 
 def forget_secrets() -> None:
-    """Read secrets again when they are next needed: a server has not accepted them."""
+    """Empty the cache of secrets, after a server has rejected one."""
     _secrets.clear()
 
 
@@ -503,7 +491,7 @@ def _of_file(kept: SecretSource) -> str:
 
 
 def _of_command(kept: SecretSource) -> str:
-    """Return the secret that a command prints on its standard output; its messages go to the user's terminal."""
+    """Return the secret that a command prints to stdout; its stderr is the user's terminal."""
     assert kept.command is not None
     until = time.monotonic() + COMMAND_SECONDS
     try:
@@ -514,7 +502,7 @@ def _of_command(kept: SecretSource) -> str:
             env=_without_secrets(os.environ),
         )
     except (OSError, ValueError, IndexError):
-        # What Python says of it quotes the command, which may have the secret in it.
+        # Python's message quotes the command, which may contain the secret.
         raise UsageError(f"the command in {kept.setting} can't be run: look at how it is written") from None
     with process:
         try:
@@ -539,10 +527,10 @@ def _of_command(kept: SecretSource) -> str:
 
 
 def _read_output(process: subprocess.Popen[bytes], until: float) -> bytes:
-    """Return what a command prints on its standard output, cut off when it is longer than `LARGEST` bytes.
+    """Read stdout up to slightly more than `LARGEST` bytes.
 
     Raises:
-        subprocess.TimeoutExpired: it has not closed its output by the time `until`.
+        subprocess.TimeoutExpired: the output is still open at the time `until`.
     """
     assert process.stdout is not None
     output = b""
@@ -558,10 +546,10 @@ def _read_output(process: subprocess.Popen[bytes], until: float) -> bytes:
 
 
 def _one_line(content: bytes, where: str) -> str:
-    """Return the text of a secret without its line end.
+    """Decode a secret and strip its line end.
 
     Raises:
-        UsageError: it is empty, or has more than one line.
+        UsageError: it is empty, too long, or has several lines.
     """
     try:
         text = content.decode("utf-8").rstrip("\r\n")
@@ -583,7 +571,7 @@ def _without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _sendable(kept: str | SecretSource, name: str) -> str:
     key = _secret(kept)
-    if not re.fullmatch(r"[!-~]+", key):  # an error of the client would show it
+    if not re.fullmatch(r"[!-~]+", key):  # the client's error would print the secret
         where = kept.setting if isinstance(kept, SecretSource) else BY_NAME[name].variable
         noun, value = (
             ("API key", "`encoded` with which the key was made")
@@ -598,7 +586,7 @@ def _sendable(kept: str | SecretSource, name: str) -> str:
 
 
 def _basic(username: str, password: str) -> str:
-    # Put together here: the client would refuse what is not ASCII, which the server takes.
+    # The client would reject characters outside ASCII, which the server accepts.
     return b64encode(f"{username}:{password}".encode()).decode()
 
 
@@ -606,26 +594,24 @@ def _of_address(url: str) -> str | None:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return None  # which others report
+        return None  # `_require_address` reports it
     if not parts.username and not parts.password:
         return None
     return _basic(unquote(parts.username or ""), unquote(parts.password or ""))
 
 
+# Initial and longest time for which an address that did not respond is skipped.
 AWAY_SECONDS, LONGEST_AWAY_SECONDS = 5.0, 120.0
-"""How long an address that did not answer is skipped while another one does: at first, and after many times. A hanging
-one takes the time of a whole request whenever it is tried.
-"""
 
-# The client logs each of its attempts as a warning, which Python would print: we report how they ended.
+# The client logs each attempt as a warning, which Python would print.
 logging.getLogger("elastic_transport").addHandler(logging.NullHandler())
 
 
 def make_client(settings: Settings, timeout: float) -> tuple[Elasticsearch, Wire]:
-    """Return a client that uses another address if one fails, and the state that its nodes share.
+    """Return a client that fails over between addresses, and the state that its nodes share.
 
     Raises:
-        UsageError: the settings can't be right, or would send a secret in the clear.
+        UsageError: settings contradict each other, or would send a secret unencrypted.
     """
     for url in settings.urls:
         _require_address(url)
@@ -652,8 +638,7 @@ def make_client(settings: Settings, timeout: float) -> tuple[Elasticsearch, Wire
         headers=dict(settings.headers),
         opaque_id=settings.opaque_id,
         request_timeout=timeout,
-        # Another address at once if one does not answer; `Connection.call` does all that takes patience, and waits
-        # longer each time, after a 429 too.
+        # Only fails over to another address; `Connection.call` retries with back-off.
         max_retries=len(addresses) - 1,
         retry_on_timeout=True,
         retry_on_status=(),
@@ -671,7 +656,7 @@ def _require_address(url: str) -> None:
     except ValueError:
         is_right = False
     if not is_right:
-        # What Python says of a wrong address quotes it, with the password.
+        # Python's message quotes the address with its password.
         raise UsageError(
             f"{without_credentials(url)!r} is not an address of a server (it needs a scheme, http or https, and a "
             "host): use the form http://localhost:9200"
@@ -679,7 +664,7 @@ def _require_address(url: str) -> None:
 
 
 def _require_private(settings: Settings) -> None:
-    """Refuse to send a secret in the clear to another machine."""
+    """Refuse to send a secret unencrypted to another machine."""
     if settings.insecure:
         return
     for url in settings.urls:
@@ -701,7 +686,7 @@ def _is_this_machine(host: str) -> bool:
 
 
 def _plain(url: str) -> str:
-    """Return the address without user and password, and with its port: 443 for https, 9200 for http."""
+    """Return the address without credentials and with its port, by default 443 for https and 9200 for http."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     port = parts.port or (443 if parts.scheme == "https" else 9200)

@@ -1,8 +1,7 @@
-"""Building a new version of an index beside the old one, and letting it serve in one step.
+"""Builds a new version of an index beside the old one, and swaps the alias to it.
 
-Each document is sent until it is written once, however often an answer is lost. Several requests are under way at a
-time, so that the server's processors work while documents are read. Each is bounded by count and bytes: memory does not
-grow with the collection.
+Each document is indexed exactly once, even if responses are lost. Several bulk requests run concurrently, each
+bounded by count and bytes, so that memory does not grow with the collection.
 """
 
 from __future__ import annotations
@@ -55,16 +54,15 @@ from searchapp.model import Document, IndexInfo
 from searchapp.progress import Advance
 from searchapp.text import counted
 
-LEAVING_SECONDS = 1.0
-"""How long an obsolete thread is waited for; one that waits for a server ends by itself."""
+LEAVING_SECONDS = 1.0  # time to join an obsolete thread; a thread that waits for a server ends later
 
 T = TypeVar("T")
 
 
 class Senders(Generic[T]):
-    """Calls `send` with each batch, in `threads` threads; as many batches again wait in the queue.
+    """Calls `send` with each batch in `threads` threads; the queue holds as many batches again.
 
-    As soon as one batch fails no other is begun; `stopped` tells a `send` that repeats its request to give up.
+    After a failure no further batch begins, and `stopped` tells running calls to give up.
     """
 
     def __init__(self, send: Callable[[T], None], threads: int) -> None:
@@ -80,7 +78,7 @@ class Senders(Generic[T]):
         return self._stop.is_set()
 
     def sent(self, batches: Iterable[T]) -> Iterator[T]:
-        """Yield the batches as they are sent, in any order; they are drawn as needed.
+        """Yield each batch once it is sent, in any order; draw batches as needed.
 
         Raises:
             BaseException: drawing or sending a batch failed; batches under way may still arrive.
@@ -105,7 +103,7 @@ class Senders(Generic[T]):
 
     def _start_thread(self) -> None:
         if len(self._threads) < self._limit:
-            # With a copy of the context, which has the `Patience` of this thread.
+            # The context contains the `Patience` of this thread.
             work = copy_context().run
             thread = threading.Thread(target=work, args=(self._work,), name="sender", daemon=True)
             self._threads.append(thread)
@@ -130,8 +128,7 @@ class Senders(Generic[T]):
 BATCH_DOCUMENTS = 1000
 BATCH_BYTES = 5 * 1024 * 1024
 
-THREADS = 3
-"""The number of concurrent requests."""
+THREADS = 3  # the number of concurrent requests
 
 ALREADY_THERE = 409
 TOO_LARGE = 413
@@ -139,7 +136,7 @@ TOO_LARGE = 413
 
 @dataclass(frozen=True, slots=True)
 class BulkItem:
-    """A document in a bulk request: its id, and the two lines of JSON."""
+    """A document in a bulk request: its id and two lines of JSON."""
 
     id: str
     action: bytes
@@ -150,16 +147,15 @@ Batch = list[BulkItem]
 
 
 class _SendingStopped(Exception):
-    """Another batch has failed: this one is not sent again."""
+    """Another batch has failed."""
 
 
 class BulkWriter:
-    """Writes and looks up documents of an index under construction through its alias.
+    """Writes and looks up documents of an unfinished version.
 
     Args:
-        connection: the server
-        alias: leads to the index; no other process writes through it
-        monitor: repeats requests as long as no shard is lost
+        alias: the building alias; no other process writes through it.
+        monitor: repeats requests while no shard is lost.
     """
 
     def __init__(self, connection: Connection, alias: str, monitor: ShardMonitor) -> None:
@@ -171,14 +167,13 @@ class BulkWriter:
     def send(self, documents: Iterable[Document], advance: Advance, *, resumed: bool = False) -> None:
         """Write each document by `create` under its own id.
 
-        A request whose answer is lost is sent again, and finds its documents there (409): written again they would
-        leave deleted copies, which count in the scores. With `resumed` each batch is looked up first, and only missing
-        documents are sent.
+        A repeated request finds its documents present (409). Overwriting them would leave deleted copies, which count
+        in scores. With `resumed`, look each batch up first, and send only missing documents.
 
         Raises:
-            LostShard: a shard is on a node that is gone.
-            UnusableVersion: with `resumed`, a document has another content.
-            EngineError: a document is refused, or the server stays too busy or away.
+            LostShard: the node of a shard is gone.
+            UnusableVersion: with `resumed`, a document has other content.
+            EngineError: a document is rejected, or the server stays busy or unreachable.
         """
 
         def send_batch(batch: Batch) -> None:
@@ -199,12 +194,12 @@ class BulkWriter:
             advance(len(batch))
 
     def compare(self, documents: Iterable[Document]) -> None:
-        """Make sure that the index has each document with exactly this content.
+        """Verify that the index contains each document with exactly this content.
 
         Raises:
-            UnusableVersion: one is missing or differs.
-            LostShard: a shard is on a node that is gone.
-            EngineError: the server stays too busy or away.
+            UnusableVersion: a document is missing or differs.
+            LostShard: the node of a shard is gone.
+            EngineError: the server stays busy or unreachable.
         """
 
         def require_batch(batch: Batch) -> None:
@@ -248,7 +243,7 @@ class BulkWriter:
             answer = self._connection.client.bulk(
                 index=self._alias,
                 operations=lines,
-                require_alias=True,  # a version that was deleted is not made again by the next write
+                require_alias=True,  # otherwise a write would recreate a deleted version
                 timeout=SERVER_WAITS,
                 filter_path=["errors", "items.create.status", "items.create.error"],
             )
@@ -265,7 +260,7 @@ class BulkWriter:
         """Return the documents of a batch that the index lacks.
 
         Raises:
-            UnusableVersion: one has another content.
+            UnusableVersion: a document has other content.
         """
 
         def look_up(client: Elasticsearch) -> list[Mapping[str, Any]]:
@@ -317,24 +312,20 @@ def _unanswered(connection: Connection, document: str) -> EngineError:
     )
 
 
+# Characters. With the default of a million, a longer text would fail every search that matches it.
 LONGEST_HIGHLIGHTED = 2**31 - 1
-"""In characters: by default a longer text than a million would let every search that finds it fail."""
 
-STARTS = 3
-"""How often a version is begun at most, because the content of the one before can't be used."""
+STARTS = 3  # maximum number of attempts when the content of a version is unusable
 
+# Settings during the build.
 WITHOUT_REPLICAS = {
-    # Replicas come when it is complete: each document would wait for the slowest of them, or for one that is on a node
-    # that has just gone.
+    # Added at the end: otherwise each document waits for the slowest replica, or for one on a lost node.
     "number_of_replicas": 0,
     "auto_expand_replicas": False,
 }
-"""Settings of a version that is being filled, where there are replicas."""
 
+# Time limit for the allocation of an empty shard: twice the time after which a cluster removes a hanging node.
 SHARDS_SECONDS = 90.0
-"""How long an empty shard may take to find a node: twice the time after which a hanging node is removed from its
-cluster.
-"""
 
 
 def build(
@@ -345,25 +336,21 @@ def build(
     documents: Iterable[Document],
     advance: Advance,
 ) -> IndexInfo:
-    """Create, fill and check a version, then swap the alias to it and drop the version it replaces.
+    """Create, fill and check a version, swap the alias to it atomically, and delete the version it replaces.
 
-    Until the swap, which is one atomic request, searches see the old version only. A build that fails removes its
-    version.
-    One that is interrupted or killed, or whose server goes away, leaves it: the next build resumes it if it is of the
-    same
-    documents and mapping, else removes it. A build of this index by another process is waited for; nothing is built if
-    its
-    result is the requested one.
+    A failed build removes its version. After an interruption or the loss of the server the version remains; the next
+    build resumes it for the same documents and mapping, and otherwise removes it. If another process builds this
+    index, wait, and reuse its result if it is the requested one.
 
-    `documents` are drawn again when a node is lost that held a part of them, and to compare them with an unfinished
-    version. If an iterator can't be drawn again, the build ends with an error, and no version is resumed.
+    `documents` are iterated again after the loss of a node, and to compare them with an unfinished version. With a
+    one-shot iterator, no version is resumed, and the loss of a node fails the build.
     """
-    before = versions.serving()  # also refuses a name that is not ours before anything is made
+    before = versions.serving()  # also rejects another program's alias before the lock is created
     with locks.hold(versions.alias) as lock:
         serving = versions.serving()
         is_new = serving is not None and (before is None or before.info.version != serving.info.version)
         if serving is not None and is_new and _is_of(serving, spec) and not flaw(connection, serving):
-            return serving.info  # another builder has made it while this one waited
+            return serving.info  # another process has built it meanwhile
         starts = 1 if iter(documents) is documents else STARTS
         unfinished = [version for version in versions.all() if version.building and _is_of(version, spec)]
         begun = unfinished[-1] if unfinished and starts > 1 else None
@@ -385,7 +372,7 @@ def _is_of(version: IndexVersion, spec: IndexSpec) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """Makes a version of an index under a lock."""
+    """Builds a version of an index under a lock."""
 
     connection: Connection
     versions: IndexVersions
@@ -423,7 +410,7 @@ class _Builder:
             raise
         except BaseException:
             self._discard(index)
-            self.lock.require()  # if another builder has taken it over, that says more than the failure
+            self.lock.require()  # its loss to another builder explains the failure better
             raise
         else:
             return index
@@ -432,7 +419,7 @@ class _Builder:
         return self.complete(documents, advance, starts - 1)
 
     def serve(self, index: str) -> IndexInfo:
-        """Let a complete version serve, and drop the one that it replaces."""
+        """Make a complete version live, and delete the version it replaces."""
         versions = self.versions
         try:
             self.lock.confirm()
@@ -443,7 +430,7 @@ class _Builder:
             self._discard(index)
             raise
         if replaced is not None:
-            with suppress(EngineError):  # it serves no more; if it can't be deleted, it is a leftover
+            with suppress(EngineError):  # otherwise it remains as a leftover
                 versions.remove_unserved(replaced)
         serving = versions.serving()
         if serving is None or serving.info.version != index:
@@ -451,10 +438,7 @@ class _Builder:
         return serving.info
 
     def _discard(self, index: str) -> None:
-        """Delete an unfinished version; if the server is gone, the next run will do it.
-
-        A builder that has taken the lock over has taken the version over too, or removed it.
-        """
+        """Delete an unfinished version if the server responds and no other builder has taken it over."""
         versions = IndexVersions(self.connection.tidying(), self.versions.name, self.versions.alias)
         with suppress(EngineError):
             self.lock.require_ours()
@@ -464,7 +448,7 @@ class _Builder:
         connection, spec, versions = self.connection, self.spec, self.versions
         index = begun.info.version
         if not versions.take_over(begun, self.lock.token):
-            return None  # it serves by now, or was removed
+            return None  # it is live, or was removed
         lost = await_copies(connection, index, spec.shards, LOST_SECONDS, lambda now: now.without_primary)
         if lost or copies(connection, index, spec.shards).deleted:
             self._discard(index)
@@ -474,7 +458,7 @@ class _Builder:
         connection.notify(
             f"going on with {index}, which holds {count:,} of {counted(spec.documents, 'document')} already"
         )
-        # The previous builder may have closed it between the first look and the loss of its alias.
+        # Read it again: the previous builder may have closed it before it lost the alias.
         return next((version for version in versions.all() if version.info.version == index), None)
 
     def _body(self) -> dict[str, Any]:
@@ -484,7 +468,7 @@ class _Builder:
         server = self.connection.server
         body["settings"] = {
             **body.get("settings", {}),
-            "refresh_interval": "-1",  # nobody searches it yet
+            "refresh_interval": "-1",  # not searched yet
             **server.allowed(
                 {
                     "number_of_shards": self.spec.shards,
@@ -496,9 +480,10 @@ class _Builder:
         return body
 
     def _oldest(self) -> Server:
-        """Return the oldest node that may hold a shard; of unknown version where the user may not ask for the nodes.
+        """Return the oldest node that may hold a shard; of unknown version for a user without access to node
+        information.
 
-        While a cluster is upgraded a version is filled by nodes of both versions.
+        During the upgrade of a cluster, nodes of both versions fill an index.
         """
         server = self.connection.server
         if server.is_serverless or server.may_be_older:
@@ -512,7 +497,7 @@ class _Builder:
         return next((node for node in nodes if node.is_older), server)
 
     def _create(self) -> str:
-        """Create an empty version, whose shards may have no node yet, and return its name."""
+        """Create an empty version, whose shards may be unallocated, and return its name."""
         body = self._body()
         if "analysis" in body["settings"]:
             body["settings"]["analysis"] = analysis_for(self._oldest(), body["settings"]["analysis"])
@@ -529,9 +514,9 @@ class _Builder:
     def _fill(
         self, index: str, documents: Iterable[Document], advance: Advance, resumed: IndexVersion | None
     ) -> None:
-        """Fill a version, make sure that it holds every document once, and give its shards their replicas.
+        """Fill a version, verify that it contains every document once, and add replicas.
 
-        Every change is made through the building alias, which a builder that takes the version over removes.
+        Every change uses the building alias, which a builder that takes the version over removes.
         """
         connection, shards, alias = self.connection, self.spec.shards, building_alias(index, self.lock.token)
         if waiting := await_copies(
@@ -548,7 +533,7 @@ class _Builder:
         else:
             advance(self.spec.documents)
         self.lock.confirm()
-        # The server answers when every write that it has begun is done: a late write is checked too, or refused.
+        # The server responds after pending writes, so that a late write is either checked below or rejected.
         connection.call(
             f"close {index} to writes", lambda client: client.indices.add_block(index=alias, block="write")
         )
@@ -576,7 +561,7 @@ class _Builder:
             require_all_shards(self.connection, f"{what} {index}", answer.body)
 
         monitor.call(f"refresh {index}", partial(send, what="refresh"))
-        if not self.connection.server.is_serverless:  # which writes to its own store, when it thinks fit
+        if not self.connection.server.is_serverless:  # which flushes on its own schedule
             monitor.call(f"flush {index}", partial(send, what="flush"))
 
     def _check(self, index: str, monitor: ShardMonitor, resumed: IndexVersion | None) -> None:
@@ -588,8 +573,8 @@ class _Builder:
             raise EngineRefused(f"{problem}: something else writes to it; index again")
         now = copies(self.connection, index, self.spec.shards)
         if now.deleted:
-            # A shard also writes such a copy in place of an operation that it lost with a node. That one counts in no
-            # score, but nothing shows the difference.
+            # A shard also writes a deleted copy for an operation lost with a node. That copy counts in no score, but
+            # looks the same.
             raise UnusableVersion(
                 f"{index} holds {now.deleted_text}, which would count in its scores: index again"
             )

@@ -1,17 +1,19 @@
 """A handle on one version of an index: search, highlight, explain, analyze.
 
-Several shards must rank with the statistics of the whole index, as one shard does. `dfs_query_then_fetch` collects the
-statistics of all shards before any of them ranks, but each shard simplifies the query first, and counts nothing for the
-clauses that it drops:
+Several shards must rank with the statistics of the whole index, as one shard does. `dfs_query_then_fetch` collects
+the statistics of all shards before ranking. But each shard first simplifies the query, and reports no statistics for
+the clauses that it drops:
 
-- A required, filtering or excluding clause on numbers, or on whether a field exists, that matches no document of a
-  shard, or every one, lets the shard drop the query around it. `shard_safe` makes it "this or a missing document, but
-  not another missing document": a shard must look to know the result.
-- A phrase none of whose words is on a shard requests nothing there, not even how many documents have the field.
-  `shard_safe` adds a clause that scores the same words and never matches either.
+- A shard drops the query around a required, filtering or excluding clause (on numbers, or on the existence of a
+  field)
+  that matches none or all of its documents. `shard_safe` rewrites the clause to "this clause or a missing document,
+      but
+  not another missing document", which the shard cannot simplify.
+- A phrase reports no statistics, not even the number of documents with the field, from a shard that has none of its
+  words. `shard_safe` adds a clause that scores the same words and never matches.
 
-Clauses that never match change no score: the hits are those of the query itself. Equal clauses get equal additions,
-wherever they stand, because Lucene adds up a clause of `should` in another place if it is one of `filter` too.
+Clauses that never match change no score. Equal clauses get equal additions, because Lucene merges a clause of
+`should` with an equal clause of `filter`.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ from searchapp.model import (
 )
 from searchapp.progress import Advance, no_progress
 
+# The fields to return for a batch of searches.
 ANSWER_FIELDS = [
     "responses.status",
     "responses.error",
@@ -61,25 +64,21 @@ ANSWER_FIELDS = [
     "responses.hits.hits._score",
     "responses.hits.hits.sort",
 ]
-"""The fields that are read of the answers to a batch of searches."""
 
 _LEAVES_AS_IT_IS = frozenset({"type", "index", "store", "similarity", "norms", "copy_to", "fields", "meta"})
 
 
 def sorts_by_id(properties: Mapping[str, Any]) -> bool:
-    """Return whether hits are sorted by unmodified ids, by the `properties` of a mapping.
-
-    The field `id` may fold its values or leave long ones out; unknown options may do so too.
-    """
-    field = properties.get("id", {})
+    """Return whether hits are sorted by unmodified ids, given the `properties` of a mapping."""
+    field = properties.get("id", {})  # unknown options may fold ids or omit long ones
     return bool(field.get("type") == "keyword" and field.keys() <= _LEAVES_AS_IT_IS)
 
 
 def ids_and_scores(body: Body) -> Body:
-    """Return the body of a search that needs ids and scores only; the index must sort by id.
+    """Return the body for a search that needs only ids and scores; the index must sort by id.
 
-    The ids come with the sort values of the hits. The stored ones lie in compressed blocks of documents, of which
-    Elasticsearch decompresses one for each hit: half the time of a ranking by one field to depth 500.
+    The ids then come from the sort values. Stored ids would require decompressing a block of documents per hit, which
+    takes half the time of a ranking by one field to depth 500.
     """
     if body.get("sort") != BEST_FIRST:
         return body
@@ -87,12 +86,12 @@ def ids_and_scores(body: Body) -> Body:
 
 
 def hits_of(response: Mapping[str, Any], place: int) -> Hits:
-    """Return the hits of the query at `place`.
+    """Return the hits of the query with the index `place` in a batch.
 
     Raises:
         EngineRefused: equal scores can't be sorted by id.
     """
-    hits = response.get("hits", {}).get("hits", ())  # filtered away when there are none
+    hits = response.get("hits", {}).get("hits", ())  # `filter_path` drops empty lists
     ids = [hit["_id"] if "_id" in hit else hit["sort"][-1] for hit in hits]
     if not all(isinstance(id_, str) for id_ in ids):
         raise EngineRefused(
@@ -110,7 +109,7 @@ def _score(hit: Mapping[str, Any], place: int) -> float:
 
 
 def search_hit(hit: Mapping[str, Any]) -> SearchHit:
-    """Return one hit of a search that needs more than ids and scores."""
+    """Parse a hit with its source, highlights and explanation."""
     explanation = hit.get("_explanation")
     return SearchHit(
         hit=Hit(hit["_id"], _score(hit, 0)),
@@ -120,6 +119,7 @@ def search_hit(hit: Mapping[str, Any]) -> SearchHit:
     )
 
 
+# Types of fields whose minimum and maximum a shard knows.
 NUMBERS = frozenset(
     {
         "long",
@@ -136,11 +136,10 @@ NUMBERS = frozenset(
         "ip",
     }
 )
-"""The types of fields whose least and greatest value a shard knows."""
 
 
 def number_fields(properties: Mapping[str, Any], prefix: str = "") -> frozenset[str]:
-    """Return the full names of the numeric fields in the `properties` of a mapping."""
+    """Return the full names of numeric fields in the `properties` of a mapping."""
     names: set[str] = set()
     for name, described in properties.items():
         if described.get("type") in NUMBERS:
@@ -151,10 +150,7 @@ def number_fields(properties: Mapping[str, Any], prefix: str = "") -> frozenset[
 
 
 def shard_safe(body: Body, numbers: frozenset[str]) -> Body:
-    """Return the body for an index of several shards; `numbers` are its numeric fields.
-
-    The highlights are those of the query itself.
-    """
+    """Return the body for an index of several shards with the given numeric fields; highlights stay the same."""
     query = body.get("query")
     safe = _ShardSafeQuery(numbers).query(query)
     if safe == query:
@@ -165,7 +161,7 @@ def shard_safe(body: Body, numbers: frozenset[str]) -> Body:
 
 
 class _ShardSafeQuery:
-    """Adapts a query, and leaves unknown parts as they are: the server rejects invalid ones."""
+    """Rewrites a query; unknown parts stay unchanged, because the server rejects invalid ones."""
 
     def __init__(self, numbers: frozenset[str]) -> None:
         self._numbers = numbers
@@ -199,11 +195,13 @@ class _ShardSafeQuery:
         return query
 
     def _never(self, query: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """Return a clause that matches no document; where it excludes, another one, or a shard would drop the query."""
+        """Return a clause that matches no document."""
+        # Equal required and excluded clauses would let a shard drop the query, so `where` distinguishes them.
         number = self._absent.setdefault(json.dumps(query, sort_keys=True), len(self._absent))
         return {"term": {"id": {"value": f"\u0000 no document {number} {where}"}}}
 
 
+# Keys of subqueries whose scores or documents count.
 _INSIDE: Mapping[str, tuple[str, ...]] = {
     "bool": ("must", "should", "filter", "must_not"),
     "dis_max": ("queries",),
@@ -211,11 +209,10 @@ _INSIDE: Mapping[str, tuple[str, ...]] = {
     "function_score": ("query",),
     "boosting": ("positive",),
 }
-"""The keys under which a query has others whose scores or documents count."""
 
 
 def _words(content: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the query that scores the words of a phrase; None for an unknown form of phrase."""
+    """Return the query that scores the words of a phrase; None for an unknown form."""
     if len(content) != 1:
         return None
     ((field, content_of_field),) = content.items()
@@ -236,29 +233,24 @@ def _fields(kind: str, content: Mapping[str, Any]) -> Iterable[str]:
 BATCH_BODIES = 64
 BATCH_BYTES = 1024 * 1024
 BATCH_HITS = 100_000
-TERMS_AT_ONCE = 1000
-"""Terms whose documents one request counts."""
-KNOWN_TERMS = 200_000
-"""Terms whose frequencies are kept, in some 40 MB."""
+TERMS_AT_ONCE = 1000  # maximum number of terms in a request for document frequencies
+KNOWN_TERMS = 200_000  # cached document frequencies, about 40 MB
+# Counts are exact for fields with at most this many values, for any number of shards.
 VALUES_OF_A_SHARD = 10_000
-"""The values that a shard counts: the counts are exact where a field has no more, whatever the number of shards."""
-DEFAULT_HITS = 10
-"""The number of hits for a body without `size`."""
+DEFAULT_HITS = 10  # number of hits for a body without `size`
 
-# Each shard counts its own terms; only with this search type do all shards rank with the statistics of the whole
-# index, so that 3 shards give the scores of 1 shard to the last bit. Where there is but one, Elasticsearch searches as
-# if nothing had been said (`TransportSearchAction.adjustSearchType`).
+# All shards rank with the statistics of the whole index, so that 3 shards give the scores of 1 shard, bit for bit.
+# With a single shard, Elasticsearch ignores the search type (`TransportSearchAction.adjustSearchType`).
 SEARCH_TYPE = "dfs_query_then_fetch"
 
 T = TypeVar("T")
 
 
-Frequencies = dict[tuple[str, str], int]
-"""Document frequencies by field and term."""
+Frequencies = dict[tuple[str, str], int]  # document frequencies by field and term
 
 
 class _Ask(NamedTuple):
-    """A search of a batch, and the version of an index that it is for."""
+    """A search of a batch, and the version of the index to search."""
 
     version: str
     body: Body
@@ -268,11 +260,9 @@ class ElasticsearchIndex:
     """An `Index` on a server.
 
     Args:
-        connection: the server
-        info: the version
-        numbers: the numeric fields of its mapping
-        known: the frequencies that handles on the same version have learned
-        sorts_by_id: whether `BEST_FIRST` sorts by unmodified ids, see `sorts_by_id`
+        numbers: numeric fields of the mapping.
+        known: document frequencies that handles on the same version share.
+        sorts_by_id: whether `BEST_FIRST` sorts by unmodified ids, see `sorts_by_id`.
     """
 
     is_at_hand = False
@@ -321,7 +311,7 @@ class ElasticsearchIndex:
             return [hits_of(response, place) for place, response in enumerate(self._multi_search(own_asks))]
         except EngineBusy:
             raise
-        except EngineRefused:  # of one body, which then fails by itself; or the server takes no such requests
+        except EngineRefused:  # one body is invalid and then fails alone; or the server rejects such requests
             answers = search_one_by_one(requests)
             self._is_asked_alone = True
             return answers
@@ -343,7 +333,7 @@ class ElasticsearchIndex:
         return unknown
 
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
-        # Another thread may clear the known frequencies meanwhile.
+        # Another thread may clear `_known` concurrently.
         counts = {pair: self._known[pair] for pair in _pairs(terms) if pair in self._known}
         unknown = [pair for pair in _pairs(terms) if pair not in counts]
         for start in range(0, len(unknown), TERMS_AT_ONCE):
@@ -380,7 +370,7 @@ class ElasticsearchIndex:
         return Counts(answer["hits"]["total"]["value"], values)
 
     def _asked(self, body: Body) -> Body:
-        """Return the body to send, with which several segments and several shards rank as one."""
+        """Return the body to send, for equal rankings from several segments and shards."""
         sent = normal_body(body)
         return sent if self._info.shards == 1 else shard_safe(sent, self._numbers)
 
@@ -422,12 +412,8 @@ class ElasticsearchIndex:
     def _responses(self, bodies: Sequence[Body]) -> list[Mapping[str, Any]]:
         """Return the responses to a batch.
 
-        A server reads all searches of a batch before it runs the first one, and refuses the whole batch for an
-        unreadable one
-        without naming it: halves of the batch, and halves of those, find it.
-
         Raises:
-            QueryRefused: with the place in the batch.
+            QueryRefused: has the index of the body in the batch.
         """
         try:
             return self._multi_search([_Ask(self._info.version, body) for body in bodies])
@@ -437,7 +423,9 @@ class ElasticsearchIndex:
                 raise
             if len(bodies) == 1:
                 raise self._query_refused(problem, 0) from error
-        half = len(bodies) // 2
+        half = (
+            len(bodies) // 2
+        )  # the server rejects the whole batch without naming the invalid body: bisect it
         first = self._responses(bodies[:half])
         try:
             return first + self._responses(bodies[half:])
@@ -445,7 +433,7 @@ class ElasticsearchIndex:
             raise QueryRefused.of(error, half + error.place) from error
 
     def _multi_search(self, asks: Sequence[_Ask]) -> list[Mapping[str, Any]]:
-        """Return the responses; searches that were put off, or answered by some shards only, are sent again."""
+        """Return the responses; repeat searches that were rejected as busy or answered by some shards only."""
         responses: dict[int, Mapping[str, Any]] = {}
         own = self._info.version
         index = own if all(ask.version == own for ask in asks) else None
@@ -474,7 +462,7 @@ class ElasticsearchIndex:
         """Send a request for this handle's version of the index.
 
         Raises:
-            Replaced: the version is gone; the server's own error for that varies.
+            Replaced: the version is gone; the server's own error for this case varies.
         """
         index = self._info.version
         try:
@@ -489,7 +477,7 @@ class ElasticsearchIndex:
             raise
 
     def _answered(self, response: Mapping[str, Any], place: int) -> Mapping[str, Any]:
-        """Return the response to a search of a batch, or raise that the server refused that search."""
+        """Return the response to a search of a batch, or raise the server's error."""
         if "error" not in response:
             return response
         if is_forbidden(response["error"]):
@@ -503,7 +491,7 @@ class ElasticsearchIndex:
         )
 
     def _put_off(self, response: Mapping[str, Any], version: str) -> EngineError | None:
-        """Return why another attempt is needed for a search of a batch, if it is."""
+        """Return the error if the search of a batch must be repeated."""
         error = response.get("error")
         if error is None:
             return self._partial(response, version)
@@ -518,7 +506,7 @@ class ElasticsearchIndex:
         )
 
     def _partial(self, response: Mapping[str, Any], version: str) -> EngineError | None:
-        """Return why a response misses a part of the index, if it does: it would rank wrong without notice."""
+        """Return the error if shards are missing from a response, whose ranking would be wrong."""
         shards = response["_shards"]
         if not response["timed_out"] and not shards["failed"] and shards["successful"] == shards["total"]:
             return None
@@ -535,7 +523,7 @@ def _pairs(terms: Terms) -> list[tuple[str, str]]:
 
 
 def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
-    """Yield groups of at most `BATCH_BODIES`, `BATCH_BYTES` and `BATCH_HITS`; a larger body has its own."""
+    """Group bodies within `BATCH_BODIES`, `BATCH_BYTES` and `BATCH_HITS`; a larger body is its own batch."""
     batch: list[Body] = []
     size = hits = 0
     for body in bodies:

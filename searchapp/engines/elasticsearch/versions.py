@@ -1,16 +1,16 @@
-"""The versions of an index: which of them serves, which are stored, and how an index is repaired.
+"""The versions of an index: find the live version, list stored versions, swap the alias, repair.
 
-`searchapp-nlps` is an alias of one version, `searchapp-nlps-000007-5f0c9a3e`. The random last part keeps names of
-versions unique for ever. A version under construction has a building alias instead, whose name ends with the token of
-its builder's lock. The builder addresses the version through that alias alone. A builder that resumes a version
+`searchapp-nlps` is an alias of one version, such as `searchapp-nlps-000007-5f0c9a3e`. The random last part makes
+version names unique for ever. A version under construction has a building alias instead, whose name ends with the
+token of its builder's lock. The builder addresses the version only through that alias. To resume a version, a builder
 replaces the alias by its own in one conditional request.
 
 A request can reach the server long after its sender has died. Its target no longer exists then: the version was
-deleted, or another builder took its building alias away. The swap, one atomic request, has conditions that the cluster
-checks: the new version still has the building alias of the sender, the replaced version still has the serving alias,
-and no other version is the write index of the serving alias. One of several concurrent swaps succeeds.
+deleted, or another builder has replaced its building alias. The swap is one atomic request under conditions that the
+cluster checks: the new version has the sender's building alias, the replaced version has the serving alias, and no
+other version is the write index of the serving alias. One of several concurrent swaps succeeds.
 
-Each version records its source in its mapping's `_meta.searchapp`, by which searchapp recognizes its own indexes.
+Each version records its source in `_meta.searchapp` of its mapping, by which searchapp recognises its own indexes.
 """
 
 from __future__ import annotations
@@ -33,30 +33,27 @@ from searchapp.files import digest_json
 from searchapp.model import IndexInfo
 from searchapp.text import counted
 
+# Fields of `IndexInfo` that a version records in its mapping.
 _RECORDED = ("documents", "digest", "mapping_digest", "documents_digest", "shards", "created", "owner")
-"""The fields of `IndexInfo` that a version records in its mapping."""
 
-VERSION_SUFFIX = re.compile(r"-(\d{6,})-[0-9a-f]{8}$")
-"""The rest of a version's name after the alias: its number, and a random part."""
+VERSION_SUFFIX = re.compile(r"-(\d{6,})-[0-9a-f]{8}$")  # the number and the random part of a version's name
 
 
 def building_alias(index: str, token: str) -> str:
-    """Return the alias by which the builder with a lock's token addresses a version until it serves."""
+    """Return the alias by which the builder with a lock's token addresses an unfinished version."""
     return f"{index}-building-{token}"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexVersion:
-    """One version of an index that searchapp has made.
+    """A version of an index made by searchapp.
 
     Args:
-        info: its source
-        serves: whether it has the serving alias
-        building: its building alias, or empty
-        is_closed: whether it is closed to writes
-        refreshes: whether new segments become searchable
-        numbers: the numeric fields of its mapping
-        sorts_by_id: whether its hits are sorted by unmodified ids
+        building: its building alias, or empty.
+        is_closed: whether it is closed to writes.
+        refreshes: whether new segments become searchable.
+        numbers: the numeric fields of its mapping.
+        sorts_by_id: whether hits are sorted by unmodified ids.
     """
 
     info: IndexInfo
@@ -69,12 +66,12 @@ class IndexVersion:
 
     @property
     def lock(self) -> str:
-        """The token of the lock of its builder; empty when it has no building alias."""
+        """The token of its builder's lock; empty without a building alias."""
         return self.building.removeprefix(building_alias(self.info.version, ""))
 
 
 class Split(EngineRefused):
-    """An alias leads to several versions at once."""
+    """An alias points to several versions."""
 
     def __init__(self, url: str, alias: str, versions: list[str], name: str) -> None:
         super().__init__(
@@ -84,7 +81,7 @@ class Split(EngineRefused):
 
 
 class IndexVersions:
-    """The versions of the index `name`, whose alias is `alias`."""
+    """The versions of the index `name` with the alias `alias`."""
 
     def __init__(self, connection: Connection, name: str, alias: str) -> None:
         self._connection = connection
@@ -92,11 +89,11 @@ class IndexVersions:
         self.alias = alias
 
     def serving(self) -> IndexVersion | None:
-        """Return the version behind the alias, None when there is no alias.
+        """Return the live version, None without one.
 
         Raises:
-            Split: there are several.
-            EngineRefused: searchapp did not make the alias, or an index of its name.
+            Split: the alias points to several versions.
+            EngineRefused: another program made the alias, or an index of its name.
         """
         versions = self.behind()
         if len(versions) > 1:
@@ -105,10 +102,10 @@ class IndexVersions:
         return versions[0] if versions else None
 
     def behind(self) -> list[IndexVersion]:
-        """Return the versions that have the alias, oldest first: one at most, unless something is wrong.
+        """Return the versions that have the alias, oldest first; several only after a failure.
 
         Raises:
-            EngineRefused: searchapp did not make the alias, or an index of its name.
+            EngineRefused: another program made the alias, or an index of its name.
         """
         indexes = self._get(self.alias)
         versions = [version for index in sorted(indexes) if (version := self.version(index, indexes[index]))]
@@ -123,20 +120,20 @@ class IndexVersions:
         return versions
 
     def all(self) -> list[IndexVersion]:
-        """Return every version that searchapp has made, serving or not, oldest first."""
+        """Return every version that searchapp has made, live or not, oldest first."""
         indexes = self._get(f"{self.alias}-*")
         versions = (self.version(index, described) for index, described in sorted(indexes.items()))
         return [version for version in versions if version is not None]
 
     def new_name(self) -> str:
-        """Return a name for a version that no index has, had, or will get again."""
+        """Return a globally unique name for a new version."""
         numbers = [int(match[1]) for index in self._get(f"{self.alias}-*") if (match := self._suffix(index))]
         return f"{self.alias}-{max(numbers, default=0) + 1:06d}-{secrets.token_hex(4)}"
 
     def take_over(self, version: IndexVersion, token: str) -> bool:
-        """Replace the building alias of a version by that of a lock's token; return False when it is no longer there.
+        """Replace a version's building alias by the alias of a lock's token; return False if it is gone.
 
-        From then on no request of the previous builder reaches the version.
+        No later request of the previous builder reaches the version.
         """
         index, own = version.info.version, building_alias(version.info.version, token)
         actions = [_remove(index, version.building), {"add": {"index": index, "alias": own}}]
@@ -148,14 +145,10 @@ class IndexVersions:
         return True
 
     def swap(self, index: str, token: str, replaced: str | None) -> None:
-        """Let a version that was built under a lock serve, in place of another one or of none, in one request.
-
-        The request may be repeated after a lost answer. The repetition is refused, and the serving version decides:
-        only the
-        owner of the token can have made this one serve.
+        """Make a version built under a lock live, in place of another one or of none, in one request.
 
         Raises:
-            EngineError: nothing was changed; another version may serve by now.
+            EngineError: nothing was changed; another version may be live.
         """
         actions: list[dict[str, Any]] = [
             # An alias has one write index: so a first build can't join another one.
@@ -167,12 +160,14 @@ class IndexVersions:
         try:
             self._update(f"let {index} serve as {self.alias}", actions)
         except EngineError:
+            # A repeated request is rejected if only the first response was lost; only the owner of the token can have
+            # made this version live.
             after = self.serving()
             if after is None or after.info.version != index:
                 raise
 
     def keep_only(self, kept: str, others: list[str]) -> None:
-        """Let one of the versions behind the alias serve alone, in one request.
+        """Remove the alias from all versions except one, in one request.
 
         Raises:
             EngineError: nothing was changed.
@@ -186,7 +181,7 @@ class IndexVersions:
         )
 
     def remove_leftovers(self, except_version: str | None = None) -> list[str]:
-        """Delete the versions that do not serve, except one, and return their names; the lock must be held."""
+        """Delete the versions that are not live, except one, and return their names; requires the lock."""
         leftovers = [
             version.info.version
             for version in self.all()
@@ -195,12 +190,9 @@ class IndexVersions:
         return [index for index in leftovers if self.remove_unserved(index)]
 
     def remove_unserved(self, index: str, token: str | None = None) -> bool:
-        """Delete a version unless it serves; its builder can then no longer let it serve.
+        """Delete a version unless it is live; its builder can then no longer make it live.
 
-        With the token of a lock it is deleted only as long as no other builder has taken it over. Its building alias
-        goes
-        first: without it the swap is refused, so that this sees a version that serves by now, and one that does not
-        never will.
+        With the token of a lock, delete it only if no other builder has taken it over.
         """
         for _ in range(2):
             described = self._get(index).get(index)
@@ -211,20 +203,20 @@ class IndexVersions:
                 return True
             if token is not None and building != building_alias(index, token):
                 return False
-            with suppress(EngineRefused):  # another process has changed it, which the next look shows
+            # Without its building alias the version can't become live, so the next look-up is reliable.
+            with suppress(EngineRefused):  # another process has changed it
                 self._update(f"put {index} aside", [_remove(index, building)])
         raise EngineRefused(
             f"{self._connection.url} could not put {index} aside, which was not completed: remove it yourself"
         )
 
     def delete(self, index: str) -> None:
-        """Delete a version; one that is already gone is no error."""
+        """Delete a version, if it exists."""
         self._connection.look_up(
             f"delete the index {index}", lambda client: client.indices.delete(index=index)
         )
 
     def meta(self, spec: IndexSpec) -> dict[str, Any]:
-        """Return the `_meta.searchapp` of a new version."""
         return {
             "alias": self.alias,
             "name": self.name,
@@ -248,14 +240,14 @@ class IndexVersions:
         return match if match and index[: match.start()] == self.alias else None
 
     def version(self, index: str, described: Mapping[str, Any]) -> IndexVersion | None:
-        """Return the record of an index, None when searchapp has not made it for this alias."""
+        """Parse a description of an index; None unless searchapp made it for this alias."""
         meta = meta_of(described)
         if self._suffix(index) is None or meta.get("alias") != self.alias:
             return None
         try:
             info = IndexInfo(name=self.name, version=index, **{name: meta[name] for name in _RECORDED})
         except (KeyError, TypeError):
-            return None  # a user has edited it: then it is not ours any more
+            return None  # edited by a user: no longer searchapp's
         settings = described["settings"]["index"]
         properties = described["mappings"].get("properties", {})
         return IndexVersion(
@@ -270,12 +262,12 @@ class IndexVersions:
 
 
 def flaw(connection: Connection, version: IndexVersion) -> str:
-    """Return why a version must not serve, as the beginning of a sentence; empty when it is sound."""
+    """Return why a version must not be live, as the beginning of a sentence; empty if it is sound."""
     index, documents = version.info.version, version.info.documents
     now = copies(connection, index, version.info.shards)
     if now.deleted:
         return f"{index} holds {now.deleted_text}, which count in its scores"
-    # The statistics count nested documents as well: only `count_documents` is about those that were sent.
+    # The statistics include nested documents; `count_documents` counts only the documents sent.
     indexed = sum(copy.documents for copy in now.copies if copy.primary)
     if indexed != documents and not now.without_primary:
         count = count_documents(connection, index)
@@ -289,7 +281,7 @@ def flaw(connection: Connection, version: IndexVersion) -> str:
 
 
 def require_sound(connection: Connection, version: IndexVersion) -> None:
-    """Make sure that a version has no flaw.
+    """Reject a version with a flaw.
 
     Raises:
         EngineRefused: it has one.
@@ -308,7 +300,7 @@ def look_up(connection: Connection, pattern: str) -> Mapping[str, Any]:
 
 
 def meta_of(described: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the record that searchapp has written into the mapping of an index; empty for other indexes."""
+    """Return searchapp's record in the mapping of an index; empty for other indexes."""
     meta = described["mappings"].get("_meta", {}).get("searchapp", {})
     return meta if isinstance(meta, Mapping) else {}
 
@@ -323,10 +315,10 @@ def _building(index: str, described: Mapping[str, Any]) -> str:
 
 
 def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[StoredVersion]:
-    """Return every version that searchapp has made of indexes whose names begin with a prefix.
+    """Return every version of indexes with a name prefix that searchapp has made.
 
     Raises:
-        EngineError: the server does not answer, or refuses.
+        EngineError: the server does not respond, or rejects the request.
     """
     pattern = f"{prefix}-*"
     indexes = look_up(connection, pattern)
@@ -338,7 +330,7 @@ def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[Stored
         version = versions.version(index, described)
         name = meta_of(described).get("name")
         if version is None or name not in (None, versions.name):
-            continue  # it is another's, or of an index with another prefix
+            continue  # made by another program, or with another prefix
         state = VersionState.serves if version.serves else VersionState.leftover
         if not version.serves and version.building and locks.is_held(alias, version.lock):
             state = VersionState.building
@@ -350,7 +342,7 @@ def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[Stored
 
 
 def _sizes(connection: Connection, pattern: str) -> dict[str, int]:
-    """Return the bytes of indexes on disk; none for a user without that right, and on a serverless project."""
+    """Return the bytes of indexes on disk; empty for a user without that privilege, and on a serverless project."""
     if connection.server.is_serverless:
         return {}
     try:
@@ -367,22 +359,21 @@ def _sizes(connection: Connection, pattern: str) -> dict[str, int]:
 
 
 def repair(connection: Connection, locks: Locks, versions: IndexVersions) -> Repair:
-    """Let one version of an index serve alone, and delete what builders have left.
+    """Keep the newest sound version as the only live one, and delete unfinished versions.
 
-    Of several versions that serve at once the newest sound one stays. The content of an index is not repaired, but a
-    flaw
-    is reported. An index that another process is building is waited for.
+    Wait for another process that is building the index. Report a flaw of the content without repairing it.
 
     Raises:
-        EngineRefused: searchapp did not make the alias, or the other process takes too long.
-        EngineUnreachable: the server does not answer.
+        EngineRefused: another program made the alias, or the other process takes too long.
+        EngineUnreachable: the server does not respond.
     """
-    versions.behind()  # refuses a name that is not ours before anything is made
+    versions.behind()  # rejects another program's alias before the lock is created
     with locks.hold(versions.alias):
         behind = versions.behind()
         kept, flaws = _best(connection, behind)
         if kept is not None and len(behind) > 1:
-            versions.keep_only(kept.info.version, [one.info.version for one in behind if one is not kept])
+            others = [version.info.version for version in behind if version is not kept]
+            versions.keep_only(kept.info.version, others)
         removed = versions.remove_leftovers()
     if kept is None:
         return Repair(versions.name, None, tuple(removed), f"no version of {versions.alias} serves")
@@ -390,7 +381,7 @@ def repair(connection: Connection, locks: Locks, versions: IndexVersions) -> Rep
 
 
 def _best(connection: Connection, behind: list[IndexVersion]) -> tuple[IndexVersion | None, str]:
-    """Return the newest complete version without a flaw, else the newest, and its flaw."""
+    """Return the newest complete version without a flaw, else the newest version, and its flaw."""
     newest, problem = None, ""
     for version in reversed(behind):
         problem_of_version = flaw(connection, version)

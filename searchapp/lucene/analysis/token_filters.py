@@ -1,8 +1,8 @@
-"""Token filters: change, mark, remove or combine tokens.
+"""Token filters, which change, mark, remove or combine tokens.
 
-A term filter is a function of one term and its keyword mark; `TermChain` runs several of them and remembers the
-result for each term. A stream filter reads the whole token stream: unique, shingle, n-grams, synonyms. One function
-for each filter type reads its settings.
+A term filter is a function of a term and its keyword mark; `TermChain` applies several and caches the result per
+term. A stream filter reads the whole token stream: unique, shingle, n-grams, synonyms. One factory function per
+filter type reads its settings.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ from searchapp.lucene.analysis.java_regex import compile_java
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, TRIMMED, Options
 from searchapp.lucene.analysis.stemmers import minimal_english, porter, porter2, possessive_english
 
-Span = tuple[int, int]
-"""Start and end of a token in the text, in UTF-16 code units."""
+Span = tuple[int, int]  # start and end of a token in the text, in UTF-16 code units
 
 R = TypeVar("R")
 
 
 @dataclass(slots=True)
 class TokenStream:
-    """Hold a stream of tokens as parallel lists, which are much faster than one object per token."""
+    """A token stream as parallel lists, which are much faster than an object per token."""
 
     terms: list[str]
     positions: list[int]
@@ -57,7 +56,7 @@ class TokenStream:
         return (self.positions[-1] if self.positions else -1) + 1 + self.trailing
 
     def keep(self, indices: Sequence[int]) -> TokenStream:
-        """Return the tokens at these indices, which may repeat; the positions of other tokens become holes."""
+        """Return the tokens at these indices, possibly repeated; removed tokens leave empty positions."""
         positions = [self.positions[i] for i in indices]
         removed = (self.positions[-1] if self.positions else -1) - (positions[-1] if positions else -1)
         return replace(
@@ -72,8 +71,8 @@ class TokenStream:
 
 
 Outcome = tuple[str, bool] | None
+# Maps a term and its keyword mark to the changed pair; None removes the token.
 TermFilter = Callable[[str, bool], Outcome]
-"""Maps a term and its keyword mark to the changed pair; None removes the token."""
 
 
 class StreamFilter(ABC):
@@ -81,18 +80,18 @@ class StreamFilter(ABC):
 
     @abstractmethod
     def apply(self, tokens: TokenStream) -> TokenStream:
-        """Return the filtered tokens; the caller must not use the argument afterwards."""
+        """Return the filtered tokens; the argument is invalid afterwards."""
 
 
 AnyFilter = TermFilter | StreamFilter
 
+# Elasticsearch's defaults of `index.max_shingle_diff` and `index.max_ngram_diff`.
 MAX_SHINGLE_DIFF = 3
 MAX_NGRAM_DIFF = 1
-"""Elasticsearch's defaults of `index.max_shingle_diff` and `index.max_ngram_diff`."""
 
 
 class UniqueFilter(StreamFilter):
-    """Keep the first token of each term in the text, or among the tokens of one position (Elasticsearch's filter)."""
+    """Keep the first occurrence of each term in the text, or at each position (Elasticsearch's filter)."""
 
     def __init__(self, options: Options) -> None:
         self.only_on_same_position = options.boolean("only_on_same_position", False)
@@ -109,7 +108,7 @@ class UniqueFilter(StreamFilter):
 
 
 class _ShinglePart(NamedTuple):
-    """A token, or the filler of an empty position, in the window of the shingle filter."""
+    """A token, or the filler of an empty position, in a shingle."""
 
     term: str
     is_filler: bool
@@ -118,13 +117,13 @@ class _ShinglePart(NamedTuple):
 
 
 class ShingleFilter(StreamFilter):
-    """Join runs of neighbouring tokens (Lucene's `ShingleFilter`).
+    """Join neighbouring tokens (Lucene's `ShingleFilter`).
 
-    Empty positions count as filler tokens, at most one fewer in a row than the longest shingle has tokens; shingles
-    of fillers alone are dropped. All shingles that begin with the same token share its position.
+    Fillers replace empty positions, in a row at most one fewer than the tokens of the longest shingle. Shingles of
+    fillers alone are dropped. All shingles that begin with the same token share its position.
     """
 
-    # Elasticsearch makes no graphs of shingles, which would have too many paths.
+    # Elasticsearch builds no graph of shingles, which would have too many paths.
     branches: ClassVar[bool] = False
 
     def __init__(self, options: Options) -> None:
@@ -191,9 +190,9 @@ class ShingleFilter(StreamFilter):
 
 
 class NGramFilter(StreamFilter):
-    """Return all parts of each term, or with `edge` those at its beginning, in characters.
+    """Split each term into substrings, or prefixes with `edge`, of a length in characters.
 
-    As Lucene's `NGramTokenFilter` and `EdgeNGramTokenFilter`: a part has the position and the offsets of its term.
+    As in Lucene's `NGramTokenFilter` and `EdgeNGramTokenFilter`, a gram has the position and the offsets of its term.
     """
 
     def __init__(self, options: Options, edge: bool) -> None:
@@ -225,12 +224,11 @@ class NGramFilter(StreamFilter):
         return grams
 
 
-REMEMBERED_TERMS = 500_000
-"""Terms after which a memo starts empty again, which bounds its memory."""
+REMEMBERED_TERMS = 500_000  # a cache is emptied at this size
 
 
 class _Memo(dict[str, R], Generic[R]):
-    """Results of a function of a term."""
+    """Caches a function of a term."""
 
     def __init__(self, compute: Callable[[str], R]) -> None:
         self._compute = compute
@@ -243,7 +241,7 @@ class _Memo(dict[str, R], Generic[R]):
 
 
 def outcome(filters: Sequence[TermFilter], term: str, keyword: bool = False) -> Outcome:
-    """Return the term and its keyword mark after several filters; None if one of them removes it."""
+    """Apply filters to a term and its keyword mark; None if one of them removes it."""
     pair: Outcome = (term, keyword)
     for filter_ in filters:
         if pair is None:
@@ -253,13 +251,13 @@ def outcome(filters: Sequence[TermFilter], term: str, keyword: bool = False) -> 
 
 
 def term_outcome(filters: Sequence[TermFilter], term: str) -> str | None:
-    """Return the term without mark after several filters; None if one of them removes it."""
+    """Apply filters to a term without keyword mark; None if one of them removes it."""
     pair = outcome(filters, term)
     return pair and pair[0]
 
 
 class TermChain(StreamFilter):
-    """Apply several term filters; `keeps_marks` tells whether a later filter reads keyword marks."""
+    """Apply several term filters; `keeps_marks`: whether a later filter reads keyword marks."""
 
     def __init__(self, filters: Sequence[TermFilter], keeps_marks: bool = True) -> None:
         self._keeps_marks = keeps_marks
@@ -291,7 +289,7 @@ def _with_terms(tokens: TokenStream, terms: Sequence[str | None]) -> TokenStream
 def stream_filters(
     filters: Sequence[AnyFilter], chain: Callable[[tuple[TermFilter, ...], bool], TermChain] = TermChain
 ) -> list[StreamFilter]:
-    """Return the filters as stream filters, neighbouring term filters as one chain made by `chain`."""
+    """Convert filters to stream filters; `chain` combines each run of term filters."""
     stages: list[StreamFilter] = []
     run: tuple[TermFilter, ...] = ()
     has_chain = False
@@ -313,7 +311,7 @@ def changing(change: Callable[[str], str]) -> TermFilter:
 
 
 def stemming(stem: Callable[[str], str]) -> TermFilter:
-    """Return a filter that changes every term but keywords."""
+    """Return a filter that changes every term except keywords."""
     return lambda term, keyword: (term if keyword else stem(term), keyword)
 
 
@@ -329,7 +327,7 @@ def marking(is_keyword: Callable[[str], bool]) -> TermFilter:
 
 @dataclass(frozen=True, slots=True)
 class LeavingHalves:
-    """A filter that may leave half of a character beyond U+FFFF, which later filters see."""
+    """A filter that may leave half of a surrogate pair, which later filters process."""
 
     filter: TermFilter
     leaves_halves: ClassVar[bool] = True
@@ -391,12 +389,9 @@ def _membership(words: Sequence[str], ignore_case: bool) -> Callable[[str], bool
 
 
 def stopword_list(options: Options, default: str) -> list[str]:
-    """Read the setting `stopwords`, and replace names of lists such as `_english_` by their words.
-
-    `_none_` alone, outside a list, stands for no words; beside other words it is a word.
-    """
+    """Read the setting `stopwords`, and replace the names of lists such as `_english_` by their words."""
     given = options.strings("stopwords", []) if "stopwords" in options else [default]
-    if given == [NO_WORDS] and not options.is_list("stopwords"):
+    if given == [NO_WORDS] and not options.is_list("stopwords"):  # in a list, `_none_` is a word
         return []
     words: list[str] = []
     for word in given:
@@ -418,7 +413,7 @@ def length(options: Options) -> TermFilter:
 
 
 def truncate(options: Options) -> TermFilter:
-    """Make a filter of type `truncate`, in code units (Lucene's `TruncateTokenFilter`, which keeps keywords)."""
+    """Make a filter of type `truncate`, in code units (Lucene's `TruncateTokenFilter`, which skips keywords)."""
     units = options.integer("length")
     if units < 1:
         raise options.bad(f"`length` must be positive, not {units}")
@@ -445,7 +440,7 @@ def stemmer(options: Options) -> TermFilter:
 
 
 def snowball(options: Options) -> TermFilter:
-    """Make a filter of type `snowball`, which supports English only."""
+    """Make a filter of type `snowball`, for English only."""
     language = options.text("language", "English")
     if language.lower() != "english":
         raise options.not_supported(f"the language {language}")
@@ -453,7 +448,7 @@ def snowball(options: Options) -> TermFilter:
 
 
 def keyword_marker(options: Options) -> TermFilter:
-    """Make a filter of type `keyword_marker`: stemmers do not change the terms that it marks."""
+    """Make a filter of type `keyword_marker`, which protects terms from stemmers."""
     options.refuse("keywords_path")
     ignore_case = options.boolean("ignore_case", False)
     if "keywords_pattern" not in options:
@@ -515,7 +510,7 @@ class _SynonymSlot:
 class SynonymFilter(StreamFilter):
     """Replace phrases by synonyms or add them, the longest phrase first (Lucene's `SynonymFilter`).
 
-    Words of a synonym are laid over the following tokens one by one, as this filter does, unlike `synonym_graph`.
+    The words of a synonym overlay the following tokens one by one, unlike `synonym_graph`.
     """
 
     branches: ClassVar[bool] = True
@@ -582,8 +577,7 @@ class SynonymFilter(StreamFilter):
                     slots[index].words.append((word, None, 1))
 
 
-_LINE_END = re.compile("\r\n|\r|\n")
-"""The end of a rule: other line ends of Unicode are characters of a rule."""
+_LINE_END = re.compile("\r\n|\r|\n")  # other line ends of Unicode are part of a rule
 
 AnalyzesTerms = Callable[[str], list[tuple[str, int]]]
 
@@ -592,9 +586,9 @@ def synonym_filter(options: Options, filters: Sequence[AnyFilter], terms: Analyz
     """Make a filter of type `synonym` from rules in Solr's format: `couch, sofa` and `i-pod, i pod => ipod`.
 
     Args:
-        options: its settings
-        filters: the filters before it
-        terms: the terms and positions of a text behind these filters, by which the rules are analyzed
+        options: settings.
+        filters: preceding filters.
+        terms: returns terms and positions of a rule's text after these filters.
     """
     options.refuse("synonyms_path", "synonyms_set", "updateable")
     if options.text("format", "solr") != "solr":
@@ -635,7 +629,7 @@ def _synonym_pairs(
 
 
 def _split_unescaped(text: str, separator: str) -> list[str]:
-    """Return the parts that are not empty between separators without a backslash before them."""
+    """Split at separators without a preceding backslash; drop empty parts."""
     parts = [""]
     for piece in re.findall(rf"\\[\s\S]|{re.escape(separator)}|[\s\S]", text):
         if piece == separator:

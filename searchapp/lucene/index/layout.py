@@ -1,24 +1,23 @@
-"""The files of a version of an index: manifest, digests, damage, verification.
+"""The files of a version of an index: manifest, digests, verification.
 
 <index>/
-    lock            held by the process that builds; contains its number
-    current         the name of the live version, replaced in one step
-    000007/         a version: one segment
+    lock            held by the building process; contains its number
+    current         the name of the live version, replaced atomically
+    000007/         a version with one segment
         manifest.json, documents.sqlite, digests.npy, ids.*.npy, field<n>.*.npy, checksums.npy
-        verified        the stamp: all of these were verified
-    000008/         a version that keeps the segment of 000007, and adds one of its own
-        the same files, for the documents that 000007 does not have
+        verified        the stamp: all files were verified
+    000008/         a version that keeps the segment of 000007, and adds its own
+        the same files, for the documents that 000007 lacks
         dead-000007.npy, dead-000007.field<n>.*.npy     deleted documents of that segment, and their terms
 
-An index is a list of immutable segments. The manifest is the commit point: it names the segments that are kept of
-earlier versions, with the documents that were deleted since.
+An index is a list of immutable segments. The manifest is the commit point: it lists the segments kept from earlier
+versions, with the documents deleted since.
 
-The manifest is covered by its own `digest`, every file by its SHA-256 in the manifest, each block of an array by
-`checksums.npy`, each row of the documents by a checksum in the row, `current` by a checksum of its own. So no answer
-depends on an altered file, and opening an index reads no file from end to end.
+The manifest has its own `digest`, and the SHA-256 of every file. `checksums.npy` covers each block of an array. Rows
+of documents and `current` contain checksums. Therefore searches detect altered data without reading whole files.
 
-The stamp holds one digest: of the manifest, and of each file's size, times and inode. Changing, copying or
-replacing a file changes it, and the version is verified again. A wrong stamp costs only that time.
+The stamp is a digest of the manifest and of each file's size, times and inode. Changing, copying or replacing a file
+invalidates it, and the version is verified again.
 """
 
 from __future__ import annotations
@@ -38,18 +37,15 @@ import numpy as np
 from searchapp.lucene.errors import CorruptIndex, LuceneError, OldFormat, Refused, UnreadableFile
 from searchapp.lucene.index.mapping import Schema
 
-FORMAT = 7
-"""Raised when files of the same name get another meaning."""
+FORMAT = 7  # incremented when files of the same name change their meaning
 
 PROGRAM = "embedded index"
 MANIFEST = "manifest.json"
 STAMP = "verified"
 CHECKSUMS = "checksums.npy"
-BLOCK = 1 << 16
-"""Bytes that share a checksum."""
+BLOCK = 1 << 16  # bytes that share a checksum
 
-Advance = Callable[[int], None]
-"""Called with each number of items or bytes that are done."""
+Advance = Callable[[int], None]  # called with the number of items or bytes done since the last call
 
 
 def no_progress(_done: int) -> None:
@@ -57,16 +53,16 @@ def no_progress(_done: int) -> None:
 
 
 def digest_json(value: Any) -> str:
-    """Return the SHA-256 of a JSON value, whatever the order of its keys."""
+    """Return the SHA-256 of a JSON value, independent of the order of keys."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-# The tuples below are lists in the manifest.
+# The manifest stores these tuples as lists.
 
 
 class FieldSummary(NamedTuple):
-    """The prefix of a field's files, and the statistics that BM25 needs."""
+    """The prefix of a field's files, and its statistics for BM25."""
 
     prefix: str
     documents: int
@@ -74,7 +70,7 @@ class FieldSummary(NamedTuple):
 
 
 class StoredFile(NamedTuple):
-    """A file's size in bytes and SHA-256; for an array the type and number of its elements, after a header."""
+    """Size in bytes and SHA-256 of a file; for an array, the type and number of its elements."""
 
     size: int
     digest: str
@@ -83,7 +79,7 @@ class StoredFile(NamedTuple):
 
     @property
     def offset(self) -> int:
-        """The size of the header in bytes."""
+        """Size of the header in bytes."""
         return self.size - self.length * np.dtype(self.dtype).itemsize
 
     @property
@@ -92,10 +88,10 @@ class StoredFile(NamedTuple):
 
 
 class Deletions(NamedTuple):
-    """The deleted documents of a segment: how many there are, and how many have each field.
+    """The number of deleted documents of a segment, and of those with each field.
 
-    The file with the name `prefix` has the document numbers, ascending. The files of a field, with the prefix of its
-    summary, are the ranks of the terms of deleted documents, and the number of deleted documents that have each.
+    The file `prefix` contains the ascending document numbers. Each field, with the prefix of its summary, has a file
+    of the ranks of terms in deleted documents, and a file of the number of deleted documents per term.
     """
 
     prefix: str = ""
@@ -104,14 +100,14 @@ class Deletions(NamedTuple):
 
 
 class KeptSegment(NamedTuple):
-    """A segment of an earlier version: the digest of its manifest, and its documents that were deleted since."""
+    """The manifest digest of an earlier version's segment, and its deletions since."""
 
     digest: str
     deletions: Deletions
 
 
 class Segment(NamedTuple):
-    """A segment of an index: the manifest of the version that wrote it, and its documents that were deleted since."""
+    """A segment: the manifest of the version that wrote it, and its deletions since."""
 
     manifest: IndexManifest
     deletions: Deletions
@@ -122,28 +118,24 @@ class Segment(NamedTuple):
 
     @property
     def live(self) -> int:
-        """The number of documents that are not deleted."""
+        """The number of live documents."""
         return self.manifest.documents - self.deletions.documents
 
 
 @dataclass(frozen=True)
 class IndexManifest:
-    """The contents of a version, in its `folder`."""
+    """The manifest of the version in `folder`."""
 
     folder: Path
     mapping: Mapping[str, Any]
-    total: int
-    """Documents of the index."""
-    user_data: Mapping[str, Any]
-    """JSON that the caller of the writer stores with the version."""
+    total: int  # documents of the index
+    user_data: Mapping[str, Any]  # JSON that the caller of the writer stores
+    # Documents of the version's own segment, deleted ones included; `fields` and `files` also describe this segment.
     documents: int
-    """Documents of the version's own segment, deleted ones included; `fields` and `files` are that segment's too."""
     fields: Mapping[str, FieldSummary]
     files: Mapping[str, StoredFile]
-    analysis: str
-    """Identity of the analysis that made the terms."""
-    kept: Mapping[str, KeptSegment]
-    """Segments of earlier versions by the names of these."""
+    analysis: str  # identity of the analysis that produced the terms
+    kept: Mapping[str, KeptSegment]  # segments by the names of the earlier versions that wrote them
 
     @property
     def version(self) -> str:
@@ -161,7 +153,7 @@ class IndexManifest:
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of everything in the manifest."""
+        """SHA-256 of the manifest."""
         return digest_json(self._json())
 
     def _json(self) -> dict[str, Any]:
@@ -174,21 +166,20 @@ class IndexManifest:
         return sum(file.size for file in self.files.values())
 
     def with_checksums(self) -> Iterator[tuple[str, StoredFile]]:
-        """Yield the files whose blocks have checksums, in the order of these."""
+        """Yield the files whose blocks have checksums, in the order of the checksums."""
         return ((name, file) for name, file in sorted(self.files.items()) if file.dtype and name != CHECKSUMS)
 
     def write(self) -> None:
-        """Write the manifest."""
         text = json.dumps({**self._json(), "digest": self.digest}, ensure_ascii=False)
-        # A file name in the user data may hold bytes that are not UTF-8: lone surrogates, written as JSON's escapes.
+        # A file name in the user data may contain lone surrogates (bytes that are not UTF-8), written as JSON escapes.
         (self.folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
 
     @classmethod
     def read(cls, folder: Path) -> IndexManifest:
-        """Read the manifest of a version and check that all files exist in their sizes.
+        """Read the manifest of a version, and check the size of every file.
 
         Raises:
-            Refused: it is not an index of searchapp's, or one of a newer searchapp.
+            Refused: the index is not searchapp's, or was made by a newer searchapp.
             OldFormat: an earlier searchapp wrote it.
             CorruptIndex: a file is missing or altered.
             UnreadableFile: a file can't be read.
@@ -215,11 +206,11 @@ class IndexManifest:
         return manifest
 
     def segments(self) -> list[Segment]:
-        """Return the segments of the index whose commit point is this version: its own is the last.
+        """Return the segments of the index, this version's own last.
 
         Raises:
-            CorruptIndex: one is missing or altered.
-            UnreadableFile: one can't be read.
+            CorruptIndex: a segment is missing or altered.
+            UnreadableFile: a segment can't be read.
         """
         segments = []
         for name, kept in self.kept.items():
@@ -242,11 +233,11 @@ class IndexManifest:
             yield name, status
 
     def check_sizes(self) -> None:
-        """Check the size of every file, which shows that one is missing or cut short.
+        """Check the size of every file.
 
         Raises:
-            CorruptIndex: one is.
-            UnreadableFile: the system does not tell a size.
+            CorruptIndex: a file is missing or has another size.
+            UnreadableFile: a size can't be read.
         """
         for name, status in self._statuses():
             size = self.files[name].size
@@ -254,11 +245,11 @@ class IndexManifest:
                 raise CorruptIndex(self.folder, f"{name} has {status.st_size} bytes instead of {size}")
 
     def verify_file(self, name: str) -> None:
-        """Compare one file with its digest.
+        """Compare a file with its digest.
 
         Raises:
             CorruptIndex: the file is missing or altered.
-            UnreadableFile: it can't be read.
+            UnreadableFile: the file can't be read.
         """
         with reading(self.folder, name), (self.folder / name).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -266,14 +257,14 @@ class IndexManifest:
             raise refuted(self.folder, f"{name} was altered")
 
     def verify(self, advance: Advance = no_progress) -> None:
-        """Compare every file with its digest, and write the stamp; `advance` is called with the bytes read.
+        """Compare every file with its digest, and write the stamp; call `advance` with the bytes read.
 
         Raises:
             CorruptIndex: a file is missing or altered.
             UnreadableFile: a file can't be read.
         """
         try:
-            state = self._state()  # before the files are read: a later change invalidates it
+            state = self._state()  # before reading, so that a concurrent change invalidates the stamp
             self.check_sizes()
             for name, file in self.files.items():
                 self.verify_file(name)
@@ -283,7 +274,7 @@ class IndexManifest:
         self._write_stamp(state)
 
     def require_verified(self) -> bool:
-        """Verify the files unless the stamp says that they were; return whether they were verified now.
+        """Verify the files unless the stamp is valid; return whether they were verified now.
 
         Raises:
             CorruptIndex: a file is missing or altered.
@@ -296,11 +287,11 @@ class IndexManifest:
         return True
 
     def mark_verified(self) -> None:
-        """Write the stamp of a version that was just written."""
+        """Write the stamp without verification, for a version just written."""
         self._write_stamp(self._state())
 
     def _write_stamp(self, state: str) -> None:
-        with suppress(OSError):  # in a folder that is read-only the version is verified again the next time
+        with suppress(OSError):  # a version in a read-only folder is verified each time
             (self.folder / STAMP).write_text(state, encoding="ascii")
 
     def _state(self) -> str:
@@ -316,7 +307,7 @@ def _summaries(described: Mapping[str, Any]) -> dict[str, FieldSummary]:
 
 
 def _read_json(folder: Path) -> dict[str, Any]:
-    """Return the verified contents of a manifest without its digest."""
+    """Return a verified manifest without its digest."""
     try:
         with reading(folder, MANIFEST):
             text = (folder / MANIFEST).read_text(encoding="utf-8")
@@ -344,11 +335,11 @@ def _read_json(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def reading(folder: Path, name: str) -> Iterator[None]:
-    """Report the failure to read a file of a version.
+    """Translate a failure to read a file of a version.
 
     Raises:
         CorruptIndex: the file is missing.
-        UnreadableFile: the system does not let it be read.
+        UnreadableFile: the system denies access.
     """
     try:
         yield
@@ -363,7 +354,7 @@ def _read_error(folder: Path, name: str, error: OSError) -> LuceneError:
 
 
 def refuted(folder: Path, problem: str) -> CorruptIndex:
-    """Return the error for a version that was found to be altered, and remove its stamp."""
+    """Remove the stamp of an altered version, and return the error."""
     with suppress(OSError):
         (folder / STAMP).unlink()
     return CorruptIndex(folder, problem)

@@ -1,11 +1,11 @@
-"""Reuse of the segments of an index whose collection changes: compare documents, keep segments, merge the others.
+"""Reuse of segments when a collection changes.
 
-`CollectionDiff`: finds the documents that the index has already, by their digests, while the collection is read. They
-need no analysis if mapping and analyzers are the same; deleted documents of a segment may come back.
-`count_kept`: the merge policy. A large segment with few deletions, and with little beside it, is kept; the live
-documents of all others are merged with the new documents into the segment of the new version.
-`LiveDocuments`: the live documents of a segment under their numbers in the new one. Their postings are a `Run`, which
-`postings.merge` joins with those of other segments and of new documents.
+`CollectionDiff` compares documents with those of the index by their digests, while the collection is read. With the
+same mapping and analyzers, known documents need no analysis; deleted documents of a segment may return. `count_kept`
+is the merge policy: a large segment with few deletions and few documents in smaller segments is kept. The live
+documents of all other segments are merged with the new documents into the segment of the new version. `LiveDocuments`
+renumbers the live documents of a segment. `postings.merge` joins their postings, a `Run`, with those of other
+segments and of new documents.
 """
 
 from __future__ import annotations
@@ -45,54 +45,47 @@ from searchapp.lucene.records import Document
 
 _log = logging.getLogger("searchapp.requests")
 
-SMALL_SEGMENT = 20_000
-"""A segment with fewer documents is merged, which takes hardly longer than to keep it."""
+SMALL_SEGMENT = 20_000  # a smaller segment is merged, which takes hardly longer than keeping it
 
+# Per deletion, and per document in smaller segments, a kept segment has at least this many documents.
 KEPT_SHARE = 64
-"""A kept segment has at most one deletion per this many documents, and as few documents in smaller segments."""
 
-CHUNK = 4096
-"""Documents that are looked up at a time."""
+CHUNK = 4096  # documents looked up at a time
 
-BUFFER_BYTES = 64 << 20
-"""Memory for new documents; if they take more, the collection is read again."""
+BUFFER_BYTES = 64 << 20  # memory for new documents; if they need more, the collection is read again
 
-WINDOW = 1 << 20
-"""Postings that are read at a time."""
+WINDOW = 1 << 20  # postings read at a time
 
-DIGESTS = "digests"
-"""The array with two numbers for each document: its digest."""
+DIGESTS = "digests"  # the array of digests, two numbers per document
 
 DIGEST_BYTES = 16
 
-DELETED = -1
-"""The new number of a deleted document."""
+DELETED = -1  # the new number of a deleted document
 
-_MARSHAL_VERSION = 2
-"""In later versions the bytes of a value depend on the references to it."""
+_MARSHAL_VERSION = 2  # later versions write bytes that depend on the references to a value
 
 
 def document_bytes(document: Document) -> bytes:
-    """Return bytes that differ for documents whose stored texts differ.
+    """Return bytes that differ for documents with different stored texts.
 
-    They take a fraction of the time of the stored text. Another version of Python may write other bytes, and then
-    analyzes all documents again.
+    They take a fraction of the time of the stored text. Another version of Python may write other bytes, which causes
+    a new analysis of all documents.
     """
     values: Any = document.id, document.text, document.fields
     try:
         return marshal.dumps(values, _MARSHAL_VERSION)
-    except ValueError:  # a value is of a subclass of str, say
-        # Half of a surrogate pair is rejected when the document is indexed.
+    except ValueError:  # for example a value of a subclass of str
+        # The writer rejects lone surrogates later.
         return b"\0" + stored_text(document.source()).encode("utf-8", "surrogatepass")
 
 
 def digest_of(document: Document) -> bytes:
-    """Return the digest of a document."""
+    """Return the digest of a document, `DIGEST_BYTES` long."""
     return hashlib.blake2b(document_bytes(document), digest_size=DIGEST_BYTES).digest()
 
 
 class LiveSegment(NamedTuple):
-    """A segment, and a mask of those of its documents that the collection still has."""
+    """A segment, and a mask of its documents that the collection still contains."""
 
     segment: Segment
     mask: Mask
@@ -104,21 +97,20 @@ class LiveSegment(NamedTuple):
 
 @dataclass(frozen=True)
 class SegmentPlan:
-    """The use of the segments of the live version in a new one."""
+    """The use of the live version's segments in a new version."""
 
     manifest: IndexManifest
     kept: Sequence[LiveSegment]
     merged: Sequence[LiveSegment]
-    is_new: Mask
-    """Marks the documents of the collection that are analyzed; documents after its end are analyzed too."""
-    new_documents: Sequence[Document] | None = None
-    """The marked documents, unless they take too much memory."""
-    left_out: int = 0
-    """Documents of all segments that the collection does not have."""
+    is_new: Mask  # documents of the collection to analyze; later documents are analyzed too
+    new_documents: Sequence[Document] | None = (
+        None  # documents to analyze; None if they exceed `BUFFER_BYTES`
+    )
+    left_out: int = 0  # documents of all segments that the collection lacks
 
     @property
     def version(self) -> str:
-        """The name of the live version's folder."""
+        """The folder name of the live version."""
         return self.manifest.folder.name
 
     @property
@@ -127,7 +119,7 @@ class SegmentPlan:
 
     @property
     def documents(self) -> int:
-        """The number of documents that are not analyzed again."""
+        """The number of documents that need no analysis."""
         return len(self.is_new) - self.analyzed
 
     @classmethod
@@ -146,13 +138,13 @@ class SegmentPlan:
     def of(
         cls, manifest: IndexManifest, segments: Sequence[LiveSegment], new: int, is_new: Mask, **details: Any
     ) -> SegmentPlan:
-        """Return a plan by the merge policy, see `count_kept`."""
+        """Apply the merge policy, see `count_kept`."""
         live = sorted((some for some in segments if some.live), key=lambda some: -len(some.mask))
         count = count_kept(live, new)
         return cls(manifest, live[:count], live[count:], is_new, **details)
 
     def new(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Yield the documents of the collection that are analyzed; it is not read if these are in memory."""
+        """Yield the documents to analyze; read `documents` only if they are not in memory."""
         if self.new_documents is not None:
             yield from self.new_documents
             return
@@ -164,12 +156,11 @@ class SegmentPlan:
         """Open the live documents of the kept and of the merged segments, numbered in this order.
 
         Raises:
-            IndexReplaced: the live version is not the one that was compared; a removed index that was made again has
-                versions of the same names.
-            CorruptIndex: it is damaged.
-            UnreadableFile: it can't be read.
+            IndexReplaced: the live version has changed since the comparison.
+            CorruptIndex: a segment is damaged.
+            UnreadableFile: a segment can't be read.
         """
-        live = IndexManifest.read(self.manifest.folder)
+        live = IndexManifest.read(self.manifest.folder)  # a rebuilt index reuses the names of versions
         if live.digest != self.manifest.digest:
             raise IndexReplaced(live.version)
         kept = [LiveDocuments(*some) for some in self.kept]
@@ -185,7 +176,7 @@ class SegmentPlan:
 
 
 def count_kept(segments: Sequence[LiveSegment], new: int) -> int:
-    """Return how many of the segments, from the largest to the smallest, are kept beside the `new` documents."""
+    """Return how many of the segments, sorted by size descending, are kept beside `new` documents."""
     smaller = new + sum(some.live for some in segments)
     for number, some in enumerate(segments):
         size = len(some.mask)
@@ -196,12 +187,12 @@ def count_kept(segments: Sequence[LiveSegment], new: int) -> int:
 
 
 class CollectionDiff:
-    """Compares the documents of a collection with those of the live version, while they are read."""
+    """Compares the documents of a collection with the live version while they are read."""
 
     def __init__(self, manifest: IndexManifest, mapping: Mapping[str, Any]) -> None:
         self._manifest = manifest
         self._segments = manifest.segments()
-        # Impacts bound no scores of another similarity.
+        # Stored impacts do not bound the scores of another similarity.
         self._may_keep = digest_json(mapping) == digest_json(manifest.mapping)
         digests = np.concatenate(
             [StoredArrays(segment.manifest).open(DIGESTS).all() for segment in self._segments]
@@ -222,7 +213,7 @@ class CollectionDiff:
             LuceneError: the version can't be read.
         """
         manifest = IndexManifest.read(folder)
-        # Postings do not depend on the similarity; impacts are computed again.
+        # Postings do not depend on the similarity; a merge computes impacts anew.
         wanted, stored = (digest_json(without_similarities(some)) for some in (mapping, manifest.mapping))
         if manifest.analysis != analysis.identity():
             why = "it was made by another version of searchapp, Python or regex"
@@ -236,7 +227,7 @@ class CollectionDiff:
         return None
 
     def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Yield the same documents, and compare each."""
+        """Yield the documents, and compare each."""
         for document in documents:
             self._pending.append(document)
             if len(self._pending) == CHUNK:
@@ -246,14 +237,11 @@ class CollectionDiff:
 
     @property
     def unchanged(self) -> int:
-        """The number of compared documents that the live version has."""
+        """The number of compared documents that the live version contains."""
         return int(np.count_nonzero(self._is_live))
 
     def carried(self, *, merged: bool = False) -> SegmentPlan | None:
-        """Return the use of the segments after all documents were compared; None if all have changed.
-
-        With `merged` no segment is kept.
-        """
+        """Return the plan after the comparison, or None if all documents have changed; `merged` keeps no segment."""
         if not self._is_live.any():
             _log.info("%s: no document can be taken over, all have changed", self._manifest.folder.name)
             return None
@@ -279,7 +267,7 @@ class CollectionDiff:
         places, is_known = find_sorted(self._first, digests[:, 0])
         is_known &= self._second[places] == digests[:, 1]
         numbers = np.where(is_known, self._order[places], np.int32(DELETED))
-        is_known &= ~self._is_live[numbers]  # a document that comes twice is rejected by the writer
+        is_known &= ~self._is_live[numbers]  # the writer rejects duplicates
         known, first = np.unique(numbers[is_known], return_index=True)
         is_new = np.ones(len(numbers), bool)
         is_new[np.flatnonzero(is_known)[first]] = False
@@ -295,9 +283,9 @@ class CollectionDiff:
 
 
 class LiveDocuments:
-    """The documents of a segment that a mask leaves, under new numbers from `first` on, in the same order.
+    """The live documents of a segment, renumbered from `first` in the same order.
 
-    Arrays are read a window at a time, in bounded memory.
+    Arrays are read in windows, in bounded memory.
     """
 
     def __init__(self, segment: Segment, mask: Mask, first: int = 0) -> None:
@@ -315,16 +303,16 @@ class LiveDocuments:
         self._numbers = np.where(mask, np.cumsum(mask, dtype=np.int32) - 1 + first, DELETED).astype(np.int32)
 
     def digests(self) -> Int64s:
-        """Return the digests of the documents, one after the other."""
+        """Return the digests, shape `(2 * count,)`."""
         return self._arrays.open(DIGESTS).all().reshape(-1, 2)[self.mask].reshape(-1)
 
     def present(self, name: str) -> Numbers:
-        """Return the new numbers of the documents that have a value in a field."""
+        """Return the new numbers of the documents with a value in a field."""
         numbers: Numbers = self._numbers[self._field(name, "present").all()]
         return numbers[numbers >= 0]
 
     def norms(self, name: str) -> NDArray[np.uint8]:
-        """Return the code of the length of a text field in each document."""
+        """Return the length codes of a text field, shape `(count,)`."""
         norms: NDArray[np.uint8] = self._field(name, "norms").all()[self.mask]
         return norms
 
@@ -335,17 +323,17 @@ class LiveDocuments:
         return self._field(name, "values").all()[is_live], documents[is_live]
 
     def ids(self, scratch: Path) -> Run:
-        """Return the ids as terms with one posting each; large arrays go to the folder `scratch`."""
+        """Return the ids as terms with one posting each; store large arrays in the folder `scratch`."""
         return self._run("ids", np.arange(len(self.mask) + 1), scratch, positional=False)
 
     def postings(self, field: Field, scratch: Path) -> Run:
-        """Return the postings of a text or keyword field, as `ids` does."""
+        """Return the postings of a text or keyword field; store large arrays in the folder `scratch`."""
         starts = self._field(field.name, "starts").all()
         return self._run(self._prefix(field.name), starts, scratch, positional=field.is_text)
 
     def _run(self, prefix: str, starts: Int64s, scratch: Path, *, positional: bool) -> Run:
         characters, term_starts = self._terms(prefix).arrays()
-        # A field without positions uses its documents in their place, which are not read then.
+        # A field without positions substitutes its documents, which `Run` does not read then.
         documents = frequencies = positions = self._arrays.open(f"{prefix}.documents")
         position_starts = starts
         if positional:
@@ -400,7 +388,9 @@ class LiveDocuments:
     def _count_deleted(
         self, starts: Int64s, documents: StoredArray, frequencies: StoredArray | None
     ) -> tuple[Int64s, Int64s]:
-        """Return how many postings and, given the frequencies, tokens each term has in deleted documents, by rank."""
+        """Return the number of postings and, given the frequencies, of tokens in deleted documents, by rank of
+        term.
+        """
         postings, tokens = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, np.int64)
         if self.mask.all():
             return postings, tokens
@@ -413,7 +403,7 @@ class LiveDocuments:
         return postings, tokens
 
     def write_deletions(self, folder: Path, schema: Schema) -> Deletions:
-        """Write the deleted documents and their statistics of each field to the version that keeps the segment."""
+        """Write the deleted documents and their field statistics to the version that keeps the segment."""
         deleted = np.flatnonzero(~self.mask).astype(np.int32)
         if not len(deleted):
             return Deletions()
@@ -441,7 +431,7 @@ class LiveDocuments:
         return FieldSummary(prefix, documents, int((tokens if field.is_text else postings).sum()))
 
     def require_other_ids(self, ids: Terms, ranks: Iterable[int]) -> None:
-        """Check that no document has one of the ids of some ranks.
+        """Check that no live document has an id of the given ranks.
 
         Raises:
             Refused: one has.
@@ -468,7 +458,7 @@ class LiveDocuments:
 
 
 def duplicate_id(document_id: str) -> Refused:
-    """Return the error for two documents that have an id."""
+    """Return the error for two documents with the same id."""
     return invalid(f"two documents have the id {document_id}")
 
 

@@ -1,4 +1,4 @@
-"""An open index: rank, search, count, explain and analyze; each segment with the statistics of the whole index."""
+"""An open index that ranks, searches, counts, explains and analyzes."""
 
 from __future__ import annotations
 
@@ -44,21 +44,18 @@ from searchapp.lucene.similarity import ONE, Float32s
 
 _log = logging.getLogger("searchapp.requests")
 
-SMALLEST_BATCH = 8
-"""Of fewer topics each is scored by itself."""
+SMALLEST_BATCH = 8  # topics of a smaller batch are scored one by one
 
-SAMPLING_RATE = 16
-"""One score in this many is sampled to estimate the score at a rank."""
+SAMPLING_RATE = 16  # one score in this many is sampled to estimate the score at a rank
 
-NOT_MATCHING = np.float32(-1)
-"""Less than every score of a query."""
+NOT_MATCHING = np.float32(-1)  # less than every score
 
 _LARGEST_BITS = np.int64(0x7FFFFFFF)
 
 
 @contextmanager
 def finite_scores() -> Iterator[None]:
-    """Reject a query whose scores are infinite or not a number, which order nothing.
+    """Reject a query whose scores are infinite or not a number.
 
     Raises:
         Refused: instead of NumPy's FloatingPointError.
@@ -71,11 +68,7 @@ def finite_scores() -> Iterator[None]:
 
 
 def top_k(scores: Scores, ranks: Numbers, size: int) -> NDArray[np.intp]:
-    """Return the first `size` matching documents by score descending; `ranks` orders equal scores, by id.
-
-    The bits of a float32 that is not negative order as the float does, so score and rank make one integer, by which
-    documents are selected and sorted.
-    """
+    """Return the first `size` matching documents by score descending; `ranks` orders equal scores."""
     if size == 0:
         return np.empty(0, np.intp)
     candidates = _sampled_candidates(scores.values, size)
@@ -85,6 +78,7 @@ def top_k(scores: Scores, ranks: Numbers, size: int) -> NDArray[np.intp]:
         if size < len(values):
             bound = max(np.partition(values, len(values) - size)[len(values) - size], bound)
         candidates = np.flatnonzero(values >= bound)
+    # The bits of a non-negative float32 order like the float, so that score and rank form one integer key.
     bits = scores.values[candidates].view(np.int32).astype(np.int64)
     keys = (_LARGEST_BITS - bits) << 32 | ranks[candidates]
     if len(keys) <= size:
@@ -94,10 +88,9 @@ def top_k(scores: Scores, ranks: Numbers, size: int) -> NDArray[np.intp]:
 
 
 def _sampled_candidates(values: Float32s, size: int) -> NDArray[np.intp] | None:
-    """Return matching documents that include the best `size`; None if a sample does not tell them.
+    """Return matching documents that include the best `size`; None if the sample is insufficient.
 
-    The sample estimates the score that about one and a half times `size` documents reach. The documents that reach it
-    are counted, so a wrong estimate costs only time.
+    The sample estimates a score that about 1.5 times `size` documents reach. A count of these documents verifies it.
     """
     sample = values[::SAMPLING_RATE]
     expected = size / SAMPLING_RATE
@@ -112,16 +105,13 @@ def _sampled_candidates(values: Float32s, size: int) -> NDArray[np.intp] | None:
 
 
 class RankedBatch(NamedTuple):
-    """The rankings of some queries, one after the other: worker processes send few large objects cheaply."""
+    """The concatenated rankings of a batch: worker processes send few large objects faster."""
 
     documents: Numbers
     scores: Float32s
-    sizes: list[int]
-    """The number of documents of each ranking."""
-    pruned: int
-    """Queries that were answered without scoring all documents."""
-    compiled: int
-    """Queries that C functions scored."""
+    sizes: list[int]  # number of documents of each ranking
+    pruned: int  # queries answered without scoring all documents
+    compiled: int  # queries scored by C functions
 
     def rankings(self) -> list[Ranking]:
         ends = accumulate(self.sizes)
@@ -132,7 +122,7 @@ class RankedBatch(NamedTuple):
 
 
 class SegmentSearcher:
-    """Finds and scores the documents of a segment, by their numbers in it."""
+    """Ranks the documents of a segment."""
 
     def __init__(self, reader: IndexReader) -> None:
         self.reader = reader
@@ -142,13 +132,13 @@ class SegmentSearcher:
     def rank_batch(
         self, requests: Sequence[Request], *, alone: bool
     ) -> tuple[list[Ranking | None], int, int]:
-        """Return the rankings that need no scoring of a query by itself, None for other requests.
+        """Rank a batch with C functions; None for requests that NumPy must score.
 
-        Return also the number of pruned queries, and of queries that C functions scored.
+        Also return the number of pruned queries, and of queries scored by C functions.
         """
         rankings = [self.pruned(request, alone=alone) for request in requests]
         pruned = sum(ranking is not None for ranking in rankings)
-        # A rejected body is rejected again by `rank`, which knows its place.
+        # `rank` rejects an invalid body again, and reports its index.
         with suppress(Refused), finite_scores():
             places = [place for place, ranking in enumerate(rankings) if ranking is None]
             batch = search_batch(self.rows, [requests[place] for place in places]) if places else []
@@ -162,7 +152,7 @@ class SegmentSearcher:
         return rankings, pruned, len(requests) - unanswered
 
     def _prepare_rows(self, queries: Iterable[Query]) -> None:
-        """Compute the rows of the terms of several queries in bulk."""
+        """Compute the score rows of terms that several queries need."""
         terms: defaultdict[tuple[str, float], list[str]] = defaultdict(list)
         for query in queries:
             for field, query_terms, boost in query.scored_terms():
@@ -171,7 +161,7 @@ class SegmentSearcher:
             self.rows.prepare(field, field_terms, np.float32(boost))
 
     def pruned(self, request: Request, *, alone: bool = True) -> Ranking | None:
-        """Return the best documents without scoring all of them, None if that is not possible."""
+        """Return the best documents without scoring all of them; None if that is impossible."""
         frame = request.frame
         if frame.after is not None:
             return None
@@ -179,7 +169,7 @@ class SegmentSearcher:
         return None if ranking is None else (ranking[0][frame.first :], ranking[1][frame.first :])
 
     def rank(self, request: Request) -> Ranking:
-        """Return the best documents of a query, after scoring all documents by NumPy."""
+        """Score all documents with NumPy, and return the best."""
         return self.select(request.query.scores(self.rows), request.frame)
 
     def select(self, scores: Scores, frame: Frame) -> Ranking:
@@ -196,9 +186,9 @@ class SegmentSearcher:
 
 
 class Index:
-    """An index in a folder, opened at one version, which stays readable when a newer one is written.
+    """An index in a folder, opened at one version, which stays readable after newer versions are written.
 
-    Bodies and mappings are those of Elasticsearch. All methods raise errors of `searchapp.lucene.errors`.
+    Bodies and mappings are Elasticsearch's. All methods raise errors of `searchapp.lucene.errors`.
     """
 
     def __init__(self, reader: DirectoryReader, analyzers: AnalysisRegistry | None = None) -> None:
@@ -210,16 +200,16 @@ class Index:
         self.reader = reader
         self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, readers()))
         self.searchers = [SegmentSearcher(part) for part in reader.parts]
+        # The last query and its scores, because its next page is often requested.
         self._last_scores: tuple[str, list[Scores]] | None = None
-        """The last searched query and its scores, because its next page is often requested."""
 
     @classmethod
     def create(cls, folder: Path, mapping: Mapping[str, Any], documents: Iterable[Document] = ()) -> Index:
-        """Write an index of documents with a create-index body, in place of the one in the folder, and open it.
+        """Write an index from a create-index body and documents, replacing the one in the folder, and open it.
 
         Raises:
             LuceneError: the mapping or a document is rejected, or another process writes the index.
-            OSError: the folder can't be written to.
+            OSError: the folder is not writable.
         """
         documents = list(documents)
         write_version(IndexFolder(folder), mapping, documents, len(documents))
@@ -227,12 +217,12 @@ class Index:
 
     @classmethod
     def open(cls, folder: Path, mapping: Mapping[str, Any] | None = None) -> Index:
-        """Open the live version of an index; a `mapping` scores it by other similarities than it was written with.
+        """Open the live version of an index; a `mapping` overrides the stored similarities.
 
         Raises:
             Refused: there is no index, or the mapping differs in more than similarities.
-            CorruptIndex: it is damaged.
-            UnreadableFile: it can't be read.
+            CorruptIndex: the index is damaged.
+            UnreadableFile: a file can't be read.
         """
 
         def read(version: Path) -> DirectoryReader:
@@ -249,10 +239,10 @@ class Index:
         return cls(reader)
 
     def add(self, documents: Iterable[Document]) -> None:
-        """Write a version with further documents, and open it here.
+        """Write a version with additional documents, and open it.
 
         Raises:
-            LuceneError: as `create`; an id may be in the index already.
+            LuceneError: as `create`, or a document has an id of the index.
             IndexReplaced: a newer version was written since this one was opened.
         """
         documents = list(documents)
@@ -284,11 +274,10 @@ class Index:
 
     @property
     def count(self) -> int:
-        """The number of documents."""
         return self.reader.count
 
     def search(self, body: Body) -> list[ScoredDocument]:
-        """Return the hits of a search body with sources, highlights and, if the body asks for them, explanations."""
+        """Return the hits of a search body with sources, highlights and, on request, explanations."""
         with self._damage_reported(), finite_scores():
             request = self.bodies.read(body)
             frame = request.frame
@@ -315,7 +304,7 @@ class Index:
             ]
 
     def explain(self, body: Body, document_id: str) -> Explanation | None:
-        """Return the computation of a document's score for the query of a body, None if it does not match."""
+        """Return the explanation of a document's score for the query of a body; None if it does not match."""
         with self._damage_reported(), finite_scores():
             query = self.bodies.read(body).query
             for searcher in self.searchers:
@@ -327,7 +316,7 @@ class Index:
     def analyze(
         self, text: str, *, field: str | None = None, analyzer: str | None = None
     ) -> list[AnalysisStep]:
-        """Return the steps of the analyzer of a field, of a named one, or of `standard` on a text."""
+        """Return the steps of analysis by a field's analyzer, a named analyzer, or `standard`."""
         if analyzer is None and field is not None:
             described = self.reader.schema.fields.get(field)
             if described is None:
@@ -340,7 +329,7 @@ class Index:
         return str(self.reader.manifest.user_data.get("name", self.reader.manifest.version))
 
     def count_matches(self, query: Body, fields: Mapping[str, int]) -> Counts:
-        """Return the number of matching documents, with the given number of the commonest values of keyword fields.
+        """Count the matching documents, and the given number of the most frequent values of keyword fields.
 
         Raises:
             Refused: a field is not a keyword field.
@@ -353,7 +342,7 @@ class Index:
             return Counts(total, {name: _commonest(masks, name, most) for name, most in fields.items()})
 
     def document_frequencies(self, terms: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
-        """Return in how many documents each of some terms is, by field and term; 0 for unknown fields and numbers."""
+        """Return document frequencies by field and term; 0 for unknown and numeric fields."""
         fields = {name: field for name, field in self.reader.fields.items() if not field.field.is_number}
         with self._damage_reported():
             return {
@@ -365,7 +354,7 @@ class Index:
             }
 
     def rank(self, bodies: Sequence[Body]) -> RankedBatch:
-        """Return the best documents of a batch of search bodies.
+        """Return the best documents for each search body of a batch.
 
         Raises:
             RefusedQuery: a body is rejected.
@@ -392,7 +381,7 @@ class Index:
             return RankedBatch(np.concatenate(documents), np.concatenate(scores), sizes, pruned, compiled)
 
     def prepare(self, bodies: Iterable[Body]) -> None:
-        """Compute what worker processes share that rank bodies like these; rejected bodies are skipped."""
+        """Compute data that forked worker processes share to rank similar bodies; skip rejected bodies."""
         queries = []
         with self._damage_reported():
             for body in bodies:
@@ -402,7 +391,7 @@ class Index:
                 searcher.pruner.prepare(queries)
 
     def _segment_requests(self, requests: Sequence[Request]) -> Sequence[Request]:
-        """Return the requests to a segment; one of several segments must rank from the first hit on."""
+        """Return the requests for each segment; several segments must rank from the first hit."""
         return requests if len(self.searchers) == 1 else [request.from_first() for request in requests]
 
     def _merged(self, request: Request, rankings: Sequence[Ranking]) -> Ranking:
@@ -411,7 +400,7 @@ class Index:
         return self.reader.merge_rankings(rankings, request.frame.first, request.frame.size)
 
     def _rank_page(self, request: Request, query: str) -> Ranking:
-        """Return the best documents of a query; scores of all documents are kept for its next pages."""
+        """Return the best documents of a query, and cache all scores for its next pages."""
         (segment_request,) = self._segment_requests([request])
         if self._last_scores is None or self._last_scores[0] != query:
             pruned = [searcher.pruned(segment_request) for searcher in self.searchers]
@@ -428,7 +417,6 @@ class Index:
         return self._merged(request, rankings)
 
     def log_batch(self, queries: int, pruned: int, compiled: int) -> None:
-        """Log how queries were scored."""
         noun = "1 query" if queries == 1 else f"{queries} queries"
         by_c = f", {compiled} scored by compiled functions" if compiled else ""
         _log.info("%s: %s, %d of them pruned%s", self.reader.manifest.version, noun, pruned, by_c)
@@ -443,7 +431,7 @@ class Index:
 
     @contextmanager
     def _damage_reported(self) -> Iterator[None]:
-        """Report an altered file, whose contents may cause any error, as such."""
+        """Verify the files after an error that an altered file can cause."""
         try:
             yield
         except (IndexError, TypeError, ValueError, OverflowError, MemoryError, sqlite3.Error):
@@ -454,7 +442,7 @@ class Index:
 
 @contextmanager
 def _place_reported(done: Sequence[object]) -> Iterator[None]:
-    """Report the place of a rejected body in a batch, which comes after the finished ones."""
+    """Add the index of a rejected body in the batch to its error: the number of finished bodies."""
     try:
         with finite_scores():
             yield
@@ -463,7 +451,7 @@ def _place_reported(done: Sequence[object]) -> Iterator[None]:
 
 
 def _commonest(masks: Sequence[tuple[IndexReader, Mask]], name: str, most: int) -> list[tuple[str, int]]:
-    """Return the commonest values of a keyword field and their counts; equal counts are ordered by value."""
+    """Return the most frequent values of a keyword field and their counts; equal counts by value."""
     counts: Counter[bytes] = Counter()
     for reader, mask in masks:
         field = reader.fields.get(name)
