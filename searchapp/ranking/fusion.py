@@ -1,25 +1,24 @@
 """Fusion: combines the answers of several signals into one score for each document.
 
     sum      the weighted sum of the scores
-    mnz      the same, times the number of signals that score the document
+    mnz      the weighted sum times the number of signals that score the document
     rrf      reciprocal rank fusion: the sum of weight / (k + rank)
-    learned  trees rank the candidates that the weighted sum puts first, by the scores of each signal
+    learned  trees re-rank the first candidates of the weighted sum
 
-Every score can be decomposed into the contributions of the signals, see `Fusion.given`.
+`Fusion.given` decomposes every score into the contributions of the signals.
 
-The `candidates` of `learned` are the first documents of the weighted sum. Trees, see `learning`, give for each the
-log-odds that it is relevant, from these features:
+In `learned`, trees (see `learning`) give each of the first `candidates` of the weighted sum the log-odds that it is
+relevant, from these features; other documents follow by the weighted sum:
 
     NAME share     its score in the signal NAME, as a share of the topic's greatest; 0 without a score
     NAME score     the score itself, on the scale `scores`
-    NAME best      the greatest score that NAME gives to any document: how sure it is of the topic
+    NAME best      the greatest score that NAME gives to any document of the topic
     sum            the weighted sum
     signals        the number of signals that score it
 
-Other documents follow the candidates, by the weighted sum. The trees are grown on solved topics. A topic must not be
-ranked by its own answers there either, and to leave out its own vote is not enough: how often all others cite a
-document tells whether the topic does. So the solved topics are divided into `parts`, and the votes for the topics of
-one part come from the others alone (cross-fitting; Wolpert, "Stacked generalization", Neural Networks 5, 1992).
+The trees are trained by cross-fitting (Wolpert, "Stacked generalization", Neural Networks 5, 1992): training topics
+are divided into `parts`, and the votes for the topics of one part come from the other parts alone. Leaving out only a
+topic's own vote would not suffice: how often all other topics cite a document reveals whether this topic cites it.
 """
 
 from __future__ import annotations
@@ -58,24 +57,21 @@ if TYPE_CHECKING:
     from searchapp.ranking.learning import StoredModel
 
 
+# The name of a fusion's model; models of signals have the signals' names.
 FUSION = "fusion"
-"""The name of the model of a fusion, where models of signals have the signals' names."""
 
+# The default k of reciprocal rank fusion.
 RANK_CONSTANT = 60.0
-"""The k of reciprocal rank fusion where a recipe names none."""
 
+# The weight of each signal and its answer to a topic.
 Weighted = Sequence[tuple[float, Answer]]
-"""The weight of each signal and its answer to a topic."""
 
 
 class ScoreParts(NamedTuple):
-    """The parts of a document's score: those of `signals`, None for a signal without a score, and the `rest`.
+    """The parts of a document's score, which add up to it."""
 
-    Their sum is the score. Only a model gives a rest.
-    """
-
-    signals: Sequence[float | None]
-    rest: float = 0.0
+    signals: Sequence[float | None]  # None for a signal without a score
+    rest: float = 0.0  # other features of a model
 
 
 class Fusion(ABC):
@@ -83,20 +79,20 @@ class Fusion(ABC):
 
     __slots__ = ()
 
+    # Its name in recipes.
     by: ClassVar[str]
-    """Its name in recipes."""
 
     needs: ClassVar[frozenset[Need]] = frozenset()
 
+    # The scale of the signals' scores.
     scale: Scale
-    """The scale of the signals' scores."""
 
+    # The fewest documents of each signal that it needs at any depth.
     reach: ClassVar[int] = 0
-    """The fewest documents of each signal that it needs, whatever depth is ranked."""
 
     @classmethod
     def read(cls, table: RecipeTable) -> Self:
-        """Return the fusion that a table of a recipe describes.
+        """Return the fusion that a recipe's table describes.
 
         Raises:
             DataError: a key is missing or has a wrong type.
@@ -106,18 +102,18 @@ class Fusion(ABC):
 
     @property
     def unlearned(self) -> Fusion:
-        """The fusion of signals on the same scale without a model: itself, where nothing is learned."""
+        """The fusion on the same scale without its model."""
         return self
 
     def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:  # noqa: ARG002
-        """Return the fusion of the signals of these names; a learned one reads its `model`.
+        """Return the fusion of the named signals; a learned fusion reads its `model`.
 
         Raises:
             DataError: the model is missing or invalid.
         """
         return self
 
-    def require_unseen(self, topics: Sequence[Topic]) -> None:  # noqa: B027  # without a model it knows no topic
+    def require_unseen(self, topics: Sequence[Topic]) -> None:  # noqa: B027  # only learned fusions override it
         """Raise `DataError` if the model was trained on one of the topics."""
 
     @abstractmethod
@@ -129,11 +125,11 @@ class Fusion(ABC):
         """Return the parts of a document's score."""
 
     def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:  # noqa: ARG002
-        """Return how a document's score was made of those of the signals, and further details."""
+        """Return how the signals' scores became a document's score, and further details."""
         return f"fused by {self.by}", ()
 
     def model(self) -> dict[str, Any]:
-        """Return the record of the model in a run; empty without one."""
+        """Return the record of the model in a run; empty without a model."""
         return {}
 
     def manifest(self) -> dict[str, Any]:
@@ -164,7 +160,7 @@ class SumFusion(Fusion):
 class CombMnzFusion(SumFusion):
     """The weighted sum times the number of signals that give a document a score above 0.
 
-    Fox and Shaw, "Combination of multiple searches", TREC-2, 1994: CombMNZ. A signal of weight 0 is not counted.
+    CombMNZ: Fox and Shaw, "Combination of multiple searches", TREC-2, 1994. Signals of weight 0 do not count.
     """
 
     by: ClassVar[str] = "mnz"
@@ -189,9 +185,8 @@ class CombMnzFusion(SumFusion):
 class ReciprocalRankFusion(Fusion):
     """Reciprocal rank fusion: the sum of weight / (`k` + rank).
 
-    Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning
-    methods", SIGIR 2009, with k = 60 and without weights. Ranks are those of the signal's ranking: 1, 2, 3, …, equal
-    scores in the order of their ids.
+    Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods",
+    SIGIR 2009, with k = 60 and without weights. Equal scores rank in the order of their ids.
     """
 
     by: ClassVar[str] = "rrf"
@@ -212,14 +207,14 @@ class ReciprocalRankFusion(Fusion):
         return ScoreParts([None if rank is None else weight / (self.k + rank) for weight, rank in ranks])
 
 
+# The fusions without a model, by their names in recipes.
 KINDS: Mapping[str, type[Fusion]] = {
     kind.by: kind for kind in (SumFusion, CombMnzFusion, ReciprocalRankFusion)
 }
-"""The fusions that need no model, by their names in recipes."""
 
 
 def scores_of(answer: Answer, scale: Scale) -> Scores:
-    """Return a signal's answer as scores; hits are put on the scale here, scores are on it already."""
+    """Return a signal's answer as scores: hits are scaled, scores are unchanged."""
     if not isinstance(answer, Hits):
         return answer
     scores = dict(zip(answer.document_ids, answer.scores, strict=True))
@@ -244,22 +239,22 @@ def added(weighted: Iterable[tuple[float, Scores]]) -> dict[str, float]:
 if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
+# The documents of each signal that candidates come from, at any depth of the run.
 REACH = 500
-"""The documents of each signal that candidates come from, so that they are the same whatever depth is ranked."""
 
+# The weight of the weighted sum added to the log-odds: it breaks ties of the trees.
 EQUALS = 0.001
-"""The weight of the weighted sum beside the log-odds: it orders candidates that the trees do not distinguish."""
 
 _SHARE, _SCORE, _BEST = "share", "score", "best"
 _OF_ALL = ("sum", "signals")
 
+# Yields the answers of each signal to training topics, with the votes of these topic ids withheld.
 Asking = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, Sequence[Answer]]]]
-"""Yields the answers of each signal to solved topics, if the topics of these ids had no votes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedFusion(Fusion):
-    """Trees over the first `candidates` of the weighted sum, grown on at most `topics` solved ones in `parts`.
+    """Trees over the first `candidates` of the weighted sum, trained on at most `topics` topics in `parts`.
 
     Without its model it is the weighted sum.
     """
@@ -270,13 +265,13 @@ class LearnedFusion(Fusion):
     reach: ClassVar[int] = REACH
     listed_first: ClassVar[tuple[str, ...]] = ("trees", "leaves", "fewest", "rate", "seed", "parts")
 
+    # The scale of the weighted sum; the trees use both scales.
     added: Scale = choice(
         [*Scale],
         "what the weighted sum adds: scores as shares of the topic's greatest, or as they come",
         key="scale",
         default=Scale.shares,
     )
-    """The scale of the weighted sum; the trees see both scales."""
 
     candidates: int = whole("how many documents the trees rank: the first ones of the weighted sum")
     topics: int = whole("how many solved topics the trees are grown on at most")
@@ -290,7 +285,7 @@ class LearnedFusion(Fusion):
 
     @classmethod
     def read(cls, table: RecipeTable) -> Self:
-        """Read a table as `Fusion.read`; there are 2 parts and 2 leaves at least."""
+        """Read a table as `Fusion.read` does, with at least 2 parts and 2 leaves."""
         values = table.parameters(cls)
         if values["parts"] < 2:
             raise table.place.wrong("has 1 part in its fusion, whose topics nobody could vote for")
@@ -332,7 +327,7 @@ class LearnedFusion(Fusion):
         """Return header and arrays of the model for signals of these names and weights.
 
         Raises:
-            DataError: no candidate of a solved topic is relevant, or all are.
+            DataError: no candidate of a training topic is relevant, or all are.
         """
         import numpy as np
 
@@ -366,20 +361,20 @@ class LearnedFusion(Fusion):
         return {"candidates": len(wanted), "labels": ["relevant"], **trees.header()}, trees.arrays()
 
     def dealt(self, examples: Sequence[Example]) -> list[list[Example]]:
-        """Divide solved topics into parts, by the seed and whatever their order."""
+        """Divide training topics into parts, by the seed and independent of their order."""
         shuffled = sorted(examples, key=lambda example: example.topic.id)
         random.Random(self.seed).shuffle(shuffled)  # no secret
         return [shuffled[part :: self.parts] for part in range(self.parts)]
 
     def rows(self, answers: Weighted, without: str | None = None) -> tuple[list[str], Floats]:
-        """Return the candidates, `without` one document, and their features: (candidates, features) float64."""
+        """Return the candidates, `without` one document, and their features: float64 (candidates, features)."""
         by_signal = self.signal_scores([(weight, _reached(answer)) for weight, answer in answers])
         return self.rows_of(by_signal, _summed(by_signal), without)
 
     def rows_of(
         self, by_signal: Sequence[_SignalScores], total: Scores, without: str | None = None
     ) -> tuple[list[str], Floats]:
-        """Return the same, of answers that reach no deeper than `REACH`, and their weighted sum."""
+        """Return the same as `rows`, from answers no deeper than `REACH` and their weighted sum."""
         import numpy as np
 
         best = heapq.nsmallest(self.candidates + 1, total.items(), key=lambda item: (-item[1], item[0]))
@@ -399,15 +394,15 @@ class LearnedFusion(Fusion):
 class _WeightedSum(LearnedFusion):
     __slots__ = ()
 
-    def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:  # noqa: ARG002  # it takes none
+    def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:  # noqa: ARG002  # it has no model
         return self
 
 
 class _TreeFusion(Fusion):
     """The fusion with its model.
 
-    A candidate's score is the log-odds, `EQUALS` of the weighted sum, and a constant that lifts it above the
-    weighted sum of any other document: the weighted sum of the greatest of each signal, less the least log-odds.
+    The score of a candidate is the sum of its log-odds, `EQUALS` times its weighted sum, and a constant that places
+    candidates above all other documents.
     """
 
     __slots__ = ("_described", "_stored", "_trees", "scale")
@@ -492,7 +487,7 @@ class _TreeFusion(Fusion):
         return rows[[documents.index(document)]] if document in documents else None
 
     def _lifted(self, answers: Weighted) -> float:
-        """Return the greatest possible weighted sum, less the least log-odds of the trees."""
+        """Return the greatest possible weighted sum − the least log-odds of the trees."""
         by_signal = self._described.signal_scores(answers)
         greatest = sum(weight * (best / unit) for weight, _, best, unit in by_signal if unit > 0)
         return greatest - self._trees.least
@@ -504,14 +499,12 @@ def feature_names(signals: Sequence[str]) -> tuple[str, ...]:
 
 
 class _SignalScores(NamedTuple):
-    """The scores of a signal for a topic: its weight, the scores, the greatest, and what the weighted sum divides them
-    by.
-    """
+    """The scores of a signal for a topic."""
 
     weight: float
     scores: Scores
     greatest: float
-    unit: float
+    unit: float  # the weighted sum divides scores by it
 
 
 def _summed(by_signal: Sequence[_SignalScores]) -> dict[str, float]:

@@ -1,26 +1,19 @@
-"""Highlighting: the words of a query to mark in a document, texts with marks, and the snippet of a result list.
+"""Highlighting: which words of a query to mark in a document, texts with marks, and snippets for result lists.
 
-A statement that is a topic shares its little words, its `x` and its `=` with nearly every document, and to mark them
-is to mark everything. The weight of a term is its inverse document frequency over all documents of the index,
+A topic shares common words with nearly every document. A term is therefore marked only if its inverse document
+frequency is at least two fifths of the greatest one among the query's terms that occur in a document:
 
     idf(t) = ln(1 + (N - n + 0.5) / (n + 0.5))        n of the N documents have the term
 
-and a term is marked when it has at least two fifths of the weight of the query's heaviest one that any document has. So
-a query of common words only still has words marked, and since no weight is above ln(2N), a term in fewer than about
-N^(3/5) documents always is. A word of the query is as common as in the field where it is commonest, whatever terms the
-fields' analyzers make of it: it is marked in all places or in none.
-
-In short sentences "for" is as rare as "people": counts of documents do not distinguish them. So the words of Lucene's
-list of English function words are not marked, unless a query has no others.
-
     S. Robertson, Understanding inverse document frequency, Journal of Documentation 60(5), 2004.
 
-The fields of the text that the query scores count. A field whose terms are pairs of words is left out, where there is
-another: two of its terms that stand far from each other overlap the terms between them, and the highlighter marks all
-of it. Phrases, prefixes and exact terms of a query are marked as they are.
+The field in which a word is most common decides, so that a word is marked everywhere or nowhere. Words of Lucene's
+list of English function words are marked only if a query has no others: in short sentences "for" is as rare as
+"people".
 
-`TextAnalyzer` analyzes typed texts in this process, also for an index on a server; the server is used only for
-analyzers that this process does not know.
+The marked fields are the text's fields that the query scores. A field whose terms are pairs of words is omitted if
+there is another: overlapping terms make the highlighter mark all text between them. Phrases, prefixes and exact terms
+of a query are marked unchanged.
 """
 
 from __future__ import annotations
@@ -43,11 +36,11 @@ from searchapp.lucene.analysis.token_filters import ENGLISH_STOPWORDS
 from searchapp.lucene.errors import BadSettings, NotSupported
 from searchapp.model import Token
 
+# A range of characters, excluding the end.
 Span = tuple[int, int]
-"""A range of characters, the end not included."""
 
+# The marks around a match: private-use characters, which no text contains.
 OPEN, CLOSE = "\ue000", "\ue001"
-"""The marks around a match: private-use characters, which no text has."""
 
 
 def unmarked(marked: str) -> tuple[str, list[Span]]:
@@ -67,19 +60,16 @@ def unmarked(marked: str) -> tuple[str, list[Span]]:
 
 @dataclass(frozen=True, slots=True)
 class MarkedTerms:
-    """The marks of a query: the chosen terms of each field, and the words of phrases where a phrase stands.
-
-    `tokens` returns the tokens of a text in a field.
-    """
+    """The marks of a query: the chosen terms of each field, and phrases."""
 
     chosen: Mapping[str, Collection[str]]
     phrases: Mapping[str, Sequence[Sequence[Token]]]
-    tokens: Callable[[str, str], Sequence[Token]]
+    tokens: Callable[[str, str], Sequence[Token]]  # of a field and a text in it
 
     def narrowed(self, highlights: Mapping[str, Sequence[str]]) -> dict[str, list[str]] | None:
-        """Return highlights in which more terms are marked, with the marks of these alone.
+        """Reduce the marks of highlights to these terms and phrases.
 
-        The highlighter marks overlapping tokens as one: return None then, and wherever its marks are uncertain.
+        Return None where the highlighter's marks are ambiguous: it marks overlapping tokens as one.
         """
         narrowed: dict[str, list[str]] = {}
         for field, texts in highlights.items():
@@ -87,9 +77,8 @@ class MarkedTerms:
                 text, spans = unmarked(marked)
                 tokens = self.tokens(field, text)
                 marked_spans = self._wanted(field, tokens)
-                if max(text, default="") > "\uffff" or not {*spans} <= _apart(
-                    tokens
-                ):  # there offsets count otherwise
+                # Elasticsearch counts a character above U+FFFF as two.
+                if max(text, default="") > "\uffff" or not {*spans} <= _apart(tokens):
                     return None
                 spans_left = [span for span in spans if span in marked_spans]
                 if spans_left:
@@ -110,7 +99,7 @@ class MarkedTerms:
 def _occurrences(phrase: Sequence[Token], tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     """Yield the first and last position of each occurrence of a phrase.
 
-    The highlighter allows as many words in between as the analyzer left out of the phrase, wherever they are.
+    As the highlighter does, allow as many words in between as the analyzer removed from the phrase, at any position.
     """
     positions: defaultdict[str, list[int]] = defaultdict(list)
     for token in tokens:
@@ -129,7 +118,7 @@ def _occurrences(phrase: Sequence[Token], tokens: Sequence[Token]) -> Iterator[t
 
 
 def _apart(tokens: Sequence[Token]) -> set[Span]:
-    """Return the ranges of tokens that no token of another range overlaps."""
+    """Return the ranges of tokens that do not overlap tokens of another range."""
     places = sorted({(token.start, token.end) for token in tokens})
     overlapping: set[Span] = set()
     reach, widest = 0, (0, 0)
@@ -159,12 +148,12 @@ def _pieces(marked: str) -> Iterator[str]:
 
 ELLIPSIS = "…"
 
+# White space other than single blanks between words.
 _TO_SQUEEZE = re.compile(r"\A\s|\s\s|[^\S ]|\s\Z")
-"""White space that is no single blank between words."""
 
 
 def squeezed(text: str, matches: Sequence[Span]) -> tuple[str, list[Span]]:
-    r"""Return the text on one line, every run of white space one blank, with the ranges of the matches in it.
+    r"""Return the text on one line with runs of white space collapsed, and the ranges of the matches in it.
 
     >>> squeezed("Let  $G$\nbe a group.", [(14, 19)])
     ('Let $G$ be a group.', [(13, 18)])
@@ -186,8 +175,8 @@ def squeezed(text: str, matches: Sequence[Span]) -> tuple[str, list[Span]]:
 def snippet(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[Span]]:
     """Return about `length` characters of the text on one line, with as many matches as possible, and their ranges.
 
-    A text that fits is shown whole. A longer one is shown from its beginning if that holds the most matches, else
-    from a word somewhat before the first match of the best window.
+    A snippet starts at the beginning of the text if that has the most matches, else some words before the first match
+    of the best window.
     """
     line, spans = squeezed(text, matches)
     if len(line) <= length:
@@ -205,8 +194,8 @@ def snippet(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[
 
 
 def _best_start(line: str, spans: Sequence[Span], length: int) -> int:
-    """Return the start of the window with the most matches; the earliest of equals, and the beginning above all."""
-    lead = length // 6  # some words before the first match, to read it in its sentence
+    """Return the start of the window with the most matches; the beginning wins ties, then the earliest window."""
+    lead = length // 6  # some words before the first match, as context
     best, most = 0, sum(end <= length for _start, end in spans)
     for first, _end in spans:
         begin = max(0, first - lead)
@@ -216,18 +205,18 @@ def _best_start(line: str, spans: Sequence[Span], length: int) -> int:
     return line.find(" ", best) + 1 if best else 0
 
 
+# How many texts' tokens are cached.
 REMEMBERED = 1_000
-"""Texts whose tokens are cached."""
 
+# The longest cached text, in characters.
 LONGEST_REMEMBERED = 1_000
-"""The most characters of a cached text."""
 
 
 class TextAnalyzer:
-    """The tokens of texts on one version of an index, by the names of analyzers.
+    """Returns the tokens of texts, by the analyzers of one version of an index.
 
     Args:
-        index: analyzes texts by analyzers that this process does not know
+        index: analyzes texts by analyzers that this process does not support
         mapping: the create-index body of the index
     """
 
@@ -237,10 +226,10 @@ class TextAnalyzer:
         self._kept: dict[tuple[str, str], Sequence[Token]] = {}
 
     def tokens(self, analyzer: str, text: str) -> Sequence[Token]:
-        """Return the tokens of a text, those of the last step of `Index.analyze`.
+        """Return the tokens of a text: those of the last step of `Index.analyze`.
 
         Raises:
-            EngineError: the engine failed, or refused the text.
+            EngineError: the engine failed or rejected the text.
         """
         key = analyzer, text
         if key not in self._kept:
@@ -253,6 +242,7 @@ class TextAnalyzer:
         return self._kept[key]
 
     def _tokens(self, analyzer: str, text: str) -> Sequence[Token]:
+        # Texts for an index on a server are analyzed in this process if it supports the analyzer.
         if not self._index.is_at_hand and self._registry is not None:
             with suppress(NotSupported):
                 return self._registry.analyzer(analyzer).tokens(text)
@@ -260,30 +250,30 @@ class TextAnalyzer:
 
     @cached_property
     def _registry(self) -> AnalysisRegistry | None:
-        """The analyzers of the index; None where only Elasticsearch knows a part of them."""
+        """The index's analyzers; None if only Elasticsearch supports all their parts."""
         try:
             return AnalysisRegistry(self._settings)
         except (NotSupported, BadSettings):
             return None
 
 
+# The displayed field, with its sub-fields.
 TEXT = "text"
-"""The field for readers, with its sub-fields."""
 
+# The least weight of a marked term, as a share of the greatest weight.
 SHARE = 0.4
-"""The least weight of a marked term, as a share of the heaviest one's."""
 
 Query = Mapping[str, Any]
 
+# A word of a query: the query's text, and the word's range of characters there.
 Word = tuple[str, int, int]
-"""A word of a query: its text, and its range of characters there."""
 
+# A field and a term of it.
 Term = tuple[str, str]
-"""A field and a term of it."""
 
 
 def highlight(index: Index, mapping: Mapping[str, Any], query: Query) -> dict[str, Any]:
-    """Return the `highlight` of a search body that marks the words of a query that carry weight, over the whole text.
+    """Return the `highlight` of a search body that marks the query's words with enough weight in the whole text.
 
     `mapping` is the create-index body of the index.
     """
@@ -292,19 +282,19 @@ def highlight(index: Index, mapping: Mapping[str, Any], query: Query) -> dict[st
     return marker.highlight(wanted, marker.chosen(wanted))
 
 
+# The marked terms of each field; None if they are unknown, which marks the whole query.
 Chosen = Mapping[str, Sequence[str]] | None
-"""The marked terms of each field; None where they are unknown, and the whole query is marked."""
 
 
 @dataclass(frozen=True, slots=True)
 class HighlightRequest:
-    """What to mark of a query.
+    """The candidates for marks of a query.
 
     Args:
-        as_asked: queries that are marked as they are
-        words: words that are marked if they carry weight, with their terms
-        otherwise: queries that are marked if nothing else is
-        is_read: False for a query that can't be read
+        as_asked: queries that are marked unchanged
+        words: words that are marked if they have enough weight, with their terms
+        otherwise: queries that are marked if no word is
+        is_read: False for a query that can't be parsed
     """
 
     as_asked: tuple[Query, ...]
@@ -325,8 +315,8 @@ class Marker:
     """Chooses the marks of queries in the documents of one version of an index.
 
     Args:
-        index: counts the documents of terms
-        analyzed: the tokens of words
+        index: provides document frequencies of terms
+        analyzed: provides the tokens of words
         mapping: the create-index body of the index
     """
 
@@ -337,11 +327,11 @@ class Marker:
         self._last: tuple[Query, HighlightRequest] | None = None
 
     def wanted(self, query: Query) -> HighlightRequest:
-        """Return what to mark of a query, the same for all pages of its ranking.
+        """Return the candidates for marks of a query, which are the same for all pages of its ranking.
 
         Raises:
-            EngineBusy: the engine is overloaded
-            Replaced: this version of the index is gone
+            EngineBusy: the engine is overloaded.
+            Replaced: this version of the index no longer exists.
         """
         if self._last is None or self._last[0] != query:
             try:
@@ -349,18 +339,17 @@ class Marker:
             except (EngineBusy, Replaced):
                 raise
             except (EngineRefused, AttributeError, KeyError, TypeError, ValueError):
-                # More words than the server analyzes at once; or a query that makes no sense, which the search will
-                # refuse.
+                # More words than the server analyzes in one request, or an invalid query, which the search rejects.
                 wanted = HighlightRequest((), {}, (), is_read=False)
             self._last = query, wanted
         return self._last[1]
 
     def unknown(self, wanted: HighlightRequest) -> Terms:
-        """Return the terms whose frequencies need a request to a server."""
+        """Return the terms whose frequencies require a request to a server."""
         return self._index.unknown(wanted.terms)
 
     def chosen(self, wanted: HighlightRequest, unknown: Terms = NO_TERMS) -> Chosen:
-        """Return the terms of the wanted words that carry weight, and those of words with an `unknown` term.
+        """Return the terms of words with enough weight, and of words with an `unknown` term.
 
         Raises:
             EngineError: the engine failed.
@@ -369,11 +358,11 @@ class Marker:
             return self._heaviest(wanted, unknown) if wanted.is_read else None
         except (EngineBusy, Replaced):
             raise
-        except EngineRefused:  # more terms than it counts at once
+        except EngineRefused:  # more terms than the server counts in one request
             return None
 
     def weighty(self, wanted: HighlightRequest, chosen: Chosen) -> MarkedTerms | None:
-        """Return the marks; None where not only words and phrases are marked, or the marks are unknown."""
+        """Return the marks; None if they are unknown or include queries other than words and phrases."""
         phrases: defaultdict[str, list[Sequence[Token]]] = defaultdict(list)
         for query in wanted.as_asked:
             (name, content), *_ = query.items()
@@ -391,7 +380,7 @@ class Marker:
             if field in self._fields:
                 words = self._analyzed.tokens(self._fields[field].search_analyzer, str(parameters["query"]))
                 if len({word.position for word in words}) < len(words):
-                    return None  # of words at one place any will do
+                    return None  # at one position, any of several words matches
                 phrases[field] += [words] if words else []
         if chosen is None or not (chosen or phrases):
             return None
@@ -402,7 +391,7 @@ class Marker:
         return MarkedTerms(chosen, phrases, tokens)
 
     def highlight(self, wanted: HighlightRequest, chosen: Chosen) -> dict[str, Any]:
-        """Return the `highlight` of a search body that marks what is wanted, and of its words the chosen terms."""
+        """Return the `highlight` section of a search body that marks the chosen terms and the unchanged queries."""
         described = {
             "type": "plain",
             "number_of_fragments": 0,
@@ -434,7 +423,7 @@ class Marker:
                 always.update(terms_of_field)
                 continue
             documents = max(counts[name][term] for name, term in terms_of_field)
-            if documents:  # a word that no document has decides nothing
+            if documents:  # a word in no document has no influence on the bound
                 most |= {term: max(documents, most.get(term, 0)) for term in terms_of_field}
         weights = {term: weight(documents, self._index.info.documents) for term, documents in most.items()}
         bound = SHARE * max(weights.values(), default=0.0)
@@ -453,21 +442,21 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """The analyzers of documents and queries in a field, and whether its terms reach over several words."""
+    """The analyzers of a field."""
 
     analyzer: str
     search_analyzer: str
-    has_pairs: bool
+    has_pairs: bool  # whether terms can span several words
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """Words that a query matches in a field one by one, and the query for them."""
+    """Words that a query matches one by one in a field."""
 
     field: str
     text: str
     analyzer: str | None
-    query: Query
+    query: Query  # the query for these words alone
 
 
 def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) -> HighlightRequest:
@@ -495,7 +484,7 @@ def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) 
 
 
 def _lies_over_several(tokens: Sequence[Token]) -> bool:
-    """Return whether a synonym covers several words, which may need a phrase then."""
+    """Return whether a synonym covers several words, which may require a phrase query."""
     return any(
         following.position != token.position and following.start < token.end
         for token, following in pairwise(tokens)
@@ -503,7 +492,7 @@ def _lies_over_several(tokens: Sequence[Token]) -> bool:
 
 
 def weight(documents: int, of_all: int) -> float:
-    """Return the inverse document frequency of a term in this many documents.
+    """Return the inverse document frequency of a term.
 
     >>> round(weight(5, 10), 4), weight(1, 1_000_000) > weight(1000, 1_000_000) > 0
     (0.6931, True)
@@ -511,8 +500,9 @@ def weight(documents: int, of_all: int) -> float:
     return math.log(1 + (of_all - documents + 0.5) / (documents + 0.5))
 
 
-# What a query asks for
+# Parts of a query
 
+# The keys of compound queries whose queries make a document match.
 _INNER = {
     "bool": ("must", "should", "filter"),
     "dis_max": ("queries",),
@@ -520,10 +510,9 @@ _INNER = {
     "boosting": ("positive",),
     "function_score": ("query",),
 }
-"""Queries made of others, and the keys of those that make a document match."""
 
+# The parameters of a `match` that matches unchanged words one by one.
 _BY_WORD = {"query", "analyzer", "boost", "operator", "minimum_should_match", "zero_terms_query", "lenient"}
-"""The parameters of a `match` that matches the words unchanged, one by one."""
 
 _SEVERAL = {"fields", "type", "tie_breaker"}
 _BY_FIELD = ("best_fields", "most_fields", "cross_fields")
@@ -564,22 +553,22 @@ def _words(
         yield _Words(field, parameters["query"], parameters.get("analyzer"), {"match": {field: described}})
 
 
-# What the mapping says
+# Fields of the mapping
 
+# Token filters and tokenizers whose terms span several words.
 _FILTERS_OF_PAIRS = ("shingle", "cjk_bigram", "common_grams")
 _TOKENIZERS_OF_PAIRS = ("ngram",)
-"""The token filters and tokenizers whose terms reach over several words."""
 
 
 def index_analyzer(mapping: Query, field: Query) -> str:
-    """Return the name of the analyzer of documents in a text field, which `field` describes as the mapping does."""
+    """Return the name of the index analyzer of a text field; `field` is its part of the mapping."""
     own = mapping.get("settings", {}).get("analysis", {}).get("analyzer", {})
     named: str = field.get("analyzer") or ("default" if "default" in own else "standard")
     return named
 
 
 def search_analyzer(mapping: Mapping[str, Any], field: Mapping[str, Any]) -> str:
-    """Return the name of the analyzer of queries in a text field, which `field` describes as the mapping does."""
+    """Return the name of the search analyzer of a text field; `field` is its part of the mapping."""
     own = mapping.get("settings", {}).get("analysis", {}).get("analyzer", {})
     unnamed = next((name for name in ("default_search", "default") if name in own), "standard")
     named: str = field.get("search_analyzer", field.get("analyzer") or unnamed)

@@ -1,47 +1,31 @@
-"""Models of solved topics: linear models of texts, trees over features, and the files of both.
+"""Models trained on topics with gold: linear models of texts, trees over features, and their files.
 
 Linear models
 
 A feature is text with its kind before it, so that a model can explain itself:
 
     words: who wrote          one to three words in a row
-    letters: wri              two to five letters in a row within a word; a blank is where the word begins or ends
-    pattern: ^ who wrote #    one to four in a row of words, punctuation, # for names and numbers, and both ends
+    letters: wri              two to five letters in a row within a word; a blank marks its begin or end
+    pattern: ^ who wrote #    one to four words and punctuation marks in a row, # for names and numbers
     begins: who               the first one to four words
     ends: river               the last one or two words
 
-A name is a run of words with a capital letter, but for the first word of the text: texts of the same pattern often ask
-the same question about different things. A feature weighs (1 + ln tf) * idf in a text, with idf = ln((1 + N) / (1 +
-df)) + 1, and the features of words, of letters, of the pattern and of both ends have length 1 each, so that no kind
-drowns the others by its number (as with one `TfidfVectorizer` of scikit-learn for each, and `sublinear_tf`).
-
-The model has several labels and gives a margin for each, the sum of the weights of a text's features. The weights are
-float32, and those near 0 are left out: the stored weights rank, also right after the training, so that a model gives
-the same scores whether it was trained now or read.
-
-Training is of linear support vector machines, one label against the rest (Fan et al., "LIBLINEAR", JMLR 2008). Each job
-has a seed of its own and does not depend on the others, so that their number, their order and the number of processes
-make no difference to a single bit.
+A feature weighs (1 + ln tf) * idf in a text, with idf = ln((1 + N) / (1 + df)) + 1. The features of words, of
+letters, of the pattern and of both ends each form a vector of length 1 (as one `TfidfVectorizer` of scikit-learn for
+each, with `sublinear_tf`). Each label has a linear support vector machine that separates it from the rest (Fan et
+al., "LIBLINEAR", JMLR 2008). Results do not depend on the number or order of jobs or processes.
 
 Trees
 
-Gradient-boosted regression trees (Friedman, "Greedy function approximation", 2001), as arrays.
-
-A node compares one feature with a threshold, and goes left if it is at most that. Every node has a value, the
-prediction of the tree if it stopped there. So a score can be decomposed into contributions of features: walking down,
-each step changes the value by the contribution of the feature of that node for this row (Saabas, "Interpreting random
-forests", 2014). Together with the values of the roots that is the score.
-
-The trees are grown by scikit-learn's histograms with the logistic loss, in one thread: sums of several threads would
-depend on their number. Their sum is the log-odds that a candidate is relevant. Ranking pairs or lists instead
-(LambdaMART) was not better where it was measured, see docs/tasks/nlps.md.
+Gradient-boosted regression trees (Friedman, "Greedy function approximation", 2001), as arrays. A node compares one
+feature with a threshold and goes left if it is at most that. Every node has a value: the prediction of a tree that
+ends there. On the way to a leaf, each change of the value is the contribution of the compared feature; contributions
+and the values of the roots add up to the score (Saabas, "Interpreting random forests", 2014). The score is the
+log-odds that a candidate is relevant.
 
 Files
 
-The file of a model: a header, which is JSON, and arrays of numbers, in one `.npz` of NumPy.
-
-Reading it executes nothing, unlike a pickle: the arrays are numbers, or the file is rejected. The header has the digest
-of everything else, so that damage is detected first.
+A NumPy `.npz` file with a JSON header and numeric arrays; reading it executes no code, unlike a pickle.
 """
 
 from __future__ import annotations
@@ -75,11 +59,11 @@ if TYPE_CHECKING:
 
 KINDS = WORDS, LETTERS, PATTERN, BEGINS, ENDS = "words", "letters", "pattern", "begins", "ends"
 
+# The fewest texts that must have a feature of each kind: a feature of one text generalizes to no other.
 FEWEST: Mapping[str, int] = {WORDS: 2, LETTERS: 3, PATTERN: 2, BEGINS: 2, ENDS: 2}
-"""The fewest texts that must have a feature of each kind: a feature of one text generalizes to no other."""
 
+# Kinds with the same number share one vector of length 1.
 _BLOCKS = {WORDS: 0, LETTERS: 1, PATTERN: 2, BEGINS: 3, ENDS: 3}
-"""The kinds that have length 1 together."""
 
 _MOST_WORDS, _MOST_OF_PATTERN = 3, 4
 _LETTERS = range(2, 6)
@@ -101,7 +85,7 @@ def feature_text(feature: str) -> str:
 
 
 def counted(text: str) -> Counter[str]:
-    """Return the features of a text, and their numbers.
+    """Count the features of a text.
 
     >>> sorted(counted("Who?"))[:3]
     ['begins: who', 'ends: who', 'letters:  w']
@@ -137,6 +121,8 @@ def _letters(word: str) -> tuple[str, ...]:
 def _pattern(text: str) -> list[str]:
     pattern = [_BEGIN]
     for place, token in enumerate(_TOKEN.findall(text)):
+        # A run of capitalized words, except the first word of the text, is a name. Texts of the same pattern
+        # often ask the same question about different names.
         if not (token.isdigit() or (place and token[0].isupper())):
             pattern.append(token.lower())
         elif pattern[-1] != _NAME:
@@ -146,14 +132,14 @@ def _pattern(text: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The features of a model, in the order of their text, and the idf of each: (features,)."""
+    """The features of a model, sorted, and their idf (features,)."""
 
     features: tuple[str, ...]
     idf: FeatureWeights
 
     @classmethod
     def of(cls, texts: Iterable[str], without: Collection[str] = ()) -> tuple[Vocabulary, Any]:
-        """Return the features that enough texts have, see `FEWEST`, without some kinds, and the texts' vectors."""
+        """Return the vocabulary of texts (see `FEWEST`), without some kinds, and the texts' vectors."""
         import numpy as np
 
         found = [counted(text) for text in texts]
@@ -181,7 +167,7 @@ class Vocabulary:
         return np.array([_BLOCKS[kind_of(feature)] for feature in self.features], dtype=np.int64)
 
     def vectors(self, texts: Sequence[str]) -> Any:
-        """Return the weights of the features in each text: sparse by rows, (texts, features), float64."""
+        """Return the feature weights of each text: a sparse matrix by rows, (texts, features), float64."""
         return self._weighed([counted(text) for text in texts])
 
     def _weighed(self, texts: Sequence[Mapping[str, int]]) -> Any:
@@ -205,15 +191,15 @@ class Vocabulary:
         of_text = np.repeat(np.arange(len(texts)), np.diff(ends))
         blocks = (max(_BLOCKS.values()) + 1) * of_text + self._block[places]
         values /= np.sqrt(np.bincount(blocks, values**2))[blocks]
-        parts = values, places, np.array(ends, dtype=np.int32)  # of the kinds that the solver takes
+        parts = values, places, np.array(ends, dtype=np.int32)  # in the types that the solver takes
         return csr_array(parts, shape=(len(texts), len(self.features)))
 
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
+# NumPy arrays by name.
 Arrays = Mapping[str, Any]
-"""NumPy arrays by name."""
 
 
 class FeatureContribution(NamedTuple):
@@ -225,17 +211,15 @@ class FeatureContribution(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """The margins of `labels`; `weights` is sparse, (features, labels), `intercepts` (labels,), both float64."""
+    """A linear model of `labels`."""
 
     vocabulary: Vocabulary
     labels: tuple[str, ...]
-    weights: Any
-    intercepts: Floats
+    weights: Any  # sparse float64 (features, labels)
+    intercepts: Floats  # (labels,)
 
     def margins(self, texts: Sequence[str]) -> Floats:
-        """Return the distance of each text from a label's boundary, in units of the classifier's margin: (texts,
-        labels).
-        """
+        """Return the distance of each text from each label's boundary, (texts, labels), in units of the margin."""
         import numpy as np
 
         margins = (self.vocabulary.vectors(texts) @ self.weights).toarray() + self.intercepts
@@ -246,10 +230,9 @@ class Linear:
         return self.weights.tocsc()
 
     def parts(self, text: str, label: int) -> list[FeatureContribution]:
-        """Return the contributions of a text's features to the margin of the label at a place, the greatest amounts
-        first.
+        """Return the contributions of a text's features to a label's margin, largest absolute value first.
 
-        Together with the label's intercept they are the margin.
+        The contributions and the label's intercept add up to the margin.
         """
         column = self._by_label
         start, end = column.indptr[label], column.indptr[label + 1]
@@ -264,11 +247,9 @@ class Linear:
         return [FeatureContribution(feature_text(feature), value) for feature, value in parts]
 
     def header(self) -> dict[str, Any]:
-        """Return the header of its file."""
         return {"features": list(self.vocabulary.features), "labels": list(self.labels)}
 
     def arrays(self) -> dict[str, Any]:
-        """Return the arrays of its file."""
         import numpy as np
 
         return {
@@ -281,7 +262,7 @@ class Linear:
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Linear:
-        """Return the model of a `header` and `arrays`.
+        """Return the model of a file's header and arrays.
 
         Raises:
             DataError: they are invalid.
@@ -298,7 +279,7 @@ class Linear:
 
 
 def broken(name: str) -> DataError:
-    """Return the error that a part of a model is invalid, although its digest is right."""
+    """Return the error for an invalid part of a model whose digest is right."""
     return DataError(
         f"the model's {name} are not what they should be: train again with `searchapp train TASK --rebuild`"
     )
@@ -308,7 +289,7 @@ def texts(header: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Return a list of texts in a header.
 
     Raises:
-        DataError: it is something else.
+        DataError: it is missing or something else.
     """
     values = header.get(name)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
@@ -317,7 +298,7 @@ def texts(header: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def numbers(arrays: Arrays, name: str, length: int, *, below: int | None = None) -> Any:
-    """Return an array of finite float64; with `below` of whole numbers from 0 on and below that.
+    """Return an array of finite float64, or with `below` of integers in [0, below).
 
     Raises:
         DataError: it is missing or something else.
@@ -338,10 +319,10 @@ def numbers(arrays: Arrays, name: str, length: int, *, below: int | None = None)
 
 
 def sparse(arrays: Arrays, name: str, shape: tuple[int, int]) -> Any:
-    """Return a sparse matrix of float64 by rows: of the arrays `name`, `name`_at (columns) and `name`_ends (of rows).
+    """Return the sparse matrix of `name` (values), `name`_at (columns) and `name`_ends (of rows), float64.
 
     Raises:
-        DataError: they are missing or make no such matrix.
+        DataError: an array is missing or invalid.
     """
     import numpy as np
     from scipy.sparse import csr_array
@@ -357,27 +338,23 @@ def sparse(arrays: Arrays, name: str, shape: tuple[int, int]) -> Any:
     return csr_array((values, at.astype(np.int64), ends.astype(np.int64)), shape=shape)
 
 
+# The least amount of a stored weight: smaller ones change no measured ranking, and are most of a file.
 LEAST = 1e-3
-"""The least amount of a stored weight: less changes no measured ranking, and is most of a file."""
 
+# A tenth of the tolerance changes no measured figure and takes twice as long.
 TOLERANCE = 1e-2
-"""The solver's tolerance; ten times less changes no measured figure, and takes twice as long."""
 
+# How many labels one call of the solver trains if no text has two of them.
 AT_ONCE = 32
-"""How many labels one call of the solver takes where no text has two of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """Labels that one call of the solver distinguishes from each other and from the rest.
+    """Labels that one call of the solver distinguishes from each other and from the rest."""
 
-    `rows` has, for each label by its place in the model, its texts; no text has two labels. Only the texts `among` are
-    used, or all where it is None. `cost` is the solver's C.
-    """
-
-    rows: Mapping[int, Sequence[int]]
-    cost: float
-    among: Sequence[int] | None = None
+    rows: Mapping[int, Sequence[int]]  # the texts of each label, by its column in the model; no text has two
+    cost: float  # the solver's C
+    among: Sequence[int] | None = None  # the texts to train on; None for all
 
 
 def _no_learn() -> UsageError:
@@ -400,7 +377,7 @@ def require_learn() -> None:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that a model depends on: of searchapp, Python and the packages that compute it.
+    """Return the versions of searchapp, Python and packages that training depends on.
 
     Raises:
         UsageError: scikit-learn is not installed.
@@ -411,14 +388,14 @@ def versions() -> dict[str, str]:
         raise _no_learn() from error
     # Python's tables of characters decide what a word is; they change with its minor version.
     python = ".".join(platform.python_version_tuple()[:2])
-    # In the order in which they are read back from the file of a model.
+    # Sorted, as they are read back from the file of a model.
     return dict(sorted({"searchapp": searchapp.__version__, "python": python, **packages}.items()))
 
 
 def jobs(
     rows: Mapping[int, Sequence[int]], cost: float, among: Sequence[int] | None = None
 ) -> Iterator[TrainingJob]:
-    """Yield the jobs of labels of which no text has two, see `TrainingJob`, divided by their order alone."""
+    """Yield the jobs of labels of which no text has two, divided by their order."""
     labels = list(rows)
     for at in range(0, len(labels), AT_ONCE):
         yield TrainingJob({label: rows[label] for label in labels[at : at + AT_ONCE]}, cost, among)
@@ -432,10 +409,7 @@ def fitted(
     seed: int,
     workers: int = 1,
 ) -> Linear:
-    """Train the model of `labels`, each of which is in one job, from the vectors of solved topics.
-
-    `vectors` is (topics, features), sparse by rows. The names of labels have no influence.
-    """
+    """Train the model of `labels`, each of which is in one job, from `vectors`: (topics, features), sparse by rows."""
     import numpy as np
     from joblib import Parallel, delayed
     from scipy.sparse import coo_array
@@ -465,28 +439,28 @@ def _fitted(vectors: Any, job: TrainingJob, seed: int) -> list[tuple[int, Any, f
     if job.among is not None:
         vectors, wanted = vectors[list(job.among)], wanted[list(job.among)]
     known = np.unique(wanted).tolist()
-    if len(known) == 1:  # nothing tells one from another
+    if len(known) == 1:  # a single class: nothing to separate
         return [(label, np.zeros(vectors.shape[1]), 1.0) for label in job.rows]
     solver = LinearSVC(C=job.cost, dual=True, tol=TOLERANCE, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # where it stops is as good, and the same every time
+        # An unconverged model ranks as well, and is the same every time.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         solver.fit(vectors, wanted)
     coefficients, intercepts = solver.coef_, np.atleast_1d(solver.intercept_)
-    if len(known) == 2:  # then the solver has those of the second alone
+    if len(known) == 2:  # the solver returns the coefficients of the second class only
         coefficients, intercepts = (
             np.vstack([-coefficients, coefficients]),
             np.append(-intercepts, intercepts),
         )
+    # As stored, so that a new model gives the same scores as one read from its file.
     coefficients = coefficients.astype(np.float32).astype(np.float64)
     coefficients[np.abs(coefficients) < LEAST] = 0.0
     rows_of = {label: row for row, label in enumerate(known)}
     return [(label, coefficients[rows_of[label]], float(intercepts[rows_of[label]])) for label in job.rows]
 
 
+# The label of texts without a label of the job.
 _REST = -1
-"""The label of texts without a label of the job."""
 
 
 _NAMES = ("feature", "threshold", "left", "right", "value", "roots")
@@ -494,22 +468,18 @@ _NAMES = ("feature", "threshold", "left", "right", "value", "roots")
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Trees over `features`, with all nodes in one sequence; all arrays are (nodes,) but `roots`.
-
-    `feature` is the column that a node compares, `left` and `right` are its children; a leaf is its own child. `roots`
-    (trees,) are the first nodes, and no child comes before its parent.
-    """
+    """Regression trees over `features`, with all nodes in one sequence."""
 
     features: tuple[str, ...]
-    feature: Whole
+    feature: Whole  # the column that each node compares; (nodes,), as the next four
     threshold: FeatureWeights
-    left: Whole
+    left: Whole  # a child comes after its parent; a leaf is its own child
     right: Whole
     value: FeatureWeights
-    roots: Whole
+    roots: Whole  # the first node of each tree, (trees,)
 
     def scores(self, rows: FeatureWeights) -> FeatureWeights:
-        """Return the sum of the trees' values for each row of features, (rows, features): (rows,)."""
+        """Return the sum of the trees' values (rows,) for rows of features (rows, features)."""
         import numpy as np
 
         at = self._start(rows)
@@ -518,9 +488,7 @@ class Trees:
         return np.asarray(self.value[at].sum(axis=1))
 
     def parts(self, rows: FeatureWeights) -> FeatureWeights:
-        """Return the contribution of each feature to the score of each row: (rows, features); plus `bias` they are the
-        score.
-        """
+        """Return each feature's contribution to each row's score, (rows, features); with `bias` they add up to it."""
         import numpy as np
 
         at = self._start(rows)
@@ -535,7 +503,7 @@ class Trees:
 
     @property
     def bias(self) -> float:
-        """The sum of the values of the roots."""
+        """The sum of the roots' values."""
         return float(self.value[self.roots].sum())
 
     @property
@@ -560,16 +528,14 @@ class Trees:
         return np.where(asked <= self.threshold[at], self.left[at], self.right[at])
 
     def header(self) -> dict[str, Any]:
-        """Return the header of its file."""
         return {"features": list(self.features), "trees": len(self.roots)}
 
     def arrays(self) -> dict[str, Any]:
-        """Return the arrays of its file."""
         return {name: getattr(self, name) for name in _NAMES}
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Trees:
-        """Return the trees of a `header` and `arrays`.
+        """Return the trees of a file's header and arrays.
 
         Raises:
             DataError: they are invalid.
@@ -595,10 +561,9 @@ class Trees:
 
 
 def joined(features: Sequence[str], grown: Sequence[Mapping[str, Any]]) -> Trees:
-    """Return trees from the arrays of each: `feature`, `threshold`, `left`, `right` and `value` of its nodes, the root
-    first.
+    """Return the trees of arrays of nodes: `feature`, `threshold`, `left`, `right` and `value`, the root first.
 
-    A leaf has `left` -1. The numbers of nodes are those within their tree.
+    A leaf has `left` -1. Node numbers count within their tree.
     """
     import numpy as np
 
@@ -635,17 +600,17 @@ def grown(
     rate: float,
     seed: int,
 ) -> Trees:
-    """Grow trees from rows of the features `names`, (candidates, features) float64; `relevant` is (candidates,).
+    """Grow trees from rows of the features `names`.
 
     Args:
-        names: the features
-        rows: their values
-        relevant: whether a candidate is relevant
-        trees: the number of trees
-        leaves: the most leaves of a tree
-        fewest: the minimum samples per leaf
-        rate: the learning rate
-        seed: the seed; the same rows give the same trees, with the same version of scikit-learn
+        names: features
+        rows: their values, float64 (candidates, features)
+        relevant: (candidates,)
+        trees: number of trees
+        leaves: maximum leaves of a tree
+        fewest: minimum samples per leaf
+        rate: learning rate
+        seed: seed of the random generator
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
@@ -658,9 +623,10 @@ def grown(
         early_stopping=False,
         random_state=seed,
     )
+    # Sums of several threads would depend on their number.
     with threadpool_limits(limits=1):
         learner.fit(rows, relevant)
-    # What scikit-learn has no public name for; the test that the scores are its own guards it.
+    # Private parts of scikit-learn; a test checks that the scores equal scikit-learn's.
     arrays = [_tree(of_round[0].nodes) for of_round in learner._predictors]
     arrays[0]["value"] += learner._baseline_prediction.item()
     return joined(names, arrays)
@@ -673,7 +639,7 @@ def _tree(nodes: Any) -> dict[str, Any]:
     left = np.where(is_leaf, _NO_FOLLOWER, nodes["left"].astype(np.int64))
     right = np.where(is_leaf, _NO_FOLLOWER, nodes["right"].astype(np.int64))
     value, count = nodes["value"].astype(np.float64), nodes["count"].astype(np.float64)
-    for place in range(len(nodes) - 1, -1, -1):  # who follows lies behind
+    for place in range(len(nodes) - 1, -1, -1):  # children come after their parent
         if not is_leaf[place]:
             below = [left[place], right[place]]
             value[place] = float((count[below] * value[below]).sum() / count[place])
@@ -686,18 +652,18 @@ def _tree(nodes: Any) -> dict[str, Any]:
     }
 
 
+# The format of the files; models of another one are trained again.
 MODEL_FORMAT = 1
-"""The format of the files; models of another one are trained again."""
 
 _HEADER = "header"
 _NUMBERS = frozenset({"f", "i", "u"})
+# The greatest unpacked size of a file, above that of any model.
 _MOST_BYTES = 4 << 30
-"""The greatest unpacked size of a file: no model comes near."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """A model: a header of JSON values, NumPy arrays of numbers by name, and the digest of both, see `digest_of`."""
+    """A model as stored in a file: header of JSON values, numeric arrays, and the digest of both."""
 
     header: Mapping[str, Any]
     arrays: Mapping[str, Any]
@@ -710,7 +676,7 @@ class StoredModel:
 
 
 def digest_of(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a header, and of type, shape and content of each array by name."""
+    """Return the SHA-256 of a header and of the type, shape and content of each array."""
     import numpy as np
 
     found = hashlib.sha256(digest_json({**header, "format": MODEL_FORMAT}).encode())
@@ -725,7 +691,7 @@ def write_model(path: Path, stored: StoredModel) -> None:
     """Write a model's file atomically; the same model gives the same bytes.
 
     Raises:
-        SearchappError: it can't be written.
+        SearchappError: the file can't be written.
     """
     import numpy as np
 
@@ -737,10 +703,10 @@ def write_model(path: Path, stored: StoredModel) -> None:
 
 
 def read_model(path: Path) -> StoredModel:
-    """Return the model in a file.
+    """Read a model's file.
 
     Raises:
-        DataError: the file can't be read, is no model, or damaged.
+        DataError: the file is unreadable, damaged, or not a model.
     """
     import numpy as np
 
@@ -764,7 +730,7 @@ def read_model(path: Path) -> StoredModel:
         TypeError,
         zipfile.BadZipFile,
         zlib.error,
-        RuntimeError,  # NotImplementedError among them: what zip files can have and these do not
+        RuntimeError,  # such as NotImplementedError for unsupported kinds of zip files
     ) as error:
         raise DataError(f"{path} is not a model of searchapp, or damaged: {_AGAIN}") from error
     if header.get("format") != MODEL_FORMAT:

@@ -1,9 +1,9 @@
-"""What a task is, in three parts: data about it, its collection, and its official format.
+"""The parts of a task: its data, its collection, and its official format.
 
     task = tasks.load("nlps")
-    task.info                              data about the task that needs none of its files
-    collection = task.collection(folder)   its documents, topics and gold, in the folder that holds its files
-    task.official                          the organisers' file: how it is written, checked and scored
+    task.info                              data that needs none of the task's files
+    collection = task.collection(folder)   documents, topics and gold, from the folder with the task's files
+    task.official                          the official file: written, checked and scored
 
 docs/inside/extending.md lists the files that a new task touches.
 """
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class CachedReader(Generic[T]):
-    """Calls a reader once; returns its value, and adds the problems that it reported, on every call."""
+    """Calls a reader once; every call returns its value and adds the problems that it reported."""
 
     def __init__(self, read: Callable[[Problems], T]) -> None:
         self._read = read
@@ -47,12 +47,7 @@ class CachedReader(Generic[T]):
 
 
 class DocumentSource:
-    """Documents in the order of their files.
-
-    Those of a shared task are `cached`: the largest one has 16,000 short documents, and indexing reads them for
-    each split again. A user's own task may have a million documents of any length: they are read again for each
-    caller, one at a time, and only their ids are cached.
-    """
+    """The documents of a collection, in the order of their files."""
 
     def __init__(
         self,
@@ -63,6 +58,8 @@ class DocumentSource:
     ) -> None:
         self._files = files
         self._read = read
+        # Each split's indexing reads a shared task's documents, at most 16,000 short ones, again. A user's own task
+        # may have a million documents of any length: only their ids are cached.
         self._is_cached = cached
         self._cache: tuple[list[Document], Problems] | None = None
         self._ids: frozenset[str] | None = None
@@ -96,18 +93,18 @@ class DocumentSource:
         return self._ids
 
 
+# The predictions of a submission as the task's scorer takes them.
 P = TypeVar("P")
-"""The predictions of a submission as the task's scorer takes them."""
 C_co = TypeVar("C_co", bound="Collection", covariant=True)
 C_contra = TypeVar("C_contra", bound="Collection", contravariant=True)
 
 Writer = Callable[[BinaryIO], object]
 
+# Grades by topic and document.
 Grades = Mapping[str, Mapping[str, int]]
-"""Grades by topic and document."""
 
+# The default number of documents of each ranking to judge, as deep as most TREC pools.
 JUDGING_DEPTH = 100
-"""The default number of documents of each ranking that people judge: as deep as most pools of TREC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,17 +115,17 @@ class TaskInfo:
     title: str
     about: str
     splits: tuple[str, ...]
-    # The names of the index mappings of documents, and of solved topics; None where the task has none of these.
+    # The names of the index mappings of documents, and of training topics; None without training topics.
     mapping: str
     examples_mapping: str | None
     # How many documents the ranking of a topic has.
     default_depth: int
     official_measure: str
-    # The name or a description of the organisers' file.
+    # The name or a description of the official file.
     official_file: str
-    # Reported beside the official figures; in ir-measures' notation.
+    # Reported in addition to the official figures; in ir-measures' notation.
     measures: tuple[str, ...]
-    # The recipe for topics, and the one for queries that a person types.
+    # The recipe for topics, and the recipe for typed queries.
     default_recipe: str = "bm25"
     search_recipe: str = "words"
     # The labels of the grades 0, 1, ...
@@ -141,7 +138,7 @@ class TaskInfo:
     markup: Markup = Markup.plain
     # The TOML file of a user's own task; None for a task that ships with searchapp.
     file: Path | None = None
-    # The names of the indexes, where they are not the task's name.
+    # The names of the indexes, if not the task's name.
     indexes: tuple[str, ...] = ()
     # The TOML file of a variant, see `tasks.own.variant`.
     variant: Path | None = None
@@ -156,10 +153,9 @@ class TaskInfo:
 
     @property
     def index_names(self) -> tuple[str, ...]:
-        """The names of the indexes of its documents, which no other task has.
+        """The names of the task's indexes; each index contains all documents of those after it.
 
-        Where splits are ranked in different indexes, each index has all documents of those after it. People search
-        the first index that exists.
+        `search` uses the first index that exists.
         """
         return self.indexes or (self.name,)
 
@@ -181,15 +177,15 @@ class TaskInfo:
 
 
 class Collection(ABC):
-    """The files of a task in one folder, opened once in a command: the files may change later.
+    """The files of a task in one folder, opened once per command: the files may change later.
 
-    Every method that takes the name of a split raises UsageError when the task has no such split.
+    Methods with a split's name raise UsageError if the task has no such split.
     """
 
+    # The splits whose training topics the user has chosen; None for all.
     chosen: frozenset[str] | None = None
-    """The splits whose solved topics the user has chosen; None for all."""
+    # The index names of a variant, by those of `TaskInfo.index_names`.
     renamed: Mapping[str, str] = MappingProxyType({})
-    """The index names of a variant, by those of `TaskInfo.index_names`."""
 
     def __init__(
         self,
@@ -204,27 +200,27 @@ class Collection(ABC):
         self.indexes = {info.index_name: documents} if indexes is None else indexes
 
     def index_of(self, split: str) -> str:
-        """Return the name of the index that a split is ranked in."""
+        """Return the name of the index in which a split is ranked."""
         self.info.require_split(split)
         return self.renamed.get(self.info.index_name, self.info.index_name)
 
     def with_indexes(self, names: Mapping[str, str]) -> Self:
-        """Return the same collection with other index names: those of a variant with mappings of its own."""
+        """Return a copy with other index names, as of a variant with its own mappings."""
         other = copy(self)
         other.indexes = {names.get(name, name): documents for name, documents in self.indexes.items()}
         other.renamed = names
         return other
 
     def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:
-        """Return as JSON how a task file says that a split's files are read; empty for a task that ships.
+        """Return, as JSON, how a task file reads a split's files; empty for a shipped task.
 
-        With `solved` it includes the splits of the solved topics.
+        With `solved` it includes the splits of the training topics.
         """
         return {}
 
     @abstractmethod
     def split_files(self, split: str) -> list[Path]:
-        """Return the files of a split's topics and gold, whether they exist or not."""
+        """Return the paths of a split's topics and gold, existing or not."""
 
     def gold_files(self, split: str) -> list[Path]:
         """Return the files that the official scorer takes as a split's gold."""
@@ -232,18 +228,18 @@ class Collection(ABC):
 
     @abstractmethod
     def all_solved_splits(self, split: str) -> tuple[str, ...]:
-        """Return the splits whose solved topics a split may be ranked by."""
+        """Return the splits whose topics can be training topics for a split."""
 
     def solved_splits(self, split: str) -> tuple[str, ...]:
-        """Return the splits whose solved topics are the examples, of those that the user has chosen."""
+        """Return the splits of the training topics, limited to the user's choice."""
         solved = self.all_solved_splits(split)
         return solved if self.chosen is None else tuple(name for name in solved if name in self.chosen)
 
     def solved_by(self, splits: Sequence[str]) -> Self:
-        """Return the same collection with examples of these splits alone.
+        """Return a copy whose training topics come from these splits alone.
 
         Raises:
-            UsageError: a split has no solved topics.
+            UsageError: a split has no training topics.
         """
         solved = dict.fromkeys(name for split in self.info.splits for name in self.all_solved_splits(split))
         for split in splits:
@@ -255,35 +251,34 @@ class Collection(ABC):
         return other
 
     def example_files(self, split: str) -> list[Path]:
-        """Return the files that the examples are read from."""
+        """Return the files with the training topics."""
         files = (file for solved in self.solved_splits(split) for file in self.split_files(solved))
         return list(dict.fromkeys(files))
 
     @abstractmethod
     def topics(self, split: str, problems: Problems) -> list[Topic]:
-        """Return the topics of a split in the order of their file, whatever their gold is like."""
+        """Return the topics of a split in the order of their file, with or without gold."""
 
     @abstractmethod
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        """Read the solved topics that the split's topics may be ranked by.
+        """Read the training topics for a split.
 
         They may include topics of the split itself: no topic votes for its own answers.
         """
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
-        """Return the example that `examples` would read for a topic if these grades were its gold."""
+        """Return the example that `examples` would yield for a topic with these grades as gold."""
         return Example(topic, {document: 1.0 for document, grade in grades.items() if grade > 0})
 
     @abstractmethod
     def check_split(self, split: str, problems: Problems) -> int:
-        """Report everything that is wrong with a split's topics and gold, and return the number of good topics.
+        """Report all problems of a split's topics and gold, and return the number of valid topics.
 
-        The first of several splits in the same file reports the problems of all. The problems of documents are
-        reported by their reader.
+        If several splits share a file, the first reports the problems of all. The reader of documents reports theirs.
         """
 
     def is_masked(self, split: str) -> bool:
-        """Return whether the organisers have left the gold out of a split's files."""
+        """Return whether a split's files contain no gold."""
         self.split_files(split)  # for its error
         return False
 
@@ -302,11 +297,10 @@ class DataSplit(Generic[C_co]):
         return self.collection.split_files(self.name)
 
     def topics(self, problems: Problems) -> list[Topic]:
-        """Return its topics."""
         return self.collection.topics(self.name, problems)
 
     def gold(self, files: Sequence[Path]) -> GoldFiles:
-        """Return gold files to be scored as those of the split."""
+        """Return gold files to score as those of the split."""
         return GoldFiles(files, replace(self.options, split=self.name))
 
 
@@ -315,7 +309,7 @@ class NoOfficialFile(DataError):
 
 
 class OfficialFormat(ABC, Generic[P, C_contra]):
-    """The organisers' file of a task with the collection C, and their scorer, which takes the predictions P."""
+    """The official file of a task with collection C, and the official scorer of predictions P."""
 
     @property
     @abstractmethod
@@ -324,22 +318,22 @@ class OfficialFormat(ABC, Generic[P, C_contra]):
 
     @property
     def breakdowns(self) -> BreakdownScorer[P] | None:
-        """Breaks down the scorer's figures; None where it can't."""
+        """Breaks down the scorer's figures; None if the task has no breakdowns."""
         return None
 
     @abstractmethod
     def files(self, run: Run, split: DataSplit[C_contra]) -> Mapping[str, Writer]:
-        """Return a writer for each of a run's official files, by the file's name.
+        """Return a writer for each of a run's official files, by file name.
 
         Raises:
             NoOfficialFile: the run has no official file.
-            DataError: files of the collection that the official files depend on are missing.
+            DataError: a file of the collection that the official files depend on is missing.
         """
 
     def predictions(self, run: Run, split: DataSplit[C_contra]) -> P:
         """Return the predictions that the scorer would read from a run's official files.
 
-        The field's measures are of the run's rankings, also where the official files list documents otherwise.
+        General measures use the run's rankings, even if the official files order documents differently.
         """
         return self.scorer.predictions(run)
 
@@ -350,9 +344,9 @@ class OfficialFormat(ABC, Generic[P, C_contra]):
         split: DataSplit[C_contra] | None,
         problems: Problems,
     ) -> None:
-        """Report everything that is wrong with an official file: against the split that it answers, or by itself.
+        """Report all problems of an official file, against a split or by itself.
 
-        A problem that stops the organisers' scorer but not their format checker is only noted for a file by itself.
+        By itself, a problem that stops the official scorer but not the official format checker is only a note.
 
         Raises:
             NotScorable: the official scorer can't read the file.
@@ -361,16 +355,16 @@ class OfficialFormat(ABC, Generic[P, C_contra]):
 
     @abstractmethod
     def gold(self, grades: Grades, split: DataSplit[C_contra]) -> Mapping[str, Writer]:
-        """Return writers of grades as gold for the official scorer, by the file's name.
+        """Return writers of grades as gold for the official scorer, by file name.
 
-        The gold has only the topics with grades; a document without a grade counts as not relevant.
+        The gold contains only topics with grades; a document without a grade counts as not relevant.
         """
 
     def grades(self, files: Sequence[Path], split: DataSplit[C_contra]) -> Grades:
-        """Return the grades in files like those of `gold`, by topics of the split and by documents.
+        """Return the grades of the split's topics in files as written by `gold`.
 
         Raises:
-            NotScorable: the organisers' script stops on a file or refuses it.
+            NotScorable: the official scorer stops on a file or rejects it.
             DataError: a file is missing or can't be read.
         """
         return self.scorer.qrels(split.gold(files))
@@ -378,17 +372,15 @@ class OfficialFormat(ABC, Generic[P, C_contra]):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task: its three parts, its index mappings and its recipes.
-
-    The last three functions raise DataError where a file of the user's own is wrong.
-    """
+    """A task: its three parts, index mappings and recipes."""
 
     info: TaskInfo
     collection: Callable[[Path], Collection]
-    # Tasks differ in P and C, which no caller needs to know: a scorer takes the predictions that it has read, a
-    # format the collections of its own task.
+    # P and C are specific to a task: a scorer takes the predictions that it has read, a format the collections of
+    # its task.
     official: OfficialFormat[Any, Any]
-    # Make the create-index bodies of documents, and of solved topics (None if the task has none).
+    # Return the create-index bodies of documents, and of training topics (None without them). These and the recipe
+    # book raise DataError for an invalid file of the user.
     index_mapping: Callable[[], dict[str, Any]]
     examples_index_mapping: Callable[[], dict[str, Any] | None]
     recipe_book: Callable[[], RecipeBook]
@@ -404,19 +396,19 @@ class Task:
 
     @property
     def breakdowns(self) -> tuple[str, ...]:
-        """The names of the breakdowns of its official figures, as `evaluate --by` takes them."""
+        """The names of its breakdowns, for `evaluate --by`."""
         scorer = self.official.breakdowns
         return () if scorer is None else scorer.breakdowns
 
 
 def general_names() -> list[str]:
-    """Return the names of the general query templates, which need nothing of a task but text."""
+    """Return the names of the general query templates, which work for every task."""
     templates = resources.folder("query_templates") / resources.GENERAL
     return sorted(file.stem for file in templates.glob("*.json"))
 
 
 def general(info: TaskInfo, name: str) -> dict[str, Any]:
-    """Return a general template, which leaves the topic itself out where topics are documents."""
+    """Return a general template; if topics are documents, it excludes the topic itself."""
     body = resources.query_template(resources.GENERAL, name)
     if info.topics_are_documents:
         itself = {"term": {"id": "{{topic.id}}"}}
@@ -450,7 +442,7 @@ def shipped(info: TaskInfo, collection: Callable[[Path], C_co], official: Offici
 
 
 def sample_of(task: Task, suffix: str) -> Task:
-    """Return the sample of a shipped task: the few documents that ship with searchapp, with an index of their own."""
+    """Return the sample of a shipped task, with an index of its own."""
     names = {name: f"{name}{suffix}" for name in task.info.index_names}
     info = replace(
         task.info,

@@ -1,9 +1,8 @@
-"""The interface of signals: their parameters, their needs, and their answers to topics.
+"""The interface of signals: parameters, needs, and answers to topics.
 
-A signal is read from its own table of a recipe, is prepared once with its inputs, and then answers topics. To add one,
-write a module beside this one and name its class in `searchapp.ranking.signals.KINDS`; the shortest examples are
-`direct`, which searches an engine, and `popular`, which does not. `Voting` is the base of signals in which the nearest
-topics or documents vote, `Trained` of those that rank by a model trained on solved topics.
+A recipe's table describes a signal; `prepare` gives it its inputs, and the resulting scorer answers topics. To add a
+signal, write a module beside this one and list its class in `searchapp.ranking.signals.KINDS`. Short examples:
+`direct`, which searches an engine, and `popular`, which does not.
 """
 
 from __future__ import annotations
@@ -43,64 +42,62 @@ if TYPE_CHECKING:
     from searchapp.ranking.signals.terms import TermSpace
 
 
+# How many first documents of the preceding signals a signal gets.
 LEADERS = 100
-"""How many of the first documents of the signals before it a signal gets."""
 
+# The score of each document by its id, in double precision.
 Scores = Mapping[str, float]
-"""A score, in double, for each document of a signal, by the document's id."""
 
+# A signal's answer to a topic: hits in an engine's order, or scores in any order.
 Answer = Hits | Scores
-"""A signal's answer to a topic: hits in an engine's order, or scores in any order."""
 
 
 class Need(StrEnum):
-    """The inputs of a signal beside the index of the documents."""
+    """An input of a signal, in addition to the index of the documents."""
 
+    # An index of training topics, and their gold.
     examples = "examples"
-    """An index of solved topics, and their gold."""
 
+    # The graded documents of training topics.
     labels = "labels"
-    """The graded documents of solved topics."""
 
+    # The texts of all documents, without an engine.
     texts = "texts"
-    """The texts of all documents, without an engine."""
 
+    # The first documents of the recipe's first signal.
     candidates = "candidates"
-    """The first documents of the recipe's first signal."""
 
+    # The first documents of the preceding signals' fusion.
     leaders = "leaders"
-    """The first documents of the fused signals before it in the recipe."""
 
+    # The terms of all documents and training topics, without an engine: `searchapp.ranking.signals.terms`.
     terms = "terms"
-    """The terms of all documents and of the solved topics, without an engine, see `searchapp.ranking.signals.terms`."""
 
+    # A model trained on topics with gold.
     model = "model"
-    """A model that was trained on solved topics."""
 
 
 class Scale(StrEnum):
     """The scale on which signals are added."""
 
+    # Shares of the topic's greatest score, so that signals weigh the same in every topic.
     shares = "shares"
-    """Shares of the greatest score of the topic, so that every topic's signals weigh the same."""
 
+    # Unchanged scores: votes weigh more for a topic with close or agreeing neighbours.
     scores = "scores"
-    """Unchanged scores: votes weigh more for a topic that is close to solved ones, or whose neighbours agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedTopics:
-    """An index of solved topics, whose documents have the topics' ids, and the graded answers of each.
-
-    The `withheld` ones are in the index too: they have no gold, and must not be among the nearest.
-    """
+    """An index of training topics, whose documents have the topics' ids, and the graded answers of each topic."""
 
     index: Index
     gold: Mapping[str, Mapping[str, float]]
+    # Topics of the index that must not be among the nearest; they have no gold.
     withheld: frozenset[str] = frozenset()
 
     def without(self, topics: frozenset[str]) -> SolvedTopics:
-        """Return the solved topics with some more withheld."""
+        """Return the training topics with more of them withheld."""
         gold = {topic: answers for topic, answers in self.gold.items() if topic not in topics}
         return SolvedTopics(self.index, gold, self.withheld | topics)
 
@@ -114,13 +111,13 @@ class SolvedTopics:
 
 @dataclass(frozen=True, slots=True)
 class GradedDocuments:
-    """The documents by their ids, and the graded answers of each solved topic."""
+    """The documents by their ids, and the graded answers of each training topic."""
 
     documents: Mapping[str, Document]
     gold: Mapping[str, Mapping[str, float]]
 
     def without(self, topic: Topic) -> dict[str, float]:
-        """Return the grades of all answers but the topic's own: no topic is ranked by its gold."""
+        """Return the grades of all answers except the topic's own: no topic is ranked by its gold."""
         return {
             document: grade
             for solved, answers in self.gold.items()
@@ -135,51 +132,41 @@ def _not_given(*_arguments: object) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The inputs of signals: the index of the documents, and functions that return the rest.
-
-    With `topics_are_documents` a topic is itself a document, under the same id, and must not be found for itself.
-    """
+    """The inputs of signals: the index of the documents, and functions that return the rest."""
 
     index: Index
+    # Whether a topic is itself a document, under the same id, and must not be retrieved for itself.
     topics_are_documents: bool = False
     examples: Callable[[], SolvedTopics] = _not_given
     labels: Callable[[], GradedDocuments] = _not_given
     documents: Callable[[], Iterable[Document]] = _not_given
     terms: Callable[[], TermSpace] = _not_given
+    # Returns the `StoredModel` of a trained signal. A signal with one model per topic also passes the topic's id.
     model: Callable[..., Any] = _not_given
-    """Returns the `StoredModel` of a trained signal; one that leaves topics out also gets the id of the ranked topic.
-    """
 
+    # Returns the `StoredModel` of a recipe's learned fusion.
     fusion: Callable[[Any], Any] = _not_given
-    """Returns the `StoredModel` of the learned fusion of a recipe."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignalRequest:
-    """A request to signals for `depth` documents for each topic, or as many as a signal's `window`, on a scale.
-
-    `candidates` are the hits of the first signal for each topic; empty for a signal that does not need them.
-    """
+    """A request for `depth` documents per topic, or for a signal's `window` if that is larger."""
 
     topics: Sequence[Topic]
     depth: int
     scale: Scale
+    # The hits of the first signal for each topic; empty if the signal needs none.
     candidates: Sequence[Hits] = ()
+    # For each topic, at most `LEADERS` first documents of the preceding signals; empty if the signal needs none.
     leaders: Iterable[Hits] = ()
-    """At most `LEADERS` first documents of the signals before it for each topic; empty for a signal that does not need
-    them.
-    """
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """The vote of a solved topic, or a graded document, for a document.
+    """The vote of a training topic, or of a graded document, for a document."""
 
-    `topic_id` is empty where a graded document votes, whose id is `document_id` then.
-    """
-
-    topic_id: str
-    document_id: str
+    topic_id: str  # empty if a graded document votes
+    document_id: str  # the graded document; it is the voter if `topic_id` is empty
     grade: float
     score: float
     value: float
@@ -192,29 +179,29 @@ class SignalScorer(ABC):
     def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
         """Yield the answer to each topic, in the order of the topics.
 
-        The caller puts hits on the scale; `Scores` are on `request.scale` already. The answer to a solved topic must
-        not come from its own gold.
+        The caller scales hits; `Scores` are already on `request.scale`. The answer to a training topic must not use
+        its own gold.
 
         Raises:
-            QueryRefused: with the topic's id in the message, and that of a document that is the query.
-            EngineError: the engine failed on the way.
+            QueryRefused: the message has the topic's id, and a document's if that document is the query.
+            EngineError: the engine failed.
         """
 
     @abstractmethod
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
-        """Explain the score of a document for the only topic of a request; None without a score."""
+        """Explain the score of a document for the request's only topic; None without a score."""
 
-    def votes(self, request: SignalRequest, document_id: str) -> Sequence[Vote]:  # noqa: ARG002  # for those that let vote
-        """Return the votes for a document, for the only topic of a request, the greatest first."""
+    def votes(self, request: SignalRequest, document_id: str) -> Sequence[Vote]:  # noqa: ARG002  # for signals with votes
+        """Return the votes for a document, for the request's only topic, greatest first."""
         return ()
 
     def model(self) -> dict[str, Any]:
-        """Return the record of the signal's model in a run; empty without one."""
+        """Return the record of the signal's model in a run; empty without a model."""
         return {}
 
 
 class TopicScorer(SignalScorer):
-    """A signal that answers one topic after the other, whatever the answers of others."""
+    """A signal that answers each topic independently."""
 
     def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic in request.topics:
@@ -227,7 +214,7 @@ class TopicScorer(SignalScorer):
 
 
 class Retriever(SignalScorer):
-    """A signal that answers each topic from the hits of one query, whatever the answers of others."""
+    """A signal that answers each topic from the hits of one query."""
 
     @property
     @abstractmethod
@@ -242,16 +229,12 @@ class Retriever(SignalScorer):
     def answer(self, topic: Topic, hits: Hits, request: SignalRequest) -> Answer:
         """Return the answer to a topic from the hits of its body."""
 
-    def asks_as(self, other: Retriever) -> bool:  # noqa: ARG002  # most have a query of their own
-        """Return whether another signal has the same searches, so that they are run once."""
+    def asks_as(self, other: Retriever) -> bool:  # noqa: ARG002  # for overriding methods
+        """Return whether another signal has the same searches, so that they run once."""
         return False
 
     def retrieved(self, request: SignalRequest, advance: Advance) -> Iterator[Hits]:
-        """Yield the hits of each topic's body.
-
-        Raises:
-            as `answers` does.
-        """
+        """Yield the hits of each topic's body; raises the errors of `answers`."""
         return searched(self.searched, request.topics, lambda topic: self.body(topic, request), advance)
 
     def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
@@ -261,26 +244,25 @@ class Retriever(SignalScorer):
 
 @dataclass(frozen=True, slots=True)
 class Signal(ABC):
-    """A signal as a recipe describes it; `name` identifies it in the recipe, `weight` is its weight in a fusion."""
+    """A signal as a recipe describes it."""
 
+    # The name of the class in recipes.
     kind: ClassVar[str]
-    """The name of the class in recipes."""
 
     needs: ClassVar[frozenset[Need]] = frozenset()
 
+    # The parameters that a list shows before the weight.
     listed_first: ClassVar[tuple[str, ...]] = ()
-    """The parameters that come before the weight where all are listed."""
 
     name: str
     weight: float = number("what the signal counts in the fusion", default=1.0)
+    # The minimum number of documents to rank, so that a fusion does not depend on the depth of a run; 0 for no
+    # minimum.
     window: int = field(default=0, kw_only=True)
-    """How many documents it ranks at least, so that a fusion does not depend on the depth of a run; 0 for a signal that
-    is alone, or unlimited.
-    """
 
     @classmethod
     def read(cls, table: RecipeTable) -> Self:
-        """Return the signal that a table of a recipe describes.
+        """Return the signal that a recipe's table describes.
 
         Raises:
             DataError: a key is missing or has a wrong type.
@@ -295,7 +277,7 @@ class Signal(ABC):
         return tuple(value for value in values if isinstance(value, TopicQuery))
 
     def parameters(self) -> dict[str, Any]:
-        """Return the record of the signal in a run beside kind, weight and queries."""
+        """Return the record of the signal in a run, without kind, weight and queries."""
         written = written_parameters(self)
         return {
             key: value
@@ -305,7 +287,7 @@ class Signal(ABC):
 
     @abstractmethod
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Get the inputs, and return the signal ready to answer topics."""
+        """Load the inputs and return the signal ready to answer topics."""
 
     def manifest(self) -> dict[str, Any]:
         """Return the record of the signal in a run."""
@@ -322,14 +304,14 @@ def searched(
     """Yield the hits of each topic's search body.
 
     Raises:
-        QueryRefused: with the topic's id in the message.
+        QueryRefused: the message has the topic's id.
     """
     bodies = map(body, topics)
     first = next(bodies, None)
     if first is None:
         return
     all_bodies = itertools.chain([first], bodies)
-    is_deep = _is_deep(first)  # as those of all topics
+    is_deep = _is_deep(first)  # all topics have the same size
     try:
         yield from paging.deep(index, all_bodies, advance) if is_deep else index.search(all_bodies, advance)
     except QueryRefused as error:
@@ -337,17 +319,17 @@ def searched(
 
 
 def _is_deep(body: Body) -> bool:
-    """Return whether a body exceeds the engine's own limit of hits."""
+    """Return whether a body exceeds the engine's limit of hits."""
     size = body.get("size")
     return isinstance(size, int) and size > paging.WINDOW
 
 
 def retrieve_in_one_request(retrievers: Sequence[Retriever], request: SignalRequest) -> list[Answer]:
-    """Return the answers of some signals to the only topic: with one request to a server.
+    """Return the answers of signals to the only topic, with one request to a server.
 
     Raises:
-        QueryRefused: with the topic's id in the message.
-        EngineError: the engine failed on the way.
+        QueryRefused: the message has the topic's id.
+        EngineError: the engine failed.
     """
     (topic,) = request.topics
     bodies = [(retriever.searched, retriever.body(topic, request)) for retriever in retrievers]
@@ -363,14 +345,14 @@ def retrieve_in_one_request(retrievers: Sequence[Retriever], request: SignalRequ
 
 
 def one_document(document_id: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the search body that finds one document and its score, if a query matches it."""
+    """Return a search body for one document and its score, if the query matches it."""
     only = {"ids": {"values": [document_id]}}
     wanted = only if query is None else {"bool": {"must": [query], "filter": [only]}}
     return {"query": wanted, "size": 1, "sort": BEST_FIRST, "_source": False}
 
 
 def shares_of(scores: Scores) -> dict[str, float]:
-    """Return scores by document as shares of the greatest; all 0 where that is not above 0."""
+    """Return scores as shares of the greatest; all 0 if that is not above 0."""
     greatest = max(scores.values(), default=0.0)
     if greatest <= 0:
         return dict.fromkeys(scores, 0.0)
@@ -378,11 +360,11 @@ def shares_of(scores: Scores) -> dict[str, float]:
 
 
 def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:
-    """Return the best `depth` documents, equal float32 scores by the bytes of their ids, as engines order them."""
-    import numpy as np  # which is slow to import, and a server's rankings may need none of it
+    """Return the best `depth` documents, ordered as engines do: equal float32 scores by the bytes of the ids."""
+    import numpy as np  # slow to import, and rankings of a server may not need it
 
     documents = list(scores)
-    with np.errstate(over="ignore"):  # greater numbers become infinite, and are refused when they are written
+    with np.errstate(over="ignore"):  # an overflow becomes infinite, which the writer of runs rejects
         descending = -np.fromiter(scores.values(), np.float64, len(documents)).astype(np.float32)
     order = descending.argsort(kind="stable")
     descending = descending[order]
@@ -399,10 +381,10 @@ def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:
 
 
 def number_in(document: Document, field: str) -> float:
-    """Return the number in a field of a document; tables of own tasks have it as text.
+    """Return the number in a document's field; tables of own tasks contain it as text.
 
     Raises:
-        DataError: there is none.
+        DataError: the field has no number.
     """
     with suppress(TypeError, ValueError):
         number = float(document.fields.get(field, ""))
@@ -414,15 +396,15 @@ def number_in(document: Document, field: str) -> float:
 
 
 def gold_of(examples: Iterable[Example]) -> dict[str, Mapping[str, float]]:
-    """Return the graded answers of solved topics by the topics' ids."""
+    """Return the graded answers of training topics by topic id."""
     return {example.topic.id: example.gold for example in examples}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voting(Signal):
-    """A signal in which the nearest `k` results of `query` vote with the weight (s / s1) ** `power`.
+    """A signal in which the `k` nearest results of `query` vote with the weight (s / s1) ** `power`.
 
-    s is the score of one of them, s1 that of the first.
+    s is the score of a result, s1 that of the first result.
     """
 
     query: TopicQuery = template()
@@ -432,48 +414,45 @@ class Voting(Signal):
     )
 
 
+# The default seed, the same as of the folds.
 SEED = 2021
-"""The default seed: that of the folds."""
 
+# How many features an explanation lists: those with the greatest weight.
 SHOWN = 8
-"""How many features an explanation names: those with the greatest weight."""
 
+# How many topics a linear model ranks in one batch.
 AT_ONCE = 256
-"""How many topics a linear model ranks together."""
 
+# The keys of a model's header that a run records (a list by its length).
 RECORDED = ("key", "solved", "withheld", "labels", "features", "candidates", "trees", "versions")
-"""The keys of a model's header that a run records; of lists the length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained(Signal):
-    """A signal with a linear model of topics: minimum samples per label `fewest`, C = `cost`, and a `seed`.
+    """A signal with a linear model of topics."""
 
-    The model has no features of the kinds `without`, which an ablation leaves out.
-    """
-
+    # The kinds of features that an ablation can omit.
     features: ClassVar[tuple[str, ...]] = ()
-    """The kinds of features of its model that can be left out."""
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
+    # Whether it also ranks training topics, each by a model of the others.
     leaves_out: ClassVar[bool] = False
-    """Whether it ranks a solved topic too, by a model of the others."""
 
+    # How many models of a task are cached; the oldest are removed.
     most_kept: ClassVar[int] = 16
-    """How many models of a task are kept: the last trained ones."""
 
+    # The parameters that training does not depend on.
     ranking_only: ClassVar[frozenset[str]] = frozenset()
-    """The keys of parameters that the training does not depend on."""
 
     cost: float = number(
         "C of the linear model: what a mistake costs, the greater the less it is regularised"
     )
     fewest: int = whole("how many solved topics a label must have")
     seed: int = whole("the seed of the training", default=SEED)
-    without: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()  # kinds of features to omit, for ablation studies
 
     def parameters(self) -> dict[str, Any]:
-        # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
+        # super() fails in a dataclass with slots: the decorator creates a new class.
         described = Signal.parameters(self)
         return described | ({"without": list(self.without)} if self.without else {})
 
@@ -486,11 +465,11 @@ class Trained(Signal):
     def train(
         self, examples: Sequence[Example], documents: Iterable[Document], workers: int
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return header and arrays of the model of solved topics; the number of `workers` does not change it.
+        """Return header and arrays of a model; the number of `workers` does not change it.
 
         Raises:
             UsageError: scikit-learn is not installed.
-            DataError: there are too few solved topics.
+            DataError: there are too few training topics.
         """
 
 
@@ -525,7 +504,7 @@ def model_record(stored: StoredModel) -> dict[str, Any]:
 
 
 def require_unseen(stored: StoredModel, topics: Sequence[Topic]) -> None:
-    """Make sure that a model was not trained on one of the topics, whose answers it knows.
+    """Check that a model was not trained on one of the topics.
 
     Raises:
         DataError: it was.
@@ -540,7 +519,7 @@ def require_unseen(stored: StoredModel, topics: Sequence[Topic]) -> None:
 
 
 def require_labels(examples: Sequence[Example], labels: Sequence[str], what: str) -> None:
-    """Make sure that a model has labels.
+    """Check that a model has labels.
 
     Raises:
         DataError: it has none.
@@ -555,7 +534,7 @@ def require_labels(examples: Sequence[Example], labels: Sequence[str], what: str
 def feature_details(
     parts: Sequence[FeatureContribution], intercept: float, what: str = "words"
 ) -> tuple[Explanation, ...]:
-    """Explain a margin by the `SHOWN` features with the greatest weight, the sum of the others, and the intercept."""
+    """Explain a margin by the `SHOWN` largest contributions, the sum of the others, and the intercept."""
     details = [Explanation(part.value, part.feature) for part in parts[:SHOWN]]
     if rest := parts[SHOWN:]:
         details.append(Explanation(sum(part.value for part in rest), counted(len(rest), "further feature")))
