@@ -41,16 +41,16 @@ class Curve:
 CURVES = (
     Curve(
         "nlps",
-        "--split dev --recipe neighbours --alone --points 0,50,100,200,400,800 --repetitions 3 --unjudged 500",
+        "--split dev --recipe neighbours --judgments-only --points 0,50,100,200,400,800 --repetitions 3 --unjudged 500",
     ),
     Curve(
         "explanation-2019",
-        "--split dev --recipe neighbours --alone --points 0,5,10,20,40,53 --repetitions 5 --depth 1000 "
+        "--split dev --recipe neighbours --judgments-only --points 0,5,10,20,40,53 --repetitions 5 --depth 1000 "
         "--set window=1000",
     ),
     Curve(
         "smart-types-dbpedia",
-        "--split fold0 --recipe best --alone --points 100,250,500,1000,2000 --repetitions 2 --unjudged 1000",
+        "--split fold0 --recipe best --judgments-only --points 100,250,500,1000,2000 --repetitions 2 --unjudged 1000",
     ),
 )
 

@@ -222,9 +222,9 @@ TASKS = {
 def record_shared_task(recorder: Recorder) -> None:
     """Record every command that concerns one of the shared tasks, on its sample."""
     task = recorder.scenario
-    split, words, nearest = TASKS[task]
+    split, words, cutoff = TASKS[task]
     run = recorder.run
-    scoring = ["--cutoff", nearest] if nearest else []
+    scoring = ["--cutoff", cutoff] if cutoff else []
     run("index", "index", task, "--data", recorder.samples / task, "--json")
     run("index-again", "index", task)
     shown = json.loads(run("show", "tasks", "show", task, "--json"))

@@ -396,7 +396,7 @@ class Judgments:
     """By topic and document."""
     unjudged: Unjudged = Unjudged.nonrelevant
     """How documents without a grade count."""
-    unseen: bool = False
+    held_out: bool = False
     """Whether only topics count that a run has not learned from."""
 
 
@@ -457,7 +457,7 @@ def evaluate_judged(
     if not judged:
         advice = "" if task is None else f": `searchapp judge {task.reference} --run {path}`"
         raise DataError(f"{path} ranks no topic that has been judged{advice}")
-    rankings, notes = _counted_rankings(subject, judged, unseen=judgments.unseen)
+    rankings, notes = _counted_rankings(subject, judged, held_out=judgments.held_out)
     grades = {ranking.topic_id: judgments.grades[ranking.topic_id] for ranking in rankings}
     if task is None:
         names = source.measures or (*OF_NO_TASK, *JUDGED)
@@ -512,24 +512,26 @@ def evaluate_judged(
 
 
 def _counted_rankings(
-    subject: Subject, judged: Sequence[Ranking], *, unseen: bool
+    subject: Subject, judged: Sequence[Ranking], *, held_out: bool
 ) -> tuple[Sequence[Ranking], Sequence[str]]:
-    """Return the rankings that count, and warnings; with `unseen` only topics that the run has not learned from."""
+    """Return the rankings that count, and warnings; with `held_out` only topics that the run has not learned from."""
     manifest, path = subject.given.manifest, subject.path
     if manifest is None:
-        if unseen:
+        if held_out:
             raise UsageError(
-                f"{path} is a TREC run, which does not record what it has learned from: leave out --unseen"
+                f"{path} is a TREC run, which does not record what it has learned from: leave out --held-out"
             )
         return judged, ()
     topics = [ranking.topic_id for ranking in judged]
-    if not unseen:
-        return judged, directory.learning_warnings(path, manifest, topics, "--unseen scores the others alone")
+    if not held_out:
+        return judged, directory.learning_warnings(
+            path, manifest, topics, "--held-out scores the others alone"
+        )
     seen = directory.judged_topics(path, manifest)
     left = [ranking for ranking in judged if ranking.topic_id not in seen]
     if not left:
         raise DataError(
-            f"{path} has learned from every judged topic that it ranks, so that --unseen leaves none: judge others"
+            f"{path} has learned from every judged topic that it ranks, so that --held-out leaves none: judge others"
         )
     if len(left) == len(judged):
         return left, ()

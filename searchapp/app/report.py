@@ -175,8 +175,8 @@ def _scoring(request: CompareRequest, judged: JudgedIn) -> Iterator[str]:
         yield from ("--qrels", str(judged.qrels))
     if judgments.unjudged is not Unjudged.nonrelevant:
         yield from ("--unjudged", judgments.unjudged.value)
-    if judgments.unseen:
-        yield "--unseen"
+    if judgments.held_out:
+        yield "--held-out"
 
 
 def _testing(request: CompareRequest) -> Iterator[str]:

@@ -51,7 +51,7 @@ def judging_session(
     seed: int | None = None,
     *,
     unscored: bool = False,
-    see_others: bool = False,
+    show_others: bool = False,
 ) -> JudgingSession:
     """Return a session on `depth` documents of each of some topics of a run, `unscored` ones too.
 
@@ -65,7 +65,7 @@ def judging_session(
         run_pages.name,
         depth,
         seed,
-        see_others=see_others,
+        show_others=show_others,
         require=run_pages.require_as_ranked,
     )
 

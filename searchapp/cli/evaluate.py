@@ -109,7 +109,7 @@ def evaluate(
     if judged.replace_gold(source):
         subjects = [Subject.of(run, source) for run in runs]
         grades = _grades(settings, subjects, judged)
-        against = Judgments(grades, judged.unjudged, judged.unseen)
+        against = Judgments(grades, judged.unjudged, judged.held_out)
         evaluations = [evaluate_judged(subject, against, source) for subject in subjects]
     else:
         evaluations = score(runs, source)
@@ -271,7 +271,7 @@ class ComparingOptions:
                 if judged.qrels is None
                 else read_grades(judged.qrels)
             )
-            judgments = Judgments(grades, judged.unjudged, judged.unseen)
+            judgments = Judgments(grades, judged.unjudged, judged.held_out)
         return CompareRequest(
             tuple(runs),
             source,

@@ -62,7 +62,7 @@ def bench(
         "Folder for the runs and the result.",
         show_default="what the file says, or a folder named like it",
     ),
-    jobs: int | None = option(
+    workers: int | None = option(
         "Cells that are ranked at once.", min=1, max=256, show_default="as many as processors"
     ),
     overwrite: bool = flag("Rank every cell anew, also those that would be kept."),
@@ -97,7 +97,7 @@ def bench(
         for task in plan.tasks
         if task.judged is not None
     }
-    result = run_bench(BenchRequest(plan, settings, jobs, overwrite, judged), for_person(settings))
+    result = run_bench(BenchRequest(plan, settings, workers, overwrite, judged), for_person(settings))
     print_result(layout, result.to_json, lambda: experiment_tables.bench_printout(result))
     _report(settings, result)
 
@@ -147,7 +147,7 @@ def _validation(
     chosen = tuple(dict.fromkeys(splits or training_splits(task, collection)))
     if not chosen:
         raise UsageError(
-            f"{task.reference} has no split of solved topics: name the one to tune on with --split, and --on-reported"
+            f"{task.reference} has no training topics: name a split with --split, and add --allow-reported"
         )
     return CrossValidationRequest(task, collection, chosen, lenient=scorer.lenient, options=scorer, **more)
 
@@ -248,7 +248,7 @@ def learning_curve(
         "Samples of judged topics for each point.", default=REPETITIONS, min=1, max=1000
     ),
     seed: int = option("Seed of what is drawn at random.", default=CURVE_SEED, min=0),
-    alone: bool = flag("Learn from judged topics alone, and not from those that the task has solved."),
+    judgments_only: bool = flag("Learn only from judged topics, not from the training topics of the task."),
     judgments: bool = flag("Learn from what people have judged; by default gold stands in."),
     rule: RuleOption = Rule.majority,
     annotator: AnnotatorsOption = None,
@@ -291,7 +291,7 @@ def learning_curve(
         judged=judged_grades(settings, loaded.name, Aggregation(rule, annotator), log) if judgments else None,
         repetitions=repetitions,
         seed=seed,
-        alone=alone,
+        judgments_only=judgments_only,
     )
     result = learned(request, settings, for_person(settings))
     if out is not None:
@@ -365,8 +365,8 @@ def tune(
         "Folder in which trials are kept that are done.", show_default="one in the home folder"
     ),
     restart: bool = flag("Forget trials that are done."),
-    on_reported: bool = flag(
-        "Let a split be tuned on that figures are reported for; runs and tables say so then."
+    allow_reported: bool = flag(
+        "Allow tuning on a split for which results are reported; runs and tables record it."
     ),
     lenient: bool = flag(
         "Leave invalid topics and solved topics out, and go on where the official scorer stops."
@@ -399,7 +399,7 @@ def tune(
         search=search,
         trials=trials,
         workers=workers,
-        reported=on_reported,
+        reported=allow_reported,
         log=log,
         restart=restart,
     )

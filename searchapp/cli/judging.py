@@ -76,7 +76,9 @@ def judge(
         metavar="N|all",
         show_default="the task's judging depth; of a pool, all",
     ),
-    see_others: bool = flag("Show what others say of a document before you have judged it; the log says so."),
+    show_others: bool = flag(
+        "Show what others say of a document before you have judged it; the log says so."
+    ),
     data: Path | None = option(
         "Folder with the topics, if they are not where the run had them, or fetched with `data get`."
     ),
@@ -106,8 +108,8 @@ def judge(
 
     if seed is not None and not blind:
         raise UsageError("--seed is for the order with --blind only: add --blind, or leave it out")
-    if see_others and blind:
-        raise UsageError("--see-others shows what --blind hides: choose one of them")
+    if show_others and blind:
+        raise UsageError("--show-others shows what --blind hides: choose one of them")
     if recipe is not None and run is not None:
         raise UsageError("--recipe ranks now, and --run names what was ranked: leave one of them out")
     if depth not in (None, "all") and (not depth.isdecimal() or int(depth) < 1):
@@ -151,7 +153,7 @@ def judge(
             usual_depth(pages) if depth is None else limit,
             (own_seed(name) if seed is None else seed) if blind else None,
             unscored=depth == "all",
-            see_others=see_others,
+            show_others=show_others,
         )
         judging.session.synchronizer = synchronizer
         log.damage.report = judging.session.news.append

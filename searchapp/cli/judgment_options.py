@@ -190,7 +190,7 @@ class JudgedOptions:
     )
     rule: RuleOption = Rule.majority
     annotator: AnnotatorsOption = None
-    unseen: bool = flag(
+    held_out: bool = flag(
         "--judgments, --qrels: only topics that the run has not learned from, see `rank --with-judgments`."
     )
     log: LogOption = None
@@ -206,9 +206,9 @@ class JudgedOptions:
             UsageError: other options only go with the organisers' gold, or only without it.
         """
         if not self.judgments and self.qrels is None:
-            if self.unseen:
+            if self.held_out:
                 raise UsageError(
-                    "--unseen is for --judgments and --qrels: the organisers' gold is scored whole"
+                    "--held-out is for --judgments and --qrels: the organisers' gold is scored whole"
                 )
             return False
         if source.gold or source.by:

@@ -428,7 +428,7 @@ def list_(
     grade: list[int] | None = option(
         "Only this grade; can be given several times.", min=0, show_default="all"
     ),
-    noted: bool = flag("Only what has a note or a reason."),
+    with_notes: bool = flag("Only what has a note or a reason."),
     log: LogOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -444,7 +444,7 @@ def list_(
             raise UsageError(f"{loaded.name} has the grades 0 to {len(loaded.info.grades) - 1}, not {one}")
     with open_judgments(settings, log, loaded.name, annotator) as (_, view):
         actions = None if action is None else [Action(one.value) for one in action]
-        result = list_judgments(view, JudgmentFilter(annotator, topic, actions, grade, noted))
+        result = list_judgments(view, JudgmentFilter(annotator, topic, actions, grade, with_notes))
     if as_json:
         print_json({"task": loaded.name, "judgments": [asdict(one) for one in result]})
     elif result:

@@ -306,7 +306,7 @@ app.add_typer(data_group, name="data")
 def get(
     settings: Settings,
     task: _OfficialTask,
-    into: Path | None = option("Folder for the files; by default data/TASK in searchapp's own folder."),
+    out: Path | None = option("Folder for the files; by default data/TASK in searchapp's own folder."),
     accept_terms: bool = flag("Accept the terms of the data without being asked."),
     overwrite: bool = flag("Replace files that are not the official ones."),
     as_json: JsonOption = False,
@@ -319,7 +319,7 @@ def get(
     """
     from searchapp.fetching.fetch import make_plan
 
-    folder = into or folders.fetched(task, settings.home)
+    folder = out or folders.fetched(task, settings.home)
     plan = make_plan(sources.load(task), folder, overwrite=overwrite)
     if plan.downloads:
         if not accept_terms and not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -329,7 +329,7 @@ def get(
             )
         files = _fetch(settings, plan, accepted=accept_terms, overwrite=overwrite)
         say(settings, f"{task}: {counted(len(files), 'file')} fetched into {folder}")
-        if into is None:
+        if out is None:
             others = ""
             with suppress(DataError):  # the files are here, whatever is remembered of others
                 if folder != _folder_in_use(settings, task):
@@ -535,7 +535,7 @@ def _report_files(
     """
     again = f"searchapp data get {task}"
     if folder != folders.fetched(task, settings.home):
-        again += f" --into {shlex.quote(str(folder))}"
+        again += f" --out {shlex.quote(str(folder))}"
     for path in others:
         warn(f"{folder / path} is not one of the official files, but may be read with them")
     unknown = [file.path for file in files if file.state == "unknown"]

@@ -243,7 +243,7 @@ class JudgmentFilter:
     actions: Collection[Action] | None = None
     grades: Collection[int] | None = None
     # Only judgments with words.
-    noted: bool = False
+    with_notes: bool = False
 
     def accepts(self, judgment: ListedJudgment) -> bool:
         return (
@@ -251,7 +251,7 @@ class JudgmentFilter:
             and (self.topics is None or judgment.topic_id in self.topics)
             and (self.actions is None or judgment.action in self.actions)
             and (self.grades is None or judgment.grade in self.grades)
-            and (not self.noted or bool(judgment.words))
+            and (not self.with_notes or bool(judgment.words))
         )
 
 

@@ -360,7 +360,7 @@ class JudgingSession:
         depth: how many documents of each ranking are judged; None means all that may be
         seed: shuffles each topic's documents, is written into every event, and hides others' opinions; None keeps the
             order of the ranking
-        see_others: show others' opinions always, and not only after the annotator's own
+        show_others: show others' opinions always, and not only after the annotator's own
         require: raises an error that names the document if it must not be graded
     """
 
@@ -374,12 +374,12 @@ class JudgingSession:
         depth: int | None = None,
         seed: int | None = None,
         *,
-        see_others: bool = False,
+        show_others: bool = False,
         require: Callable[[str], object] = lambda _document: None,
     ) -> None:
         self.session = session
         self._require = require
-        always = Show.always if see_others else Show.after_own
+        always = Show.always if show_others else Show.after_own
         self._others_opinions = OthersOpinions(session, always if seed is None else Show.never)
         self.topics = tuple(topics)
         self.seed = seed

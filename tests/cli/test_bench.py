@@ -237,7 +237,7 @@ def test_a_cell_that_fails_is_reported_and_the_others_go_on(offline: Cli, plan: 
     assert len(read_bench(Path("plan")).failed) == 4
     assert offline("bench", plan).code == 4  # the failure is kept, with its exit code
 
-    plan.write_text(f"{PLAN}[tasks.deep]\ntask = 'nlps'\nsplits = 'dev'\ndata = 'data'\nnearest = 9\n")
+    plan.write_text(f"{PLAN}[tasks.deep]\ntask = 'nlps'\nsplits = 'dev'\ndata = 'data'\ncutoff = 9\n")
     assert offline("bench", plan).code == 0
 
 

@@ -210,7 +210,7 @@ def test_runs_of_two_tasks_are_never_compared(ranked: Cli, tmp_path: Path) -> No
         (("A", "B", "--baseline", "data"), 2, "is not among the runs"),
         (("A", "nothing"), 2, "is not a run directory"),
         (("A", "B", "--json", "--csv"), 2, "choose one of them"),
-        (("A", "B", "--unseen"), 2, "--unseen is for --judgments"),
+        (("A", "B", "--held-out"), 2, "--held-out is for --judgments"),
         (("A", "B"), 4, "fewer than"),
         (("A", "B", "--cutoff", "50", "--by", "nothing"), 2, "has no breakdown"),
     ],

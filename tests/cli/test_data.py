@@ -141,13 +141,13 @@ def test_without_somebody_to_ask_terms_are_not_accepted(web: FileServer, offline
 
 
 def test_another_folder_can_be_named(web: FileServer, offline: Cli, home: Path, tmp_path: Path) -> None:
-    assert offline("data", "get", "nlps", "--accept-terms", "--into", tmp_path / "mine").code == 0
+    assert offline("data", "get", "nlps", "--accept-terms", "--out", tmp_path / "mine").code == 0
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {*NAMES, "fetched.json"}
     assert not home.exists()
     assert offline("data", "verify", "nlps", "--data", tmp_path / "mine").code == 0
     (tmp_path / "mine" / "dev_set.json").unlink()
     missing = offline("data", "verify", "nlps", "--data", tmp_path / "mine")
-    assert f"`searchapp data get nlps --into {tmp_path / 'mine'}` fetches what is missing" in missing.stderr
+    assert f"`searchapp data get nlps --out {tmp_path / 'mine'}` fetches what is missing" in missing.stderr
 
 
 def test_an_archive_of_many_files_is_fetched_and_listed(web: FileServer, offline: Cli) -> None:
@@ -222,7 +222,7 @@ def test_verify_tells_what_is_not_official(web: FileServer, offline: Cli, home: 
 def test_a_stranger_among_the_official_files_is_a_warning(
     web: FileServer, offline: Cli, tmp_path: Path
 ) -> None:
-    offline("data", "get", "checkthat", "--accept-terms", "--into", tmp_path / "c")
+    offline("data", "get", "checkthat", "--accept-terms", "--out", tmp_path / "c")
     (tmp_path / "c" / "training" / "mine.tsv").write_text("x")
     result = offline("data", "verify", "checkthat", "--data", tmp_path / "c", "--json")
     assert result.code == 0

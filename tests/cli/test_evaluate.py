@@ -211,9 +211,9 @@ def test_scoring_a_run_with_what_it_has_learned_from_is_warned_of(
     options = ("--cutoff", 50, "--json")
     result = indexed("evaluate", run, "--judgments", "--log", log, *options)
     told = "has learned from judgments (rank --with-judgments) on 4 of the 6 scored topics"
-    assert told in result.stderr and "--unseen scores the others alone" in result.stderr
+    assert told in result.stderr and "--held-out scores the others alone" in result.stderr
     assert result.json["topics"] == 6 and any(told in warning for warning in result.json["warnings"])
-    unseen = indexed("evaluate", run, "--judgments", "--unseen", "--log", log, *options, "--per-topic")
+    unseen = indexed("evaluate", run, "--judgments", "--held-out", "--log", log, *options, "--per-topic")
     assert unseen.json["topics"] == 2 and "too good" not in unseen.stderr
     assert "4 of 6 judged topics are left out" in unseen.stderr
     gold = json.loads((SAMPLE / "dev_set.json").read_text())
@@ -233,9 +233,9 @@ def test_a_run_that_has_learned_nothing_is_not_warned_of(
     _, log = taught
     run = ranked(indexed, tmp_path / "plain", "--recipe", "neighbours")
     options = ("--judgments", "--log", log, "--cutoff", 50, "--json")
-    plain, unseen = indexed("evaluate", run, *options), indexed("evaluate", run, *options, "--unseen")
+    plain, unseen = indexed("evaluate", run, *options), indexed("evaluate", run, *options, "--held-out")
     assert "learned" not in plain.stderr and plain.json == unseen.json
-    assert indexed("evaluate", run, "--unseen").code == 2
+    assert indexed("evaluate", run, "--held-out").code == 2
 
 
 def test_where_nothing_else_is_judged_it_says_so(
@@ -247,7 +247,7 @@ def test_where_nothing_else_is_judged_it_says_so(
     qrels.write_text(f"{first} 0 101 1\n")
     told = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50)
     assert "on the only scored topic" in told.stderr and "judge others, and score these" in told.stderr
-    refused = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50, "--unseen")
+    refused = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50, "--held-out")
     assert refused.code == 4 and "has learned from every judged topic" in refused.stderr
 
 
@@ -260,7 +260,7 @@ def test_a_manifest_that_does_not_name_the_judged_topics_is_refused(
     del manifest["recipe"]["judged"]["ids"]
     (run / "run.json").write_text(json.dumps(manifest))
     options = ("--judgments", "--log", log, "--cutoff", 50)
-    for refused in (indexed("evaluate", run, *options), indexed("evaluate", run, *options, "--unseen")):
+    for refused in (indexed("evaluate", run, *options), indexed("evaluate", run, *options, "--held-out")):
         assert refused.code == 4 and "judged has no list of ids" in refused.stderr
 
 

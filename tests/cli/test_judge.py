@@ -121,11 +121,11 @@ def test_a_pool_is_judged_whole(indexed: Cli, run: Path, tmp_path: Path) -> None
 def test_grades_of_others_are_hidden_before_judging(run: Path, tmp_path: Path) -> None:
     judge(run, "--annotator", "ben", typed="1 by definition\nq\n")
     assert "ben: " not in judge(run, typed="d\nq\n").stdout
-    assert "ben: 1 relevant: by definition" in judge(run, "--see-others", typed="q\n").stdout
+    assert "ben: 1 relevant: by definition" in judge(run, "--show-others", typed="q\n").stdout
     assert "ben: 1 relevant: by definition" in judge(run, typed="0\n# 1\n1\nq\n").stdout
     assert [event.saw_others for event in events(tmp_path)] == [False, False, True]
-    result = judge(run, "--blind", "--see-others", typed="")
-    assert result.code == 2 and "--see-others shows what --blind hides" in result.stderr
+    result = judge(run, "--blind", "--show-others", typed="")
+    assert result.code == 2 and "--show-others shows what --blind hides" in result.stderr
 
 
 def test_a_second_window_is_warned_of(run: Path, tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def test_what_was_said_is_listed_and_filtered(offline: Cli, log: Path) -> None:
         "ann d3 note None",
     ]
     assert listed("--grade", 0) == ["ann d2 grade 0", "bot d2 grade 0"]
-    assert listed("--noted") == ["ann d1 cant_tell None", "ann d3 note None", "kim d2 adjudicate 2"]
+    assert listed("--with-notes") == ["ann d1 cant_tell None", "ann d3 note None", "kim d2 adjudicate 2"]
     assert listed("--topic", "nowhere") == []
     one = offline("judgments", "list", TASK, "--log", log, "--json", "--action", "cant_tell").json[
         "judgments"

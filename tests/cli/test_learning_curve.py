@@ -101,9 +101,9 @@ def test_the_seed_decides_what_is_drawn(indexed_nlps: Cli) -> None:
 
 
 def test_judged_topics_alone_can_be_what_is_learned_from(indexed_nlps: Cli) -> None:
-    found = curve(indexed_nlps, *NLPS, "--alone")
+    found = curve(indexed_nlps, *NLPS, "--judgments-only")
     assert found["solved"] == 0 and found["points"][0]["judged"] == 0
-    options = ("smart-types-dbpedia", "--split", "fold0", "--alone")
+    options = ("smart-types-dbpedia", "--split", "fold0", "--judgments-only")
     assert indexed_nlps("index", "smart-types-dbpedia", "--data", SAMPLES / "smart-types-dbpedia").code == 0
     refused = indexed_nlps("learning-curve", *options)
     assert refused.code == 2 and "name --points from 1 on" in refused.stderr

@@ -170,7 +170,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(ranked: Cli) -> None:
         (("A", "B", "--out", "x.html"), 4, "premises without repeats, not 500"),
         (("A", "B", "--out", "x.html", "--cutoff", "50", "--by", "nothing"), 2, "has no breakdown"),
         (("A", "B", "--out", "x.html", "--measure", "nDCX"), 2, "there is no measure 'nDCX'"),
-        (("A", "--out", "x.html", "--unseen"), 2, "--unseen is for --judgments"),
+        (("A", "--out", "x.html", "--held-out"), 2, "--held-out is for --judgments"),
         (("A", "--out", "x.html", "--judgments", "--by", "all"), 2, "need the organisers' gold"),
         (("A", "--out", "x.html", "--qrels", "no.qrels"), 4, "no.qrels"),
     ],

@@ -79,7 +79,7 @@ def test_passwords_of_mirrors_are_not_shown(
     monkeypatch.setattr("searchapp.fetching.download.FIRST_WAIT_SECONDS", 0.01)
     monkeypatch.setattr("searchapp.fetching.download.LONGEST_WAIT_SECONDS", 0.01)
     for options in ((), ("--verbose",)):
-        result = offline("data", "get", "nlps", "--into", tmp_path / "data", "--accept-terms", *options)
+        result = offline("data", "get", "nlps", "--out", tmp_path / "data", "--accept-terms", *options)
         assert result.code and "hunter2" not in result.stdout + result.stderr
 
 

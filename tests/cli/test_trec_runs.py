@@ -228,7 +228,7 @@ def test_judgments_of_a_trec_run_need_its_task(offline: Cli, run: Path, other: P
     assert refused.code == 2 and "name it with --task" in refused.stderr
     result = offline("evaluate", other, "--judgments", "--task", "nlps", "--json")
     assert result.code == 0 and result.json["topics"] == 1 and result.json["judged"]["documents"] == 2
-    refused = offline("evaluate", other, "--judgments", "--task", "nlps", "--unseen")
+    refused = offline("evaluate", other, "--judgments", "--task", "nlps", "--held-out")
     assert refused.code == 2 and "does not record what it has learned from" in refused.stderr
 
 

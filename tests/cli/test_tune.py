@@ -157,7 +157,7 @@ def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune
     space = ("--over", "k=1,4", "--search", "grid")
     refused = tune(*space, "--split", "dev")
     assert refused.code == 2 and "dev is what figures are reported for" in refused.stderr
-    told = tune(*space, "--split", "dev", "--on-reported", "--out", "dev.toml")
+    told = tune(*space, "--split", "dev", "--allow-reported", "--out", "dev.toml")
     assert told.code == 0 and "too good" in told.stderr and "too good" in Path("dev.toml").read_text()
     for split in ("dev", "train"):
         assert offline("rank", "dev.toml", "--split", split, "--out", split).code == 0

@@ -127,7 +127,7 @@ def _starting(world: World) -> Iterator[Case]:
 
 def _tuning(world: World) -> Iterator[Case]:
     tuned = world.folder / (world.hostile.name("tuned file") + ".toml")
-    given = [world.task, "--recipe", world.recipe, "--split", "dev", "--on-reported", "--lenient"]
+    given = [world.task, "--recipe", world.recipe, "--split", "dev", "--allow-reported", "--lenient"]
     yield Case(
         "tune",
         [*given, "--over", "k1=0.5,1.5", "--search", "grid", "--out", tuned, "--overwrite"],
@@ -143,7 +143,7 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
     yield Case("judgments agreement", [task, "--worst", 5])
     yield Case("judgments agreement", [task, "--annotator", first, "--annotator", second])
     yield Case("judgments list", [task])
-    yield Case("judgments list", [task, "--annotator", first, "--noted"])
+    yield Case("judgments list", [task, "--annotator", first, "--with-notes"])
     yield Case("evaluate", [world.run, "--judgments", "--per-topic"])
     yield Case("judgments import", [task, worlds.events_file(world)])
     yield Case("judgments list", [task, "--topic", world.topics[1]])
@@ -190,7 +190,7 @@ def _prompts(world: World, assigned: Path) -> Iterator[Case]:
     yield Case("judge", [task, "--run", world.run, "--annotator", first, "--plain"], typed)
     yield Case(
         "judge",
-        [task, "--run", world.run, "--annotator", world.people[1], "--plain", "--see-others", "--assignment",
+        [task, "--run", world.run, "--annotator", world.people[1], "--plain", "--show-others", "--assignment",
          assigned],
         ("1", "1", "q"),
     )  # fmt: skip
@@ -213,4 +213,4 @@ def _data(world: World) -> Iterator[Case]:
     folder = world.folder / world.hostile.name("folder of official files")
     yield Case("data list", [])
     yield Case("data verify", ["nlps", "--data", folder], code=4)
-    yield Case("data get", ["nlps", "--into", folder], ("n",), code=1)
+    yield Case("data get", ["nlps", "--out", folder], ("n",), code=1)

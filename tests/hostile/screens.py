@@ -120,7 +120,7 @@ def judge(world: World) -> Result:
     with JudgmentLog(world.log) as log:
         window = Window("w", world.people[0], worlds.TASK, host, 1, time.time(), time.time() + 3600)
         log.beat(window, 0)
-    arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[0], "--see-others"]
+    arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[0], "--show-others"]
     with driven(world, *arguments) as one:
         one.see("Choose")
         one.do("g", rf"(?s)\A(?!.*(?:{SCREENS['Choose']})).*Ranking")

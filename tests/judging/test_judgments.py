@@ -189,8 +189,8 @@ def test_what_holds_is_listed_in_the_order_in_which_it_was_said(view: JudgmentVi
         (JudgmentFilter(topics=["t2"]), ["c", "d"]),
         (JudgmentFilter(actions=[Action.note, Action.cant_tell]), ["c", "d"]),
         (JudgmentFilter(grades=[0]), ["a"]),
-        (JudgmentFilter(noted=True), ["b", "c", "d", "a"]),
-        (JudgmentFilter(annotators=["ann"], grades=[1], noted=True), ["b"]),
+        (JudgmentFilter(with_notes=True), ["b", "c", "d", "a"]),
+        (JudgmentFilter(annotators=["ann"], grades=[1], with_notes=True), ["b"]),
         (JudgmentFilter(topics=["nowhere"]), []),
     ],
 )

@@ -23,11 +23,11 @@ def log(tmp_path: Path) -> Iterator[JudgmentLog]:
 
 
 def judging(
-    log: JudgmentLog, name: str = "ann", *, seed: int | None = None, see_others: bool = False
+    log: JudgmentLog, name: str = "ann", *, seed: int | None = None, show_others: bool = False
 ) -> JudgingSession:
     session = Session(log, "nlps", Author(name))
     return JudgingSession(
-        session, ["t"], lambda _: DOCUMENTS, lambda _: 3, "run", seed=seed, see_others=see_others
+        session, ["t"], lambda _: DOCUMENTS, lambda _: 3, "run", seed=seed, show_others=show_others
     )
 
 
@@ -103,14 +103,14 @@ def test_what_was_taken_back_on_another_day_may_have_been_looked_at(log: Judgmen
 
 
 def test_who_wants_to_see_others_always_judges_in_their_sight(log: JudgmentLog) -> None:
-    mine = judging(log, see_others=True)
+    mine = judging(log, show_others=True)
     assert names(mine, "a") == ["ben"]
     mine.grade("t", ["a", "b", "c"], 1)
     assert seen(log) == [("grade", "a", True), ("grade", "b", True), ("grade", "c", False)]
 
 
 def test_blind_annotators_see_nobody_even_after_their_own_grade(log: JudgmentLog) -> None:
-    mine = judging(log, seed=3, see_others=True)
+    mine = judging(log, seed=3, show_others=True)
     mine.grade("t", ["a"], 1)
     assert names(mine, "a") == []
     mine.grade("t", ["a"], 0)

@@ -142,7 +142,7 @@ class Judging:
         seed: int | None = None,
         depth: int | None = None,
         start: str | None = None,
-        see_others: bool = False,
+        show_others: bool = False,
         unscored: bool = True,
         presence: Presence | None = None,
     ) -> WorkApp:
@@ -160,7 +160,7 @@ class Judging:
             run_pages.name,
             depth,
             seed,
-            see_others=see_others,
+            show_others=show_others,
             require=run_pages.require_as_ranked,
         )
         settings = keys.load(self.home, loaded.info.grades)

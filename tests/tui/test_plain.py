@@ -24,11 +24,11 @@ def talk(
     task: str = "nlps",
     seed: int | None = None,
     depth: int | None = None,
-    see_others: bool = False,
+    show_others: bool = False,
 ) -> str:
     """What is said when these lines are typed; the end of the input follows them."""
     out = io.StringIO()
-    judging.app(task, seed=seed, depth=depth, see_others=see_others)
+    judging.app(task, seed=seed, depth=depth, show_others=show_others)
     JudgePrompts(judging.judging, judging.run_pages, "title", ask=typing(lines, out), out=out).converse()
     return out.getvalue()
 

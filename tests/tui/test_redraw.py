@@ -111,8 +111,8 @@ async def answer(pilot: P, rng: random.Random, worn: WorkScreen) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_judging_screen_shows_what_a_fresh_one_does(judging: Judging, seed: int) -> None:
     rng = random.Random(seed)
-    depth, see_others = rng.choice([3, 12, None]), rng.random() < 0.3
-    app = judging.app(depth=depth, see_others=see_others)
+    depth, show_others = rng.choice([3, 12, None]), rng.random() < 0.3
+    app = judging.app(depth=depth, show_others=show_others)
 
     def make() -> JudgeScreen:
         run_pages = judging.run_pages
@@ -123,7 +123,7 @@ def test_the_judging_screen_shows_what_a_fresh_one_does(judging: Judging, seed: 
             run_pages.rankings.length,
             run_pages.name,
             depth,
-            see_others=see_others,
+            show_others=show_others,
         )
         return JudgeScreen(session, run_pages, app.work.keys, "title", worn_topic())
 

@@ -281,7 +281,7 @@ def test_others_are_shown_always_to_who_wants_to_see_them(judging: Judging) -> N
         await pilot.press("1", "1")
         assert [one.saw_others for one in judging.events()[1:]] == [True, False]
 
-    app = judging.app(see_others=True)
+    app = judging.app(show_others=True)
     drive(app, steps)
 
 

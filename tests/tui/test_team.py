@@ -123,7 +123,7 @@ def test_what_others_send_is_shown_as_it_comes(
         await shows(pilot, lambda: "by definition" in text_of(app))
         assert judging.events() == [event]
 
-    app = judging.app(see_others=True)
+    app = judging.app(show_others=True)
     judging.judging.session.synchronizer = synchronizer
     drive(app, steps)
 

@@ -91,7 +91,7 @@ class BenchRequest:
 
     plan: BenchPlan
     settings: Settings
-    jobs: int | None = None
+    workers: int | None = None
     """Cells that are ranked at a time; None for as many as there are processors."""
     overwrite: bool = False
     """Whether every cell is ranked anew."""
@@ -302,7 +302,7 @@ class _Bench:
     def _in_processes(
         self, work: Callable[[T], R], jobs: Iterable[T]
     ) -> Iterator[tuple[T, R | BaseException]]:
-        with closing(process_each(work, deque(jobs), self._request.jobs)) as outcomes:
+        with closing(process_each(work, deque(jobs), self._request.workers)) as outcomes:
             yield from outcomes
 
     def _index_all(self, unindexed: Mapping[tuple[str, str], list[Position]], advance: Advance) -> None:
@@ -549,7 +549,10 @@ def _failure(error: object) -> Failure:
     if isinstance(error, SearchappError):
         return error.lines[0], error.exit_code
     if isinstance(error, BaseException) and is_lack_of_memory(error):
-        return "there is not enough memory: end other programs, or rank fewer cells at a time with --jobs", 1
+        return (
+            "there is not enough memory: end other programs, or rank fewer cells at a time with --workers",
+            1,
+        )
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {reason(error)}", 1
     return f"an internal error, {type(error).__name__} ({error}): please report it", 1

@@ -92,7 +92,7 @@ class LearningRequest:
     repetitions: int = REPETITIONS
     """Samples of each point at which samples differ."""
     seed: int = SEED
-    alone: bool = False
+    judgments_only: bool = False
     """Whether judged topics are the only solved ones."""
 
     @property
@@ -135,7 +135,7 @@ class _Learning:
             )
         solved = self._collection.examples(split, Problems(lenient=True))
         others = [example for example in solved if example.topic.id not in topics]
-        self._solved: Sequence[Example] = [] if request.alone else others
+        self._solved: Sequence[Example] = [] if request.judgments_only else others
         self._pool, self._scored = self._divided()
         self._grades = validation.grades[split] if request.judged is None else request.judged
         self._previous: SignalAnswers | None = None

@@ -429,7 +429,7 @@ def tune(request: TuneRequest, settings: Settings, progress: Progress) -> TuneRe
         choice = f"tune on {', '.join(training)}" if training else "tune on solved topics that are not"
         raise UsageError(
             f"{', '.join(reported)} is what figures are reported for, which would be too good afterwards: {choice}, or "
-            "take that into account with --on-reported, which runs and tables will say"
+            "take that into account with --allow-reported, which runs and tables will say"
         )
     parameters = TunableParameters(task, request.recipe, request.set)
     usual = [replace(one, name=parameters.usual_name(one.name)) for one in request.over]
