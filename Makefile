@@ -74,12 +74,13 @@ $(LOWEST)/.installed: pyproject.toml requirements-lowest.txt | $(UV)
 test-beside: $(UV) ## Install the wheel beside NumPy < 2.3, pandas and PyTerrier, and rank with it
 	scripts/test_beside.sh $(UV) $(VENV)/beside
 
-check: $(STAMP) ## Check format, lint, types, the direction of imports and the documentation
+check: $(STAMP) ## Check format, lint, types, the direction of imports, licences and the documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
 	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.licences
 	$(MAKE) docs
 
 docs: $(STAMP) ## Build the documentation site in build/site; a warning is an error

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -59,6 +60,20 @@ def test_mappings_templates_recipes_samples_and_pages_are_in_the_wheel(wheel: Pa
         for path in shipped:
             name = path.relative_to(ROOT).as_posix()
             assert name.removeprefix("searchapp/") in {entry.removeprefix("searchapp/") for entry in held}
+
+
+def test_licence_and_notice_are_in_the_wheel_and_in_the_source_archive(wheel: Path, tmp_path: Path) -> None:
+    expected = {name: (ROOT / name).read_bytes() for name in ("LICENSE", "NOTICE")}
+    with zipfile.ZipFile(wheel) as archive:
+        paths = {name.rpartition(".dist-info/licenses/")[2]: name for name in archive.namelist()}
+        assert {name: archive.read(paths[name]) for name in expected} == expected
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
+    subprocess.run(build, check=True, capture_output=True, cwd=ROOT, timeout=120)
+    (built,) = tmp_path.glob("searchapp-*.tar.gz")
+    with tarfile.open(built) as source:
+        folder = built.name.removesuffix(".tar.gz")
+        members = {name: source.extractfile(f"{folder}/{name}") for name in expected}
+        assert {name: file.read() for name, file in members.items() if file} == expected
 
 
 def test_an_installed_wheel_uses_its_compiled_functions(installed: Path) -> None:
