@@ -1,23 +1,22 @@
-"""Every error that searchapp raises on purpose.
+"""The exceptions of searchapp, with the exit codes of commands.
 
-    SearchappError                 1  something failed
-    ├── UsageError                 2  the request itself makes no sense
-    │   └── OtherDocuments         2    an index would be replaced by other documents
-    ├── EngineError                3  the engine is unreachable or refused
-    │   ├── EngineUnreachable      3    no answer: wrong address, not running, TLS, timeouts
-    │   └── EngineRefused          3    an answer that says no: credentials, version, mapping, load
-    │       ├── QueryRefused       3      to one query of a batch
-    │       ├── BeingBuilt         3      another process builds this index
-    │       ├── EngineBusy         3      too much to do at this moment
-    │       └── Replaced           3      the version that was opened is gone
-    ├── DataError                  4  a file is not what its format promises
-    │   ├── Damaged                4    the files of an index were altered
-    │   ├── InvalidFiles           4    one or more files, with every problem found in them
-    │   └── NotScorable            4    the official scorer would not score this file
+    SearchappError                 1  failure
+    ├── UsageError                 2  usage error
+    │   └── OtherDocuments         2    indexing would replace other documents
+    ├── EngineError                3  engine unreachable or refused
+    │   ├── EngineUnreachable      3    no answer: wrong address, not running, TLS, timeout
+    │   └── EngineRefused          3    error from the engine: credentials, version, mapping, load
+    │       ├── QueryRefused       3      error of one query in a batch
+    │       ├── BeingBuilt         3      another process builds the index
+    │       ├── EngineBusy         3      overload
+    │       └── Replaced           3      the opened version is gone
+    ├── DataError                  4  invalid file
+    │   ├── Damaged                4    index files were altered
+    │   ├── InvalidFiles           4    files with all their problems
+    │   └── NotScorable            4    the official scorer rejects the file
     └── GateMissed                 5  a figure is below `--fail-under`
 
-The number is the exit code of the command. The message is one sentence that says what is wrong, where, and
-what to do about it; it is printed as it stands, without a traceback.
+A message states what is wrong, where, and what to do.
 """
 
 from __future__ import annotations
@@ -32,28 +31,26 @@ from searchapp.lucene.errors import ReportedError
 
 
 class SearchappError(ReportedError):
-    """The base of all errors for the user; `lines` are its message, mostly one."""
+    """The base of all errors for the user; `lines` are its message."""
 
     exit_code = 1
 
 
 def is_lack_of_memory(error: BaseException) -> bool:
-    """Return whether an exception of Python, a system call or the loader of libraries says that there is no memory
-    left.
-    """
+    """Return whether Python, a system call or the library loader reports a lack of memory."""
     if isinstance(error, ImportError | RuntimeError):
         return any(words in str(error) for words in ("failed to map segment", "can't start new thread"))
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
 
 
 class UsageError(SearchappError):
-    """A usage error: unknown name, options that exclude each other."""
+    """A usage error, such as an unknown name or contradicting options."""
 
     exit_code = 2
 
 
 class OtherDocuments(UsageError):
-    """Indexing would replace most documents of an index; `finding` says which, `advice` what to do."""
+    """Indexing would replace most documents of an index."""
 
     def __init__(self, finding: str, advice: str) -> None:
         super().__init__(f"{finding}: {advice}")
@@ -61,21 +58,21 @@ class OtherDocuments(UsageError):
 
 
 class EngineError(SearchappError):
-    """The search engine is unreachable or refused."""
+    """The search engine is unreachable or refused the request."""
 
     exit_code = 3
 
 
 class EngineUnreachable(EngineError):
-    """No usable answer came from the engine, after the retries."""
+    """The engine did not answer, even after retries."""
 
 
 class EngineRefused(EngineError):
-    """The engine answered with a refusal."""
+    """The engine answered with an error."""
 
 
 class QueryRefused(EngineRefused):
-    """The engine refused one query of a batch: the one at `place`, counted from 0."""
+    """The engine refused one query of a batch; `place` is its index."""
 
     def __init__(self, message: str, place: int, further: Sequence[str] = ()) -> None:
         self.place = place
@@ -83,15 +80,13 @@ class QueryRefused(EngineRefused):
 
     @classmethod
     def of(cls, error: EngineRefused, place: int, what: str = "") -> QueryRefused:
-        """Return the refusal of the query at a place of a batch with all lines of an error, and `what` before the
-        first.
-        """
+        """Return the error of one query with all lines of another, and `what` before the first."""
         first, *further = error.lines
         return cls(f"{what}{first}", place, further)
 
 
 class BeingBuilt(EngineRefused):
-    """Another process builds the same index; `builder` is its number, if it is known."""
+    """Another process (`builder`) builds the same index."""
 
     def __init__(self, index: str, builder: str) -> None:
         self.builder = builder or "unknown"
@@ -99,11 +94,11 @@ class BeingBuilt(EngineRefused):
 
 
 class EngineBusy(EngineRefused):
-    """The engine is overloaded at the moment."""
+    """The engine is overloaded."""
 
 
 class Replaced(EngineRefused):
-    """A newer version has replaced the version of an index that a handle reads."""
+    """A newer version has replaced the opened version of an index."""
 
     def __init__(self, version: str) -> None:
         super().__init__(
@@ -129,10 +124,10 @@ class Problem:
 
     Args:
         file: its name
-        kind: a short constant phrase ("duplicate id") by which problems are counted
-        where: the place inside the file ("statement 4465", "line 12", or "" for the file as a whole)
+        kind: a constant phrase ("duplicate id") by which problems are counted
+        where: the position ("statement 4465", "line 12"), or "" for the whole file
         detail: the rest of the sentence
-        key: the key that an object lacks: a message has the first object of a file that lacks it, and their number
+        key: a key that objects lack; a message shows only the first such object of a file and their number
     """
 
     file: str
@@ -147,7 +142,7 @@ class Problem:
 
 
 class Damaged(DataError):
-    """The files of an index were altered; `problem` says how."""
+    """The files of an index were altered in the way that `problem` describes."""
 
     problem = ""
 
@@ -163,7 +158,7 @@ class InvalidFiles(DataError):
         super().__init__(*self._lines())
 
     def counts(self) -> dict[str, int]:
-        """Return the number of problems of each kind, the commonest first."""
+        """Return the number of problems of each kind, most frequent first."""
         return dict(Counter(problem.kind for problem in self.problems).most_common())
 
     def _lines(self) -> list[str]:
@@ -181,7 +176,7 @@ class InvalidFiles(DataError):
         return lines
 
     def _groups(self) -> Iterable[Sequence[Problem]]:
-        """Yield the problems; those of one file whose objects lack the same key are one group."""
+        """Group the problems of one file whose objects lack the same key."""
         groups: dict[object, list[Problem]] = {}
         for place, problem in enumerate(self.problems):
             group_key = (problem.file, problem.kind, problem.key) if problem.key else place
@@ -194,10 +189,7 @@ def _in_one_line(group: Sequence[Problem]) -> str:
 
 
 class NotScorable(DataError):
-    """The organisers' own scorer stops on this file or refuses it, so there is no official figure.
-
-    `official` is the error of their script, as `class: message`.
-    """
+    """The official scorer stops on this file or rejects it; `official` is its error, as `class: message`."""
 
     def __init__(self, message: str, official: str) -> None:
         self.problem = message
@@ -205,7 +197,7 @@ class NotScorable(DataError):
         super().__init__(f"{message}; the official scorer would not score this file ({official})")
 
     def of(self, source: str) -> NotScorable:
-        """Return the same with the name of the file before it, unless the message begins with it."""
+        """Return the error with a file name before the message, unless the message begins with it."""
         if self.problem.startswith(f"{source}: "):
             return self
         return NotScorable(f"{source}: {self.problem}", self.official)

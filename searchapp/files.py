@@ -1,10 +1,7 @@
-"""Reads foreign files, writes files and folders atomically, and identifies them by SHA-256.
+"""Read foreign files, write files and folders atomically, and compute their digests.
 
-Reading: a named file may be a pipe or a device; JSON and TOML may be nested until Python's stack ends, and JSON may
-hold infinite numbers and lone surrogates. All of that is one kind of error here.
-
-Writing: an unfinished file or folder has a hidden name beside the final one, `.NAME.searchapp-<16 digits>.tmp`, and a
-lock, which the system releases however the process ends. The next writer there removes those without a lock.
+An unfinished file or folder has a hidden name beside the final one, `.NAME.searchapp-<16 digits>.tmp`, and a
+lock, which the system releases when the process ends. The next writer in that folder removes unlocked ones.
 """
 
 from __future__ import annotations
@@ -34,14 +31,14 @@ from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.model import Document
 from searchapp.text import visible
 
+# The deepest nesting of JSON and TOML.
 MOST_LEVELS = 100
-"""How deep lists and objects may be nested in each other."""
 
+# Prefixes of open descriptors, such as the pipe of the shell's `<(command)`.
 _HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
-"""Prefixes of the names of open descriptors, such as the pipe of the shell's `<(command)`."""
 
+# Matches JSON that may contain a lone surrogate or an infinite number.
 _SUSPECT = re.compile(r"\\u[dD][89a-fA-F]|[0-9]{300}|[eE]\+?[0-9]{3}")
-"""Text in JSON that may stand for half a character, or an infinite number."""
 
 _HALF = re.compile(
     r"(?<!\\)(?:\\\\)*(?:(\\u[dD][89abAB]..)(?!\\u[dD][c-fC-F])|"
@@ -50,15 +47,15 @@ _HALF = re.compile(
 
 
 class NotAFileError(OSError):
-    """The name is that of a device or a pipe, or no valid name of a file."""
+    """The path is a device, a pipe or an invalid file name."""
 
 
 def open_file(path: Path) -> BufferedReader:
-    """Open a file for reading; a pipe only if it is open already, like that of `<(command)`.
+    """Open a regular file for reading, or a pipe that is open already.
 
     Raises:
-        NotAFileError: it is no file.
-        OSError: it can't be opened.
+        NotAFileError: the path is not a file.
+        OSError: the file cannot be opened.
     """
     try:
         return open(path, "rb", opener=_open)  # Path.open takes no opener
@@ -67,7 +64,7 @@ def open_file(path: Path) -> BufferedReader:
 
 
 def _open(path: str, flags: int) -> int:
-    # Without waiting for somebody to write, if it is a pipe; what reads from it afterwards waits as usual.
+    # O_NONBLOCK: opening a pipe would wait for its writer. Reading from it waits as usual.
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     mode = os.fstat(descriptor).st_mode
     is_pipe = stat.S_ISFIFO(mode)
@@ -82,31 +79,30 @@ def read_bytes(path: Path) -> bytes:
     """Return the content of a file.
 
     Raises:
-        OSError: it can't be read, or is no file.
+        OSError: the file cannot be read.
     """
     with open_file(path) as file:
         return file.read()
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """Return the text of a file; CR and CRLF are read as LF.
+    """Return the text of a file, with CR and CRLF as LF.
 
     Raises:
-        OSError: it can't be read, or is no file.
-        UnicodeDecodeError: it is not in that encoding.
+        OSError: the file cannot be read.
+        UnicodeDecodeError: the encoding is wrong.
     """
     with io.TextIOWrapper(open_file(path), encoding=encoding) as file:
         return file.read()
 
 
 def parse_json(text: str, *, file_names: bool = False) -> Any:
-    """Return the value of a JSON text with texts that UTF-8 can encode, finite numbers and at most `MOST_LEVELS`
-    levels.
+    """Parse JSON; reject NaN, infinities, lone surrogates and more than `MOST_LEVELS` levels.
 
-    With `file_names` texts may be names of files, whose bytes need not be UTF-8.
+    With `file_names`, strings may be file names that are not UTF-8.
 
     Raises:
-        json.JSONDecodeError: it is not JSON, or a dialect that only Python reads.
+        json.JSONDecodeError: the text is invalid.
     """
     try:
         value = json.loads(text, parse_constant=_no_constant)
@@ -118,7 +114,7 @@ def parse_json(text: str, *, file_names: bool = False) -> Any:
         raise json.JSONDecodeError(
             str(error) if isinstance(error, _Constant) else _DIGITS, text, 0
         ) from error
-    # The text is searched first, which is quick: most have nothing to check in the value.
+    # Searching the text is fast, and few values need the slower check.
     is_suspect = _SUSPECT.search(text) is not None
     problem = None
     if is_suspect or text.count("[") + text.count("{") > MOST_LEVELS:
@@ -131,10 +127,10 @@ def parse_json(text: str, *, file_names: bool = False) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return the tables of a TOML text with at most `MOST_LEVELS` levels.
+    """Parse TOML with at most `MOST_LEVELS` levels.
 
     Raises:
-        tomllib.TOMLDecodeError: it is not TOML, or nested too deeply.
+        tomllib.TOMLDecodeError: the text is invalid.
     """
     try:
         value = tomllib.loads(text)
@@ -156,7 +152,7 @@ _DIGITS = "a number has too many digits"
 
 
 class _Constant(ValueError):
-    """NaN or an infinity, which Python reads although JSON has none."""
+    pass
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -164,10 +160,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _problem(value: object, surrogates: str = "strict", *, levels_only: bool = False) -> str | None:
-    """Return what is wrong with a JSON value, level by level and without recursion; None if it is valid.
-
-    `surrogates` is how halves of characters are encoded. With `levels_only` only the nesting is checked.
-    """
+    """Return the problem of a JSON value, or None; `surrogates` is an error handler of `str.encode`."""
     level = [value]
     for _depth in range(MOST_LEVELS + 1):
         if not level:
@@ -202,45 +195,43 @@ def _encodable(texts: str | Iterable[str], surrogates: str) -> bool:
     return True
 
 
+# Commands write to stdout instead of a file of this name.
 STDOUT = Path("-")
-"""The name of stdout where a command takes the name of a file."""
 
+# Where locks are not supported, an older temporary file counts as abandoned.
 ABANDONED_SECONDS = 3600.0
-"""The age of a temporary file without a lock, where locks are not supported, from which it is abandoned."""
 
+# How long processes may take to end after their parent was killed.
 LEAVING_SECONDS = 2.0
-"""How long processes may take to end after their parent was killed."""
 
 _OURS = re.compile(r"\.(?P<name>.+)\.searchapp-[0-9a-f]{16}\.(?P<kind>tmp|old)")
 _OLDER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}\.tmp")
 
 
 def first_there(folder: Path, names: Sequence[str]) -> Path:
-    """Return the file in a folder with the first of several names that exists, else with the first name."""
+    """Return the path of the first name that exists in the folder, or else of the first name."""
     paths = [folder / name for name in names]
     return next((path for path in paths if path.exists()), paths[0])
 
 
 @contextmanager
 def atomic_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
-    """Yield a binary file that gets its name only once it is complete and on disk.
-
-    `STDOUT` also gets its content once it is complete.
+    """Yield a binary file that gets its name, or goes to `STDOUT`, only once it is complete.
 
     Raises:
-        UsageError: the file exists and may not be replaced, or its folder does not exist.
-        SearchappError: the disk is full, or the folder may not be written to.
+        UsageError: the file exists and `replace` is false, or its folder does not exist.
+        SearchappError: the file cannot be written.
     """
     if path == STDOUT:
         with io.BytesIO() as content:
             yield content
             _write_stdout(content.getvalue())
         return
-    path = path.resolve()  # where a link leads to is what is replaced, not the link
+    path = path.resolve()  # replaces the target of a link, not the link
     require_place(path, replace=replace)
     if path.exists() and not path.is_file():
         try:
-            with path.open("wb") as device:  # which can't be replaced, only written to
+            with path.open("wb") as device:  # a device cannot be replaced
                 yield device
         except OSError as error:
             raise SearchappError(_failed(path, error)) from error
@@ -263,10 +254,10 @@ def atomic_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
 
 
 def require_place(path: Path, *, replace: bool) -> None:
-    """Make sure that a file can be written there, before the work for it begins.
+    """Check that a file can be created, before the work for it begins.
 
     Raises:
-        UsageError: the file exists and may not be replaced, or its folder does not exist.
+        UsageError: the file exists and `replace` is false, or its folder does not exist.
     """
     if path == STDOUT:
         return
@@ -283,7 +274,7 @@ def require_folder(path: Path) -> None:
     """Reject `STDOUT` as the name of a folder.
 
     Raises:
-        UsageError: it is the name.
+        UsageError: the path is `STDOUT`.
     """
     if path == STDOUT:
         raise UsageError("several files are written, and stdout takes one: name a folder with --out")
@@ -300,14 +291,14 @@ def _write_stdout(content: bytes) -> None:
 
 @contextmanager
 def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Yield a folder that gets its name only once everything in it is complete and on disk.
+    """Yield a folder that gets its name only once its files are complete and on disk.
 
     Raises:
-        UsageError: the folder exists and may not be replaced.
-        SearchappError: the disk is full, or the parent may not be written to.
+        UsageError: the folder exists and `replace` is false.
+        SearchappError: the folder cannot be written.
     """
     require_folder(path)
-    path = path.resolve()  # where a link leads to is what is replaced, not the link
+    path = path.resolve()  # replaces the target of a link, not the link
     _remove_abandoned(path)
     if path.exists() and not replace:
         raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
@@ -345,7 +336,7 @@ def file_lock(path: Path) -> Iterator[None]:
     """Hold the lock of a file that is read, changed and written; create its folder.
 
     Raises:
-        SearchappError: the folder can't be made, or the lock not be taken.
+        SearchappError: the folder cannot be created or the lock cannot be taken.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -357,10 +348,10 @@ def file_lock(path: Path) -> Iterator[None]:
 
 @contextmanager
 def lock_on(path: Path) -> Iterator[None]:
-    """Hold the lock of an existing file that is not written to itself.
+    """Hold the lock of an existing file.
 
     Raises:
-        SearchappError: it can't be opened, or the lock not be taken.
+        SearchappError: the file cannot be opened or locked.
     """
     try:
         with _exclusive(path, "rb"):
@@ -379,10 +370,11 @@ def _exclusive(path: Path, mode: str) -> Iterator[None]:
 
 @contextmanager
 def exclusive_folder(folder: Path, refusal: str) -> Iterator[None]:
-    """Hold the lock of a folder, which is created, until the block or the process ends.
+    """Create a folder and hold its lock until the block or the process ends.
 
     Raises:
-        SearchappError: another process holds it: the message is `refusal` with its number in place of {process}.
+        SearchappError: another process holds the lock. The message is `refusal` with the id of that process
+            for `{process}`.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -397,7 +389,7 @@ def exclusive_folder(folder: Path, refusal: str) -> Iterator[None]:
                 process = lock.read(20).decode("ascii", "replace").strip() or "unknown"
                 raise SearchappError(refusal.replace("{process}", process))
             time.sleep(LEAVING_SECONDS / 20)
-        with suppress(OSError):  # the number is for the message of another process alone
+        with suppress(OSError):  # only messages of other processes need the id
             lock.truncate(0)
             lock.write(str(os.getpid()).encode())
             lock.flush()
@@ -410,7 +402,7 @@ def write_files(
     """Write one file as `out`, or several into a folder of that name, atomically.
 
     Raises:
-        UsageError: it exists already, and `replace` is not set.
+        UsageError: `out` exists and `replace` is false.
     """
     if len(writers) == 1:
         (writer,) = writers.values()
@@ -424,25 +416,25 @@ def write_files(
 
 
 def require_writable(folder: Path) -> None:
-    """Make sure that a folder, or its nearest existing parent, may be written to.
+    """Check that a folder, or its nearest existing parent, is writable.
 
     Raises:
-        UsageError: it may not.
+        UsageError: the folder is not writable.
     """
-    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise UsageError(f"{nearest} is not a folder that can be written to: choose another place")
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
-    """Rename a finished folder to its name; the old one is moved away first and comes back on failure."""
+    """Rename a finished folder to its name; restore the previous one on failure."""
     if not path.exists():
         temporary.rename(path)
         return
     old = beside(path, "old")
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        _lock(descriptor)  # nobody shall take for left over what this process may have to put back
+        _lock(descriptor)  # else another process could remove the old folder as abandoned
         path.rename(old)
         try:
             temporary.rename(path)
@@ -471,16 +463,16 @@ def _begun(path: Path, *, folder: bool = False) -> tuple[Path, int]:
             )
         except OSError as error:
             if folder and isinstance(error, FileNotFoundError):
-                continue  # another process took it for left over before it was locked
+                continue  # another process removed it as abandoned before it was locked
             with suppress(OSError):
                 temporary.rmdir()
             raise
-        if _lock(descriptor) is not False and _is_still_there(temporary, descriptor):
+        if _lock(descriptor) is not False and _is_same_file(temporary, descriptor):
             return temporary, descriptor
         os.close(descriptor)
 
 
-def _is_still_there(path: Path, descriptor: int) -> bool:
+def _is_same_file(path: Path, descriptor: int) -> bool:
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -499,10 +491,8 @@ def _lock(descriptor: int) -> bool | None:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove temporary files and folders of killed processes from the folder of a path.
-
-    A folder that was moved away when the process was killed is put back.
-    """
+    """Remove temporary files and folders of killed processes, and restore a folder that such a process moved
+    away."""
     with suppress(OSError):
         for entry in list(os.scandir(path.parent)):
             own = _OURS.fullmatch(entry.name)
@@ -520,8 +510,8 @@ def _remove_if_abandoned(entry: Path, *, locks: bool) -> None:
         if is_locked is False or (is_locked is None and not old_enough):
             return
         match = _OURS.fullmatch(entry.name)
-        if match and match["kind"] == "old" and not (place := entry.with_name(match["name"])).exists():
-            entry.rename(place)
+        if match and match["kind"] == "old" and not (original := entry.with_name(match["name"])).exists():
+            entry.rename(original)
         elif entry.is_dir():
             shutil.rmtree(entry, ignore_errors=True)
         else:
@@ -531,7 +521,7 @@ def _remove_if_abandoned(entry: Path, *, locks: bool) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that the entries of a folder survive a loss of power."""
+    """Make the entries of a folder survive a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -540,7 +530,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Return the system's reason for an error in words, with advice where it is not obvious."""
+    """Return the system's reason for an error, with advice where it is not obvious."""
     words = (error.strerror or str(error)).lower()
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return f"{words}: allow more with `ulimit -n 1024`"
@@ -548,7 +538,7 @@ def reason(error: OSError) -> str:
 
 
 def unreadable(path: Path, error: OSError) -> DataError:
-    """Return the error that a file is missing or can't be read."""
+    """Return the error for a file that is missing or unreadable."""
     if isinstance(error, FileNotFoundError):
         return DataError(f"{path}: there is no such file")
     return DataError(f"{path} can't be read: {reason(error)}")
@@ -573,12 +563,12 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
 
 def shared_parts(folders: Sequence[Path]) -> list[str]:
     """Return the common first parts of several paths."""
-    at_one_place = zip(*(folder.parts for folder in folders), strict=False)
-    return [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, at_one_place)]
+    levels = zip(*(folder.parts for folder in folders), strict=False)
+    return [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, levels)]
 
 
 def replace_nonfinite(value: Any, instead: str | None) -> Any:
-    """Return a JSON value with `instead` in place of infinite numbers and NaN."""
+    """Replace infinities and NaN in a JSON value."""
     if isinstance(value, float) and not math.isfinite(value):
         return instead
     if isinstance(value, dict):
@@ -589,7 +579,7 @@ def replace_nonfinite(value: Any, instead: str | None) -> Any:
 
 
 def digest_json(value: Any) -> str:
-    """Return the digest of a JSON value, whatever the order of its keys and its spacing."""
+    """Return the SHA-256 of a JSON value, independent of key order and spacing."""
     return hashlib.sha256(_canonical(value)).hexdigest()
 
 
@@ -599,10 +589,10 @@ def digest_text(text: str) -> str:
 
 
 def digest_file(path: Path) -> str:
-    """Return the digest of a file's bytes, read in pieces.
+    """Return the SHA-256 of a file.
 
     Raises:
-        DataError: the file can't be read.
+        DataError: the file cannot be read.
     """
     try:
         with open_file(path) as file:
@@ -612,25 +602,25 @@ def digest_file(path: Path) -> str:
 
 
 def data_digests(data: Path, files: Iterable[Path]) -> dict[str, str]:
-    """Return the digests of files by their paths inside a folder, see `data_name`.
+    """Return the digests of files by their names in a data folder.
 
     Raises:
-        DataError: one can't be read.
+        DataError: a file cannot be read.
     """
     return {data_name(data, file): digest_file(file) for file in files}
 
 
 def data_name(data: Path, file: Path) -> str:
-    """Return the path of a file inside a folder, with slashes; for a file outside of it, its absolute path."""
+    """Return the path of a file relative to a folder, with slashes; its absolute path if it is outside."""
     return (file.relative_to(data) if file.is_relative_to(data) else file.resolve()).as_posix()
 
 
 class DocumentsDigest:
-    """Counts and digests documents as they pass by, in their order.
+    """Counts and digests a stream of documents.
 
-    >>> seen = DocumentsDigest()
-    >>> documents = list(seen.watch([Document("1", "Every field is a ring.")]))
-    >>> seen.count
+    >>> digest = DocumentsDigest()
+    >>> documents = list(digest.watch([Document("1", "Every field is a ring.")]))
+    >>> digest.count
     1
     """
 
@@ -639,10 +629,10 @@ class DocumentsDigest:
         self._hash = hashlib.sha256()
 
     def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Yield the same documents, each one counted and digested before.
+        """Yield the documents.
 
         Raises:
-            DataError: a document has a value that is nested too deep to be written as JSON.
+            DataError: a document is nested too deeply for JSON.
         """
         for document in documents:
             self.count += 1

@@ -1,13 +1,8 @@
-"""Work on all cores, in processes forked from this one.
+"""Distribute work over forked processes, which inherit the open index or the rankings at no cost.
 
-Analyzing a text, gathering its terms and scoring a run is Python, which one process does on one core. Forked processes
-inherit the open index, or the rankings, at no cost, and send back numbers. `map_in_processes` distributes many small
-items, `process_each` gives every item a process of its own; where processes can't be forked, or there is one core,
-this process does the work.
-
-Each process has its own pair of pipes, so that one that is killed leaves the others alone. (The standard library's pool
-ends all of its processes with the first one that is killed, and in Python 3.11 may wait for it forever.) A forked
-process ends with this one.
+Each process has its own pair of pipes, so that killing one leaves the others alone. (The standard library's
+pool ends all of its processes when one is killed, and in Python 3.11 may wait forever.) Without fork, or with
+one core, this process does the work.
 """
 
 from __future__ import annotations
@@ -37,31 +32,30 @@ __all__ = ["cores", "map_in_processes", "process_each"]
 T = TypeVar("T")
 R = TypeVar("R")
 
+# The requested capacity of a pipe of answers: two answers of 64 topics with 500 hits each, so that a
+# process does not wait while this one is busy.
 PIPE_BYTES = 1 << 19
-"""The capacity of a pipe of answers, so that a process need not wait while this one is busy: two answers of 64 topics
-with 500 hits each. The system may allow less, and limits the total of a user's pipes.
-"""
 
+# Forking pays from this number of items (batches of topics or documents).
 WORTH_IT = 4
-"""The number of items, which are batches of topics or documents, from which on processes pay."""
 
+# Unanswered items per process.
 IN_FLIGHT = 3
-"""Items of each process that are under way or queued."""
 
+# Unanswered items per process while this one works too: the current and the next.
 BESIDE = 2
-"""The same for each process while this one works as well: the current item, and the next."""
 
+# `in_batches` cuts the last LAST batches: each smaller batch is one of SHARES parts of the rest.
 LAST, SHARES = 3, 6
-"""The last LAST batches are cut into smaller ones: each is one of SHARES parts of the rest."""
 
+# Faults of a process, which would end this one too; other signals come from outside.
 CRASHES = frozenset({signal.SIGBUS, signal.SIGSEGV, signal.SIGILL, signal.SIGFPE, signal.SIGABRT})
-"""Signals of faults of the process itself, which would end this one as well; others come from outside."""
 
+# Held while forking: a second pool would inherit both ends of a pipe and keep them open.
 _forking = threading.Lock()
-"""Held while processes are forked: another pool's would inherit both ends of a pipe, and keep them open."""
 
+# The number of processes that share the cores: see `process_each`.
 _shared_by = 1
-"""How many processes share the cores: those of `process_each` do, and their own processes."""
 
 
 def cores() -> int:
@@ -71,12 +65,12 @@ def cores() -> int:
 
 
 def can_fork() -> bool:
-    """Return whether forking is safe: on Linux; the system libraries of macOS are not made for it."""
+    """Return whether forking is safe; the system libraries of macOS do not support it."""
     return sys.platform == "linux"
 
 
 class ProcessEnded(SearchappError):
-    """A process was ended from outside before it answered."""
+    """A signal from outside ended a process before it answered."""
 
     def __init__(self, ended_by: int = 0) -> None:
         by = f" ({signal.Signals(ended_by).name})" if ended_by else ""
@@ -90,7 +84,7 @@ class Worker:
     """A forked process that answers items in order, and this side of its pipes.
 
     Raises:
-        OSError, MemoryError: the system has no process, memory or descriptor left for it.
+        OSError, MemoryError: the system lacks a process, memory or a descriptor.
     """
 
     def __init__(self, work: Callable[[Any], Any], siblings: Sequence[Worker], sharing: int = 1) -> None:
@@ -106,17 +100,17 @@ class Worker:
                     inherited._close()
                 _share_cores(sharing)
                 _serve(work, items, answers)
-            finally:  # the other side is gone, or there is no memory: what is left undone is done elsewhere
+            finally:  # the parent has ended, or memory is exhausted: another process does the rest
                 os._exit(1)
         self.is_alive = True
         items.close()
         answers.close()
 
     def ask(self, item: Any) -> Future[Any]:
-        """Send an item and return its future answer; the end of the process shows in its answers.
+        """Send an item, and return its future answer.
 
         Raises:
-            Exception: it can't be pickled.
+            Exception: the item cannot be pickled.
         """
         content = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
         self.asked.append(Future())
@@ -138,7 +132,6 @@ class Worker:
             self.asked.popleft().set_result(outcome)
 
     def kill(self) -> None:
-        """End the process at once."""
         if self.is_alive:
             os.kill(self.pid, signal.SIGKILL)
 
@@ -154,7 +147,7 @@ class Worker:
             self.asked.popleft().set_exception(
                 _crashed(ended_by) if ended_by in CRASHES else ProcessEnded(ended_by)
             )
-            ended_by = 0  # the others were waiting for their turn
+            ended_by = 0  # the process had not started the other items
         self._close()
 
     def _close(self) -> None:
@@ -171,11 +164,11 @@ def _crashed(ended_by: int) -> SearchappError:
 
 @contextmanager
 def forking() -> Iterator[None]:
-    """Keep other threads from forking, and signals from a new process that has not set its own handlers."""
+    """Block other threads from forking, and signals until the new process has its own handlers."""
     signals = {signal.SIGINT, signal.SIGTERM}
     with _forking, warnings.catch_warnings():
-        # Python 3.12 warns of threads that other libraries have started: those of NumPy's BLAS, which is made to be
-        # forked. The processes use neither it nor locks that another thread could hold.
+        # Python 3.12 warns about threads of other libraries, here NumPy's BLAS, which supports forking. The
+        # processes use neither BLAS nor locks that another thread could hold.
         warnings.simplefilter("ignore", DeprecationWarning)
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         try:
@@ -187,7 +180,7 @@ def forking() -> Iterator[None]:
 def _forked(
     work: Callable[[Any], Any], count: int, siblings: Sequence[Worker] = (), sharing: int = 1
 ) -> list[Worker]:
-    """Return forked processes; none if the system has too few left, or no memory for them."""
+    """Return forked processes, or none if the system lacks processes or memory."""
     workers: list[Worker] = []
     try:
         with forking():
@@ -207,7 +200,7 @@ def _end(workers: Sequence[Worker]) -> None:
 
 
 def _receive(workers: Iterable[Worker], *, wait_for_one: bool) -> None:
-    """Receive the answers that have come; if `wait_for_one`, at least one or the end of a process."""
+    """Receive the available answers; with `wait_for_one`, at least one answer or the end of a process."""
     alive = {worker.answers: worker for worker in workers if worker.is_alive}
     for pipe in wait(list(alive), None if wait_for_one and alive else 0):
         alive[cast("Connection", pipe)].receive()
@@ -217,20 +210,20 @@ def _receive(workers: Iterable[Worker], *, wait_for_one: bool) -> None:
 
 
 def _share_cores(sharing: int) -> None:
-    """Let this process start fewer processes of its own, because others share the cores."""
+    """Reduce the number of processes that this one may start."""
     global _forking, _shared_by
-    _forking = threading.Lock()  # the inherited one is held, and nothing here releases it
+    _forking = threading.Lock()  # nothing in this process would release the inherited lock
     _shared_by *= sharing
 
 
 def _serve(work: Callable[[Any], Any], items: Connection, answers: Connection) -> None:
-    """Answer every item with whether the work raised an exception, and with that or its result."""
+    """Answer each item with a flag for an exception, and with the exception or the result."""
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches every process: the first one ends the others
+    )  # Ctrl-C reaches every process, and the parent ends the others
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
-    gc.freeze()  # what is inherited is no garbage: to look through it would copy its memory pages
+    gc.freeze()  # garbage collection would copy the memory pages of all inherited objects
     waiting: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_take, args=(items, waiting), daemon=True).start()
     while True:
@@ -238,7 +231,7 @@ def _serve(work: Callable[[Any], Any], items: Connection, answers: Connection) -
 
 
 def _take(items: Connection, waiting: SimpleQueue[bytes]) -> None:
-    """Take items from the pipe at once, so that the other side never waits, and end this process with the other one."""
+    """Take items from the pipe at once, so that the sender never waits; end this process with the sender."""
     try:
         while True:
             waiting.put(items.recv_bytes())
@@ -254,7 +247,7 @@ def _answer(work: Callable[[Any], Any], item: bytes) -> bytes:
 
 
 def _raised(error: BaseException) -> bytes:
-    """Return an exception as an answer, or one with its message if it can't be pickled."""
+    """Pickle an exception, or its message if it cannot be pickled."""
     error.add_note("In a forked process:\n" + "".join(traceback.format_exception(error)))
     try:
         answer = pickle.dumps((True, error))
@@ -276,19 +269,18 @@ def map_in_processes(
     *,
     here: bool = False,
 ) -> Iterator[R]:
-    """Yield the result of `work` for each item, in the order of the items, which are drawn as needed.
+    """Yield `work(item)` for each item, in order; draw items as needed.
 
-    `work` itself is inherited by the processes and need not be picklable, its argument and its result must be. An
-    exception of `work` is raised here. Items of a process that was ended from outside, for lack of memory perhaps,
-    are done here.
+    The processes inherit `work`; items and results must be picklable. An exception of `work` is raised here.
+    This process does the items of a process that was ended from outside.
 
     Args:
         work: the function
         items: its arguments
-        processes: their number; all cores by default
-        worth_it: fewer items are done in this process
-        here: this process works too whenever the next result is not there yet. One process less is forked, which counts
-            where all of the work takes a fraction of a second; but a fault in `work` may crash this one.
+        processes: the number of processes; default: the number of cores
+        worth_it: with fewer items, this process does the work
+        here: this process works too while the next result is missing. Saves a fork, which matters below a
+            second; but a fault in `work` may crash this process.
 
     Raises:
         SearchappError: a process crashed.
@@ -322,7 +314,7 @@ def map_in_processes(
                 item, answer = under_way.popleft()
                 yield work(item) if isinstance(answer.exception(), ProcessEnded) else answer.result()
             else:
-                if not is_more:  # early, as the system takes its time to clean up after a process
+                if not is_more:  # early, because the system needs time to clean up after a process
                     for worker in alive:
                         if not worker.asked:
                             worker.kill()
@@ -334,11 +326,10 @@ def map_in_processes(
 def process_each(
     work: Callable[[T], R], waiting: deque[T], processes: int | None = None
 ) -> Generator[tuple[T, R | BaseException], None, None]:
-    """Yield each item with the result of `work` in a process of its own, as they are done, at most `processes` at a
-    time.
+    """Yield each item with the result of `work` in a process of its own, in the order of completion.
 
-    The caller may add items to `waiting` meanwhile. An exception of `work`, or the error that a process was ended, is
-    yielded as the result. The processes share the cores, see `cores`.
+    The caller may add items to `waiting` meanwhile. Exceptions, including that of an ended process, are
+    yielded as results. At most `processes` run at a time, and they share the cores (see `cores`).
     """
     count = processes or cores()
     under_way: dict[Worker, tuple[T, Future[R]]] = {}
@@ -371,10 +362,10 @@ def _done(work: Callable[[T], R], item: T) -> Future[R]:
 
 
 def in_batches(items: Iterable[T], size: int, least: int, processes: int | None = None) -> Iterator[list[T]]:
-    """Yield batches of items for `map_in_processes`; the last are smaller, but not below `least`, so that all processes
-    end at about the same time.
+    """Yield batches for `map_in_processes`, the last ones smaller (at least `least`), so that all processes
+    end together.
 
-    The first WORTH_IT batches and one more are never cut: `map_in_processes` counts them.
+    Never cuts the first WORTH_IT + 1 batches, because `map_in_processes` counts them.
     """
     waiting = iter(items)
     least = least if (processes or cores()) > 1 else size

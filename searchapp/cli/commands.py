@@ -1,8 +1,7 @@
-"""Declaration of commands: lazy import, global options, errors as exit codes, and shared options.
+"""Declare commands: lazy import, global options, exit codes of errors, and shared options.
 
-Only the module of the typed command is imported; the list in the help imports all. `SpreadingCommand` reads options
-that take all the words after them (`--gold a b c`); Click's take one word. `cli.judgment_options` has the options that
-need `judging`, so that `tasks`, `search` and `analyze` start without it.
+Only the module of the typed command is imported; the list in the help imports all. `cli.judgment_options` has
+the options that need `judging`, so that `tasks`, `search` and `analyze` start without it.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from searchapp.tui.kit.screen import KeyApp
 
 
+# The module of each command or group, in the order of the help; its `app` contains the command.
 MODULES = {
     "demo": "setup",
     "doctor": "setup",
@@ -70,17 +70,16 @@ MODULES = {
     "judgments": "judgments",
     "analyze": "search",
 }
-"""The module of each command or group, in the order of the help; its `app` contains it."""
 
+# Terminal columns that tables in the help need: Typer cuts names and words in narrower ones.
 TABLES_FROM = 80
-"""Width in columns from which on help has tables: in narrower terminals Typer's tables cut names and words."""
 
+# Matches a required argument in a usage line, which Typer puts into braces.
 _REQUIRED = re.compile(r"\{(.*)\}(?=(?:\.\.\.)?$)")
-"""A required argument in a usage line, which Typer puts into braces."""
 
 
 def module_of(name: str) -> str:
-    """The module of a command."""
+    """Return the module of a command."""
     return f"searchapp.cli.{MODULES[name]}"
 
 
@@ -90,7 +89,7 @@ class _PlainHelp:
     rich_markup_mode: Any
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print a list instead of tables in a narrow terminal, each name on a line above its meaning."""
+        """Print lists instead of tables in a narrow terminal."""
         columns = shutil.get_terminal_size().columns
         if columns < TABLES_FROM:
             self.rich_markup_mode = None
@@ -99,7 +98,7 @@ class _PlainHelp:
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Give arguments capital names, and flags no type."""
+        """Name arguments in capitals, and drop the types of flags."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if param.metavar is None and param.param_type_name == "argument":
@@ -155,9 +154,9 @@ class _Commands(Mapping[str, Any]):
 
 
 class SpreadingCommand(Command):
-    """A command whose options in `spread` take every word up to the next option, after the first argument.
+    """A command whose options in `spread` take several words (`--gold a b c`) after the first argument.
 
-    Before it they take one word as usual: the next word is the argument.
+    Before the first argument they take one word, because the next word is the argument.
     """
 
     spread = frozenset({"--gold"})
@@ -175,7 +174,8 @@ class SpreadingCommand(Command):
 def spread_words(
     args: Sequence[str], spread: frozenset[str], takes_word: Mapping[str, bool]
 ) -> Iterator[str]:
-    """Repeat the name of a spread option before each of its words; `takes_word` has the options that take words.
+    """Repeat the name of a spread option before each of its words; `takes_word` has the options that take
+    words.
 
     >>> list(spread_words(["p", "--gold", "a", "b", "--json"], frozenset({"--gold"}), {"--gold": True}))
     ['p', '--gold', 'a', '--gold', 'b', '--json']
@@ -200,7 +200,7 @@ def spread_words(
 
 
 def files_named(given: Sequence[Path]) -> tuple[Path, ...]:
-    """Split names at commas into several files, unless a file has the name: `a.tsv,b.tsv`."""
+    """Split names at commas, as in `a.tsv,b.tsv`, unless a file of that name exists."""
     files: list[Path] = []
     for path in given:
         names = [name.strip() for name in str(path).split(",")]
@@ -210,6 +210,8 @@ def files_named(given: Sequence[Path]) -> tuple[Path, ...]:
 
 _PANEL = "Global options"
 
+# Type and declaration of the options accepted before and after a command's name. Those after it have
+# precedence.
 GLOBAL_OPTIONS = {
     "engine": (
         str | None,
@@ -239,10 +241,9 @@ GLOBAL_OPTIONS = {
         ),
     ),
 }
-"""Type and declaration of the options that are accepted before and after the command's name, which has precedence."""
 
+# Flags that choose the layout of a result on stdout.
 _PRINTING = ("as_json", "as_csv", "as_latex", "as_markdown")
-"""Flags that choose how to print a result on stdout."""
 
 TaskArgument = Annotated[
     str,
@@ -271,23 +272,25 @@ def command(
     of_group: bool = False,
     with_sources: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function whose first parameter is `settings: Settings` as a command with the global options.
+    """Register a function `(settings, ...)` as a command with the global options.
 
-    `searchapp.options` declares the other parameters; one whose type is a dataclass stands for the options that its
-    fields declare. Errors for people are printed as one sentence on stderr and become the exit code.
+    `searchapp.options` declares the other parameters; a parameter of a dataclass type has one option for each
+    field. Errors are printed on stderr and set the exit code.
 
     Args:
         app: the group of the command
-        name: the command's name, by default the function's
+        name: the command's name; default: the function's
         cls: the class that parses the command's words
-        of_group: whether the command is the group itself, without one of its commands
-        with_sources: whether the first parameter is the `Resolution` instead of the settings
+        of_group: the command is the group itself
+        with_sources: the first parameter is the `Resolution` instead of the settings
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(function, include_extras=True)
         own = list(inspect.signature(function).parameters.values())[1:]
-        parameters = [each for one in own for each in _expanded(one.name, hints[one.name], one.default)]
+        parameters = [
+            expanded for each in own for expanded in _expanded(each.name, hints[each.name], each.default)
+        ]
 
         @functools.wraps(function)
         def wrapper(*, context: typer.Context, **values: Any) -> None:
@@ -317,7 +320,7 @@ def command(
                 if printing and values.get("out") == STDOUT:
                     flag = printing.replace("as_", "--")
                     raise UsageError(f"--out - and {flag} both write to stdout: leave one of them out")
-                arguments = {one.name: _assembled(one.name, hints[one.name], values) for one in own}
+                arguments = {each.name: _assembled(each.name, hints[each.name], values) for each in own}
                 function(resolved if with_sources else resolved.settings, **arguments)
 
             code = guarded(act, bool(flags["verbose"]))
@@ -326,7 +329,7 @@ def command(
 
         del wrapper.__wrapped__  # Typer would use its signature
         take_options(wrapper, parameters)
-        # Paragraphs of one line each: the help is wrapped to the terminal.
+        # One line for each paragraph: the help is wrapped to the terminal.
         paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
         help_text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
         if of_group:
@@ -348,7 +351,7 @@ def take_options(function: Callable[..., None], own: Iterable[inspect.Parameter]
 
 
 def _options_of(record: Any) -> dict[str, tuple[Any, Any]]:
-    """Type and declaration of each field that is an option or a record of options."""
+    """Return type and declaration of each field that is an option or a record of options."""
     hints = get_type_hints(record, include_extras=True)
     return {
         each.name: (hints[each.name], each if each.metadata else each.default)
@@ -358,7 +361,7 @@ def _options_of(record: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def _expanded(name: str, hint: Any, default: Any) -> Iterator[inspect.Parameter]:
-    """The parameters for Typer, for a record those of its fields."""
+    """Yield Typer's parameters: one, or those of a record's fields."""
     if is_dataclass(hint):
         for field_name, declaration in _options_of(hint).items():
             yield from _expanded(field_name, *declaration)
@@ -367,7 +370,7 @@ def _expanded(name: str, hint: Any, default: Any) -> Iterator[inspect.Parameter]
 
 
 def _assembled(name: str, hint: Any, values: Mapping[str, Any]) -> Any:
-    """The value of a parameter; a record is made of the values of its fields."""
+    """Return the value of a parameter; make a record from the values of its fields."""
     if not is_dataclass(hint):
         return values[name]
     options = _options_of(hint).items()
@@ -375,7 +378,7 @@ def _assembled(name: str, hint: Any, values: Mapping[str, Any]) -> Any:
 
 
 def declared(name: str, hint: Any, default: Any) -> inspect.Parameter:
-    """Derive a parameter for Typer from a declaration: the default, or a part of the annotation."""
+    """Make Typer's parameter from a declaration in the default or in the annotation."""
     kind, *declarations = get_args(hint) if get_origin(hint) is Annotated else (hint, default)
     declaration = declarations[0]
     if default is declaration:
@@ -402,12 +405,12 @@ def _completion(kind: str) -> Callable[[typer.Context, str], list[str]]:
     return complete
 
 
+# Identifies this process in the header X-Opaque-Id: `searchapp/judgments-sync/1f0c22ab`.
 INVOCATION = secrets.token_hex(4)
-"""Identifies this run of the program in the header X-Opaque-Id: `searchapp/judgments-sync/1f0c22ab`."""
 
 
 def guarded(action: Callable[[], None], verbose: bool) -> int:
-    """Run an action, print its error for people, and return the exit code."""
+    """Run an action, print its error, and return the exit code."""
     try:
         action()
         sys.stdout.flush()
@@ -439,7 +442,7 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
 
 
 def _drop_output() -> None:
-    """Discard buffered output, which Python would write at its exit, and then end with 120."""
+    """Discard buffered output: Python would write it at exit, fail, and end with 120."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -451,7 +454,7 @@ def _report(*lines: str, verbose: bool) -> None:
 
 @contextmanager
 def reporting_engine(settings: Settings) -> Iterator[Engine]:
-    """Open the engine in use for a command that changes indexes; report on stderr what it waits for."""
+    """Open the engine for a command that changes indexes; report waiting on stderr."""
     from searchapp.engines import open_engine
 
     with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
@@ -459,17 +462,17 @@ def reporting_engine(settings: Settings) -> Iterator[Engine]:
 
 
 def run_screen(screen: KeyApp) -> None:
-    """Run an interface; end with its exit code if that is not 0."""
+    """Run an interface, and exit with its code if that is not 0."""
     screen.run()
     if screen.return_code:
         raise typer.Exit(screen.return_code)
 
 
 def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
-    """The folder of a task's files: the given one, else the remembered one, else that of fetched files.
+    """Return the data folder of a task: the given one, the remembered one, or that of fetched files.
 
     Raises:
-        DataError: no folder is given, and the other one is gone or empty.
+        DataError: no folder is given, and the other one is missing or empty.
     """
     from searchapp.fetching.sources import has_data
     from searchapp.tasks.folders import data_folder

@@ -1,6 +1,6 @@
-"""Tables in a terminal, as CSV, as Markdown, and as LaTeX with the package booktabs.
+"""Tables for terminals, as CSV, as Markdown, and as LaTeX with the package booktabs.
 
-No cell is cut, whatever the width of the terminal: headings and names are folded, then columns continue in
+A table that is wider than the terminal is never cut: headings and names are folded, then columns continue in
 further tables below.
 """
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 Figures = Mapping[str, float]
 
+# Blanks between two columns.
 GAP = 2
-"""Blanks between two columns."""
 
+# Characters of a path before its first parts are left out.
 LONGEST_PATH = 40
-"""Length in characters from which on only the last parts of a path are shown, if these are enough."""
 
+# Folded widths of headings and groups, in characters.
 HEADING_WIDTH, GROUP_WIDTH = 16, 28
-"""Widths in characters that headings and groups are folded to in a table wider than the terminal."""
 
+# Least width of a folded column of texts, in characters.
 LEAST_TEXT = 8
-"""Least width in characters of a folded column of texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A heading and cells; figures are aligned to the right. `styles` are those of rich, "" for none."""
+    """A heading and cells; figures are aligned to the right. `styles` are those of Rich."""
 
     heading: str
     cells: Sequence[str]
@@ -54,12 +54,12 @@ class TableColumn:
 
     @property
     def width(self) -> int:
-        """Width in characters without folding."""
+        """The width in characters without folding."""
         return max(_widths((self.heading, *self.cells)))
 
     @property
     def least_width(self) -> int:
-        """Width in characters with headings broken at blanks and names folded; figures never are."""
+        """The width in characters with folded headings and names; figures are never folded."""
         words = min(max(_widths(self.heading.split()), default=0), HEADING_WIDTH)
         cells = max(_widths(self.cells), default=0)
         return max(words, min(cells, GROUP_WIDTH) if self.is_text else cells)
@@ -72,7 +72,7 @@ def _widths(texts: Iterable[str]) -> list[int]:
 
 
 def text_column(heading: str, cells: Sequence[str]) -> TableColumn:
-    """Make a column of texts, which are aligned to the left."""
+    """Make a column of left-aligned texts."""
     return TableColumn(heading, cells, is_text=True)
 
 
@@ -80,9 +80,9 @@ Blocks = Iterator[tuple[Sequence[TableColumn], bool]]
 
 
 def blocks(first: TableColumn, columns: Sequence[TableColumn], width: int) -> Blocks:
-    """Divide columns into as many tables as the width requires, each of which begins with `first`.
+    """Divide columns into tables that fit the width and begin with `first`.
 
-    Yields each table's other columns, and whether its headings and names must be folded.
+    Yields the other columns of each table, and whether to fold it.
     """
     if first.width + sum(GAP + column.width for column in columns) <= width:
         yield columns, False
@@ -99,7 +99,7 @@ def blocks(first: TableColumn, columns: Sequence[TableColumn], width: int) -> Bl
 
 
 def _folded_widths(columns: Sequence[TableColumn], width: int) -> list[int]:
-    """The widths of folded columns; where not even two fit, texts are folded to less, and figures are not."""
+    """Return the widths of folded columns; fold the texts of two columns that are still too wide."""
     widths = [column.least_width for column in columns]
     room = width - GAP
     if len(columns) == 2 and sum(widths) > room:
@@ -117,7 +117,7 @@ def _draw(
     widths: Sequence[int | None],
     bold: Iterable[int] = (),
 ) -> None:
-    """Draw columns of these widths; None is as wide as there is room."""
+    """Draw columns; a width of None takes the available space."""
     from rich import table
     from rich.text import Text
 
@@ -137,20 +137,20 @@ def _draw(
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """Columns below a heading, of which the first names the rows."""
+    """Columns below a heading; the first column names the rows."""
 
     columns: Sequence[TableColumn]
     heading: str = ""
+    # Indexes of rows in bold type.
     bold: Sequence[int] = ()
-    """The numbers of the rows in bold type."""
+    # A sentence to print if there are no columns.
     instead: str = ""
-    """A sentence in the place of columns, for a result without rows."""
 
     @classmethod
     def of_rows(
         cls, headings: Sequence[str], rows: Iterable[Sequence[str]], texts: Sequence[int] = (0,)
     ) -> ResultTable:
-        """Make a table of rows; `texts` are the numbers of the columns that are no figures."""
+        """Make a table from rows; `texts` are the indexes of columns without figures."""
         lines = [[visible_line(cell) for cell in row] for row in rows]
         columns = enumerate(headings)
         return cls([TableColumn(name, [line[at] for line in lines], at in texts) for at, name in columns])
@@ -170,22 +170,21 @@ class ResultTable:
             _draw(console, shown, _folded_widths(shown, console.width) if is_folded else widths, self.bold)
 
     def print_folded(self) -> None:
-        """Print the table on stdout, and fold its texts further before columns continue below."""
+        """Print the table on stdout; fold its texts further before columns continue below."""
         console, columns = stdout_console(), self.columns
         room = console.width - GAP * (len(columns) - 1)
         is_wide = sum(column.width for column in columns) > room
-        least = [min(one.width, LEAST_TEXT) if one.is_text else one.least_width for one in columns]
+        least = [min(each.width, LEAST_TEXT) if each.is_text else each.least_width for each in columns]
         if is_wide and sum(least) > room:
             self.print(console)
         else:
             _draw(
                 console,
                 columns,
-                [one.least_width if is_wide and not one.is_text else None for one in columns],
+                [each.least_width if is_wide and not each.is_text else None for each in columns],
             )
 
     def markdown(self) -> list[str]:
-        """The lines of the table in Markdown."""
         return [
             *([f"**{for_markdown(self.heading)}**", ""] if self.heading else []),
             "| " + " | ".join(for_markdown(column.heading) for column in self.columns) + " |",
@@ -194,7 +193,6 @@ class ResultTable:
         ]
 
     def latex(self) -> list[str]:
-        """The lines of the table in LaTeX for the package booktabs."""
         return [
             *(["", rf"\textbf{{{for_latex(self.heading)}}}\par"] if self.heading else []),
             rf"\begin{{tabular}}{{{''.join('l' if column.is_text else 'r' for column in self.columns)}}}",
@@ -212,7 +210,7 @@ class ResultTable:
 
 
 class Layout(StrEnum):
-    """What a result is printed as."""
+    """The format of a printed result."""
 
     text = "text"
     json = "json"
@@ -222,10 +220,10 @@ class Layout(StrEnum):
 
 
 def chosen_layout(**options: bool) -> Layout:
-    """The layout of the option that is given; the options have the names of layouts.
+    """Return the layout whose option is set.
 
     Raises:
-        UsageError: several options are given.
+        UsageError: several options are set.
     """
     chosen = [Layout(name) for name, is_given in options.items() if is_given]
     if len(chosen) > 1:
@@ -238,14 +236,14 @@ def chosen_layout(**options: bool) -> Layout:
 class Printout:
     """A result in every layout but JSON."""
 
+    # For a terminal; a table without a heading continues the one above it.
     tables: Sequence[ResultTable]
-    """The tables for a terminal; one without a heading continues the one above it."""
+    # Sentences that explain the figures.
     legend: Sequence[str]
-    """Sentences that explain the figures."""
+    # For CSV, at full precision.
     rows: Iterable[Mapping[str, object]]
-    """The rows of the CSV, with figures at full precision."""
+    # For Markdown and LaTeX; default: `tables`.
     written: Sequence[ResultTable] = ()
-    """The tables for Markdown and LaTeX, by default those for a terminal."""
 
     def print(self, console: Console) -> None:
         for number, table in enumerate(self.tables):
@@ -257,16 +255,17 @@ class Printout:
             print_line(console, sentence)
 
     def text_in(self, layout: Layout) -> str:
-        """The result as CSV, Markdown with the legend as a list, or LaTeX with the legend in comments."""
+        """Return the result as CSV, as Markdown with the legend as a list, or as LaTeX with the legend in
+        comments."""
         tables = self.written or self.tables
         match layout:
             case Layout.csv:
                 return csv_table(self.rows)
             case Layout.markdown:
                 lines = [line for table in tables for line in (*table.markdown(), "")]
-                return "\n".join([*lines, *(f"- {for_markdown(one)}" for one in self.legend)])
+                return "\n".join([*lines, *(f"- {for_markdown(sentence)}" for sentence in self.legend)])
             case _:
-                lines = [f"% {visible_line(one)}" for one in self.legend]
+                lines = [f"% {visible_line(sentence)}" for sentence in self.legend]
                 return "\n".join([*lines, *(line for table in tables for line in table.latex())])
 
 
@@ -286,7 +285,7 @@ def print_line(console: Console, text: str, style: str = "") -> None:
 
 
 def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
-    """Print the figures of runs, a column for each run, and their breakdowns; no figure twice under two names."""
+    """Print the figures and breakdowns of runs, a column for each run, without duplicate figures."""
     official = _names(evaluation.official.values for evaluation in evaluations)
     honest = _other_names(
         [(evaluation.official.honest, evaluation.official.values) for evaluation in evaluations]
@@ -314,9 +313,10 @@ def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
 
 
 def headings(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Short names that distinguish runs and submissions: their paths without the folders that all of them share.
+    """Return short, distinct names of runs: their paths without common folders.
 
-    A submission of several files is named by its folder and their number; a single long path by its last parts.
+    A submission of several files is named after its folder; a single long path is shortened to its last
+    parts.
     """
     paths = [
         Path(evaluation.source)
@@ -338,8 +338,7 @@ def headings(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def _breakdown_table(heading: str, breakdown: Breakdown) -> ResultTable:
-    """A breakdown with four digits: more would be noise in its small groups."""
-    rows = breakdown.rows
+    rows = breakdown.rows  # four digits: more would be noise in small groups
     columns = [
         text_column(breakdown.name, [row.group for row in rows]),
         TableColumn(breakdown.counted, [str(row.count) for row in rows]),
@@ -354,8 +353,8 @@ def _breakdown_table(heading: str, breakdown: Breakdown) -> ResultTable:
     return ResultTable(columns, f"{heading}: {breakdown.title}")
 
 
+# Characters of a bar for the value 1.
 BREAKDOWN_BAR = 40
-"""Blocks of a bar for 1."""
 
 
 def _figure(value: float | None, digits: int) -> str:
@@ -367,12 +366,13 @@ def _figure(value: float | None, digits: int) -> str:
 
 
 def _names(figures: Iterable[Figures]) -> list[str]:
-    """The names of all figures, in the order of their first occurrence."""
-    return list(dict.fromkeys(name for some in figures for name in some))
+    """Return the names of all figures in the order of their first occurrence."""
+    return list(dict.fromkeys(name for mapping in figures for name in mapping))
 
 
 def _other_names(runs: Sequence[tuple[Figures, Figures]]) -> list[str]:
-    """The names of the first figures of runs that are not in the second under any name in every run."""
+    """Return names of figures in the first mapping of each run that do not repeat one of the second in every
+    run."""
     return [
         name
         for name in _names(own for own, _ in runs)
@@ -387,12 +387,12 @@ def _other_names(runs: Sequence[tuple[Figures, Figures]]) -> list[str]:
     ]
 
 
+# Measures of means in official figures.
 _SAME = {"map": "ap", "mrr": "rr", "r-precision": "rprec"}
-"""Names of means in official figures, and their measures."""
 
 
 def _measure(name: str) -> str:
-    """The measure behind a name, in small letters.
+    """Return the measure of a figure's name, in small letters.
 
     >>> _measure("mean P@10"), _measure("MAP"), _measure("mean R-Precision"), _measure("AP@5")
     ('p@10', 'ap', 'rprec', 'ap@5')
@@ -402,10 +402,11 @@ def _measure(name: str) -> str:
 
 
 def _equal(first: float, second: float) -> bool:
-    """Whether two figures are the same except for the order of their summation."""
+    """Compare figures up to the order of their summation."""
     return math.isclose(first, second, rel_tol=0, abs_tol=1e-9) or (math.isnan(first) and math.isnan(second))
 
 
+# Columns of a difference and its tests in every CSV.
 TESTED = (
     "difference",
     "low",
@@ -420,11 +421,10 @@ TESTED = (
     "p_randomisation_holm",
     "p_randomisation_bh",
 )
-"""Columns of a difference and its tests in every CSV."""
 
 
 def tested(difference: Difference | None) -> dict[str, object]:
-    """The cells of a CSV for a difference and its tests by column; empty without a difference."""
+    """Return the cells of a CSV for a difference and its tests by column."""
     if difference is None:
         return dict.fromkeys(TESTED, "")
     tests = difference.corrected
@@ -439,7 +439,7 @@ def tested(difference: Difference | None) -> dict[str, object]:
 
 
 def csv_table(rows: Iterable[Mapping[str, object]]) -> str:
-    """Rows for a spreadsheet, below the names of their cells."""
+    """Write rows as CSV, with the keys of the first one as header."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     for number, row in enumerate(rows):
@@ -450,7 +450,7 @@ def csv_table(rows: Iterable[Mapping[str, object]]) -> str:
 
 
 def exactly(value: float | None) -> str:
-    """A figure at full precision; empty where there is none."""
+    """Format a figure at full precision; None and NaN as an empty text."""
     return "" if value is None or math.isnan(value) else repr(float(value))
 
 
@@ -472,10 +472,10 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
 def for_latex(text: str) -> str:
-    """Escape a text for one cell of a table in LaTeX."""
+    """Escape a text for a table cell in LaTeX."""
     return visible_line(text).translate(_LATEX)
 
 
 def for_markdown(text: str) -> str:
-    """Escape a text for one cell of a Markdown table."""
+    """Escape a text for a table cell in Markdown."""
     return _MARKDOWN.sub(r"\\\1", visible_line(text))

@@ -1,1 +1,1 @@
-"""The settings: which there are and what they hold (`settings`), and which value of each holds (`resolution`)."""
+"""Declarations of settings (`settings`) and their values from all sources (`resolution`)."""

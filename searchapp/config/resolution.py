@@ -1,12 +1,11 @@
-"""Which source sets each setting: flag, environment variable, project file, user file or default, in this order.
+"""Resolve each setting from a flag, an environment variable, the project file, the user file or its default.
 
-    ~/.local/share/searchapp/settings.toml     the user's file; with the tables of screens
-    .../project/searchapp.toml                 a project's file, in the working directory or above it
+    ~/.local/share/searchapp/settings.toml     user file
+    .../project/searchapp.toml                 project file, in the working directory or above it
 
-Both files are TOML with the names of `searchapp.config.settings` as keys. A project file comes with a folder that
-somebody else may have made: it must not contain passwords, and if it changes any value, the user's file must trust its
-folder. Contradicting or incomplete values are errors: an address and a Cloud ID, an API key and a user name, a password
-in both a file and a command.
+The first source in this order applies. A project file may come from an untrusted person: it must not contain
+passwords, and it may change values only if the user file trusts its folder. Contradicting or incomplete
+values are errors.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ from searchapp.text import suggestion
 USER_FILE = "settings.toml"
 PROJECT_FILE = "searchapp.toml"
 
+# The tables that contain settings.
 TABLES = frozenset(table for table, dot, _ in (name.partition(".") for name in BY_NAME) if dot)
-"""The tables that contain settings."""
 
+# The names of tables and the key in them.
 KeyPath: TypeAlias = tuple[str, ...]
-"""A key after the tables that contain it."""
 
+# Maximum bytes of a settings file: the TOML parser takes seconds for a key of ten thousand parts.
 LARGEST = 1 << 14
-"""Maximum size of a settings file in bytes: the TOML parser takes seconds for a key of ten thousand parts."""
 
+# Maximum lines of a value: finding the end of a longer one is slow.
 MOST_LINES = 500
-"""Maximum number of lines of a value: finding the end of a longer one is slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +62,20 @@ class SettingsFile:
     """A settings file with valid values."""
 
     path: Path
+    # Only its owner can read it.
     is_private: bool
-    """Whether only the file's owner can read it."""
     text: str = field(repr=False)
     values: Mapping[str, Value] = field(repr=False)
 
     def line(self, name: str) -> int | None:
-        """The line of a key, from 1; None if it can't be found."""
+        """Return the line of a key, from 1, or None."""
         return lines_of(self.text).get(tuple(name.split(".")))
 
 
 def find_project(folder: Path) -> Path | None:
-    """Find the project file in a folder or the nearest folder above it, up to the user's own folder or the root.
+    """Return the project file of a folder or the nearest folder above it, up to the user's own folder.
 
-    Skips a folder of the file's name. Finds broken links, pipes and unreadable files too: reading them is an error.
+    Also returns broken links, pipes and unreadable files, but no folders.
     """
     try:
         last = Path.home().resolve()
@@ -92,17 +91,17 @@ def find_project(folder: Path) -> Path | None:
 
 
 def read_user_file(path: Path) -> SettingsFile | None:
-    """Read the user's file; None if it does not exist.
+    """Read the user file, if it exists.
 
     Raises:
-        DataError: the file can't be read, or has errors.
+        DataError: the file cannot be read or has errors.
     """
     try:
         return _read(path, is_project=False)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        # Without access to its folder nothing in it can be used, which other errors report.
+        # Other errors report a folder without access.
         if isinstance(error, PermissionError) and not os.access(path.parent, os.X_OK):
             return None
         raise _unreadable(path, error) from error
@@ -112,7 +111,7 @@ def read_project_file(path: Path) -> SettingsFile:
     """Read a project file.
 
     Raises:
-        DataError: the file can't be read, or has errors.
+        DataError: the file cannot be read or has errors.
     """
     try:
         return _read(path, is_project=True)
@@ -160,7 +159,7 @@ def _read(path: Path, *, is_project: bool) -> SettingsFile:
 
 
 def _flat(table: Mapping[str, object]) -> Iterator[tuple[KeyPath, object]]:
-    """Iterate over the keys of a file, those in a table of settings as keys of their own."""
+    """Yield the keys of a file and of its tables of settings."""
     for name, value in table.items():
         if name in TABLES and isinstance(value, Mapping):
             yield from (((name, inner), each) for inner, each in value.items())
@@ -169,15 +168,16 @@ def _flat(table: Mapping[str, object]) -> Iterator[tuple[KeyPath, object]]:
 
 
 def _checked(key: KeyPath, value: object, path: Path, *, is_project: bool) -> Value:
-    """Read the value of a key.
+    """Check and convert the value of a key.
 
     Raises:
-        ValueError: the key or value is wrong; its arguments are the problem's kind, if not "wrong value", and sentence.
+        ValueError: the key or value is wrong. The arguments are the kind, if not "wrong value", and the
+            sentence.
     """
     name = ".".join(key)
-    # A key with a dot in quotes is not that of a table.
+    # A quoted key that contains a dot is not the key of a table.
     setting = BY_NAME.get(name) if name.count(".") == len(key) - 1 else None
-    known = [one.name for one in DECLARED if (one.by_project if is_project else one.by_user)]
+    known = [each.name for each in DECLARED if (each.by_project if is_project else each.by_user)]
     if setting is None and name in TABLES:
         raise ValueError(f"{name} must be a table: [{name}] begins one")
     if setting is None:
@@ -205,8 +205,8 @@ _HEADER = re.compile(r"\s*\[")
 def lines_of(text: str) -> dict[KeyPath, int]:
     r"""Map each key and table of a valid TOML text to the line, from 1, that first sets it.
 
-    Parses statement by statement, so that every spelling of a key counts and no key inside a multi-line string does.
-    A key after a very long value is missing.
+    Parses each statement, to handle all spellings of keys and multi-line strings. Omits keys after a value of
+    more than MOST_LINES.
 
     >>> lines_of('a = 1\n"url" = "x"\n[b]\nc.d = 1\n')
     {('a',): 1, ('url',): 2, ('b',): 3, ('b', 'c'): 4, ('b', 'c', 'd'): 4}
@@ -221,7 +221,7 @@ def lines_of(text: str) -> dict[KeyPath, int]:
         try:
             parsed = parse_toml(statement)
         except tomllib.TOMLDecodeError:
-            continue  # the statement goes on
+            continue  # the statement is incomplete
         is_header = _HEADER.match(statement) is not None
         paths = [(*(() if is_header else table), *path) for path in _paths(parsed)]
         for path in paths:
@@ -233,7 +233,7 @@ def lines_of(text: str) -> dict[KeyPath, int]:
 
 
 def _paths(table: Mapping[str, object]) -> Iterator[KeyPath]:
-    """Iterate over the paths of all keys, breadth first."""
+    """Yield the paths of all keys."""
     queue: list[tuple[KeyPath, Mapping[str, object]]] = [((), table)]
     while queue:
         above, content = queue.pop()
@@ -255,7 +255,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SettingSource:
-    """The values that one source sets, by the names of settings."""
+    """The values of one source by setting."""
 
     origin: Origin
     values: Mapping[str, Value] = field(repr=False)
@@ -264,12 +264,12 @@ class SettingSource:
 
 @dataclass(frozen=True, slots=True)
 class SettingValue:
-    """A setting's value and the source that sets it."""
+    """A setting's value and its source."""
 
     setting: SettingDeclaration
     source: SettingSource
+    # The setting's name in the source: `url` may set the engine.
     key: str
-    """The setting's name in the source: `url` may set the engine."""
     value: Value | None = field(repr=False)
 
     @property
@@ -279,7 +279,7 @@ class SettingValue:
 
     @property
     def plain(self) -> str | bool | list[str] | None:
-        """The value without secrets as JSON has it."""
+        """The JSON value without secrets."""
         if self.value is None or isinstance(self.value, bool):
             return self.value
         if isinstance(self.value, tuple) and not self.setting.secret:
@@ -311,7 +311,7 @@ class SettingValue:
 
     @property
     def chosen_by(self) -> str:
-        """The source, for the middle of a sentence."""
+        """The source, as part of a sentence."""
         return f"{self.key} in {self.file}" if self.file is not None else self.place or "default"
 
 
@@ -319,13 +319,13 @@ SettingValues: TypeAlias = Mapping[str, SettingValue]
 
 
 def _settings_of(values: SettingValues, own_home: Path, opaque_id: str) -> Settings:
-    """Make the settings of the values that apply.
+    """Make the settings from their values.
 
     Raises:
-        UsageError: values contradict each other, or one is missing that another needs.
+        UsageError: values contradict each other or are incomplete.
     """
     _require_credentials(values)
-    # All other fields have the values of the settings of their names.
+
     fields_set: dict[str, object] = {
         each.name: values[each.name].value
         for each in fields(Settings)
@@ -363,10 +363,10 @@ def _address(values: SettingValues) -> str:
 
 
 def _given_secret(values: SettingValues, name: str) -> SettingValue | None:
-    """Find the value, file or command of a secret, if there is one.
+    """Return the value, file or command of a secret, if set.
 
     Raises:
-        UsageError: there are several.
+        UsageError: several of them are set.
     """
     given = [value for way in WAYS if (value := values[name + way]).value is not None]
     if len(given) > 1:
@@ -388,7 +388,7 @@ def _secret(values: SettingValues, name: str) -> str | SecretSource | None:
 
 
 def _require_credentials(values: SettingValues) -> None:
-    """Make sure that at most one kind of credentials is set, and completely."""
+    """Check that at most one kind of credentials is set, and that it is complete."""
     username, password = values["username"], _given_secret(values, "password")
     kinds = {
         "an API key": _given_secret(values, "api_key"),
@@ -409,16 +409,16 @@ def _require_credentials(values: SettingValues) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The settings, and where each value comes from."""
+    """The settings, and the source of each value."""
 
     settings: Settings
     values: SettingValues
+    # May not exist.
     user_file: Path
-    """Where the user's file is, or would be."""
     project_file: Path | None
     is_user_file_there: bool
+    # False for a file that changes nothing in an untrusted folder.
     is_project_file_used: bool
-    """False for a file of a folder that is not trusted, which is allowed if it changes nothing."""
     warnings: Sequence[str]
 
     @property
@@ -434,7 +434,7 @@ class Resolution:
 
 
 def resolve(flags: Mapping[str, object], environ: Mapping[str, str], folder: Path | None = None) -> Settings:
-    """Resolve the settings alone; see `resolution`."""
+    """Resolve only the settings; see `resolution`."""
     return resolution(flags, environ, folder).settings
 
 
@@ -445,18 +445,18 @@ def resolution(
     *,
     opaque_id: str = PROGRAM,
 ) -> Resolution:
-    """Resolve each setting from flags (absent or None: not given), the environment, files and defaults.
+    """Resolve each setting from flags, the environment, files and defaults.
 
     Args:
-        flags: values by the names of settings
+        flags: values by setting; None if absent
         environ: environment variables
-        folder: the folder whose project file applies, the working directory by default
-        opaque_id: what requests to a server are known by
+        folder: where the search for a project file begins; default: the working directory
+        opaque_id: the id that requests send to a server
 
     Raises:
-        UsageError: an engine that does not exist, contradicting or incomplete credentials, or a project file that
-            would change something in a folder that is not trusted.
-        DataError: a settings file can't be read, or has errors.
+        UsageError: unknown engine, contradicting or incomplete credentials, or a project file that changes a
+            value in an untrusted folder.
+        DataError: a settings file cannot be read or has errors.
     """
     of_flags = _flag_source(flags)
     given = [of_flags, _environment_source(environ, of_flags.values)]
@@ -508,7 +508,7 @@ def _flag_source(flags: Mapping[str, object]) -> SettingSource:
 
 
 def _environment_source(environ: Mapping[str, str], flags: Mapping[str, Value]) -> SettingSource:
-    """Read the variables whose settings no flag sets: the others may be invalid."""
+    """Read the variables of settings that no flag sets; the others may be invalid."""
     set_already = {*flags, *(("engine", *PLACES) if "url" in flags else ())}
     values = {
         setting.name: _from_text(setting, text, setting.variable)
@@ -534,7 +534,7 @@ def _project_file(folder: Path | None) -> SettingsFile | None:
 
 
 def _home(given: Sequence[SettingSource]) -> Path:
-    """Find the user's home folder, which no file can set: it contains the user's file."""
+    """Return the user's home folder, which no file can set, because it contains the user file."""
     for source in given:
         if "home" in source.values:
             return Path(str(source.values["home"]))
@@ -544,7 +544,7 @@ def _home(given: Sequence[SettingSource]) -> Path:
 
 
 def _without_readable_secrets(file: SettingsFile, warnings: list[str]) -> Mapping[str, Value]:
-    """Drop the secrets of a user's file that others can read."""
+    """Drop the secrets of a user file that others can read."""
     secret = [name for name, value in file.values.items() if BY_NAME[name].holds_credentials(value)]
     if file.is_private or not secret:
         return file.values
@@ -560,7 +560,7 @@ def _without_readable_secrets(file: SettingsFile, warnings: list[str]) -> Mappin
 
 
 def _merge(sources: Sequence[SettingSource], own_home: Path) -> dict[str, SettingValue]:
-    """Find the first source of each setting, with the defaults as the last source."""
+    """Return the value of each setting from its first source, or its default."""
     defaults = {setting.name: setting.default for setting in DECLARED if setting.default is not None}
     every = [*sources, SettingSource(Origin.default, {**defaults, "home": own_home})]
     values = {name: _first(name, every) for name in BY_NAME}
@@ -568,7 +568,7 @@ def _merge(sources: Sequence[SettingSource], own_home: Path) -> dict[str, Settin
         source = next((source for source in every if not source.values.keys().isdisjoint(group)), None)
         if source is not None:
             values |= {name: _first(name, [source]) for name in group}
-    # The first source that has an address chooses the engine too, unless it names one.
+    # The first source with an address also chooses the engine, unless it names one.
     for source in sources:
         key = next((name for name in ("engine", *PLACES) if name in source.values), None)
         if key is not None:
@@ -587,16 +587,16 @@ def _first(name: str, sources: Iterable[SettingSource]) -> SettingValue:
 
 def _is_trusted(folder: Path, trusted: Value | None) -> bool:
     real = folder.resolve()
-    # A cycle of links leads nowhere in `realpath`; `resolve` would fail.
+    # `realpath` accepts a cycle of links; `resolve` would fail.
     return isinstance(trusted, tuple) and any(
-        isinstance(one, Path) and real.is_relative_to(os.path.realpath(one)) for one in trusted
+        isinstance(path, Path) and real.is_relative_to(os.path.realpath(path)) for path in trusted
     )
 
 
 def _require_no_change(
     values: SettingValues, without_project: SettingValues, project: SettingsFile, user_file: Path
 ) -> None:
-    """Reject the project file of a folder that is not trusted, unless it changes no value."""
+    """Reject the project file of an untrusted folder if it changes any value."""
     changed = [
         value.key
         for name, value in values.items()
@@ -613,6 +613,6 @@ def _require_no_change(
 
 
 def _listed(file: SettingsFile, names: Sequence[str]) -> str:
-    """Name settings with their lines, for a sentence."""
+    """List settings with their lines."""
     parts = [name if (line := file.line(name)) is None else f"{name} (line {line})" for name in names]
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

@@ -1,8 +1,7 @@
-"""Settings: the record that the program runs with, whose fields declare how each is set, and the table of all settings.
+"""Declare all settings.
 
-`Settings` is what other modules read. `DECLARED` lists all settings in the order of `searchapp config`: the fields of
-`Settings`, then those of screens, of a team and of the reading of settings itself. A `SettingType` reads and shows
-values; `searchapp.config.resolution` finds which value applies.
+`Settings` is the record that other modules read; its fields declare their sources. `DECLARED` adds the
+settings of screens, teams and settings files.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ DEFAULT_URL = "http://localhost:9200"
 DEFAULT_INDEX_PREFIX = "searchapp"
 THEMES = ("dark", "light", "ansi-dark", "ansi-light")
 SPACINGS = ("normal", "compact")
+# The folder of the embedded engine's indexes in the home directory.
 INDEXES = "indexes"
-"""The folder of the embedded engine's indexes in the home folder."""
+# Roles of people in the metadata schema ir_metadata.
 ROLES = ("experimenter", "reproducer")
-"""Roles of the people who make a run, in the metadata schema ir_metadata."""
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 Value: TypeAlias = str | bool | Path | tuple[Path, ...] | Headers
 
+# Maximum characters of a value, because error messages repeat it.
 LONGEST = 1_000
-"""Maximum length of a value in characters, so that an error message can repeat it."""
 
 
 def addresses_in(text: str) -> tuple[str, ...]:
-    """Split a text of addresses at commas and drop duplicates; a comma may also stand in a password.
+    """Split a text of addresses at commas, except those in passwords, and drop duplicates.
 
     >>> addresses_in("http://a:9200, https://me:x,y@b")
     ('http://a:9200', 'https://me:x,y@b')
@@ -46,9 +45,8 @@ def addresses_in(text: str) -> tuple[str, ...]:
 
 
 def address_of_cloud(cloud_id: str) -> str:
-    """Decode the address of the Elasticsearch that a Cloud ID names.
-
-    A Cloud ID is a label, a colon and, in Base64, `host[:port]$elasticsearch$kibana`.
+    """Decode the Elasticsearch address of a Cloud ID: a label, a colon and Base64 of
+    `host[:port]$elasticsearch$kibana`.
 
     Raises:
         ValueError: the text is not a Cloud ID.
@@ -62,8 +60,8 @@ def address_of_cloud(cloud_id: str) -> str:
 
 
 def without_credentials(url: str) -> str:
-    """Strip user, password and query from an address, even if the rest of it is malformed."""
-    # Up to the last @: a password may contain any character, even one that a valid address would escape.
+    """Strip user, password and query from an address, even a malformed one."""
+    # Up to the last @, because a password may contain any character, even unescaped.
     pattern = re.compile(r"^([a-z][a-z0-9+.-]*://)?.*@", re.DOTALL | re.IGNORECASE)
     return pattern.sub(r"\1", url).partition("?")[0]
 
@@ -75,14 +73,13 @@ def without_passwords(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SettingType:
-    """Reads and shows the values of a setting.
+    """Reads and formats the values of a setting.
 
     Args:
-        read: takes a value, the setting's name for messages, and the folder of the file that has the value; the folder
-            is None for the text of a flag or variable. Raises `ValueError` with a clause for people that repeats no
-            secret.
+        read: takes a value, the setting's name, and the folder of its file (None for a flag or variable);
+            raises `ValueError` with a message that repeats no secret
         show: formats a value without passwords
-        is_address: whether a value can contain a password
+        is_address: a value may contain a password
     """
 
     read: Callable[[Any, str, Path | None], Value]
@@ -167,6 +164,7 @@ def _read_fingerprint(value: Any, name: str, folder: Path | None) -> Value:
     return digits
 
 
+# Headers that the client sets itself; secrets have settings of their own.
 RESERVED_HEADERS = frozenset(
     {
         "accept",
@@ -182,11 +180,10 @@ RESERVED_HEADERS = frozenset(
         "x-opaque-id",
     }
 )
-"""Headers that the client sets itself; secrets have settings of their own."""
 
 
 def _read_headers(value: Any, name: str, folder: Path | None) -> Value:
-    """Read headers from a table in a file, or from the lines of a variable."""
+    """Read headers from a table of a file, or from the lines of a variable."""
     if folder is None:
         lines = [line for line in value.splitlines() if line.strip()]
         if any(":" not in line for line in lines):
@@ -234,7 +231,7 @@ def _read_switch(value: Any, name: str, folder: Path | None) -> Value:
 
 
 def _read_path(value: Any, name: str, folder: Path | None) -> Path:
-    """Read a path; in a file it is relative to the file's folder, and ~ is the user's own folder."""
+    """Read a path; one in a file is relative to that file and may begin with ~."""
     text = _read_text(value, name, folder)
     if folder is None:
         return Path(text)
@@ -268,8 +265,8 @@ def _read_keys(value: Any, name: str, folder: Path | None) -> Value:
         raise ValueError(f"{name} must be a table: [{name}] begins one")
     return ", ".join(
         f"{action}: {' '.join(_read_text(key, f'{name}.{action}', folder) for key in keys)}"
-        for action, held in value.items()
-        for keys in [held if isinstance(held, list) else [held]]
+        for action, bound in value.items()
+        for keys in [bound if isinstance(bound, list) else [bound]]
     )
 
 
@@ -279,21 +276,21 @@ SWITCH = SettingType(_read_switch, lambda value: "true" if value else "false")
 ADDRESS = SettingType(_read_address, without_credentials, is_address=True)
 ADDRESSES = SettingType(_read_addresses, _show_addresses, is_address=True)
 
+# The text shown for a secret.
 SET = "set"
-"""The text shown for a secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingDeclaration:
-    """One setting: its name, what it is for, and the sources that may set it."""
+    """One setting, and the sources that may set it."""
 
+    # The part before a dot is the table in settings files.
     name: str
-    """The key in settings files; the part before a dot is the table."""
     about: str
     type: SettingType = field(default=TEXT, repr=False)
     default: Value | None = None
+    # The text shown without value and default.
     unset: str = "not set"
-    """The text shown when there is neither a value nor a default."""
     secret: bool = False
     by_flag: bool = False
     by_variable: bool = True
@@ -315,11 +312,11 @@ class SettingDeclaration:
         return SET if self.secret else self.type.show(value)
 
     def holds_credentials(self, value: Value) -> bool:
-        """Whether a value is a secret, or an address with a password."""
+        """Return whether a value is a secret or contains a password."""
         return self.secret or (self.type.is_address and "@" in str(value))
 
     def ways(self, user_file: Path, project_file: str) -> str:
-        """List what can set it, for the end of a sentence."""
+        """List the sources that may set it, as the end of a sentence."""
         files = [str(user_file)] * self.by_user + [project_file] * self.by_project
         *others, last = [*filter(None, (self.flag, self.variable)), *files]
         return f"{', '.join(others)} or {last}" if others else last
@@ -327,7 +324,7 @@ class SettingDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class SecretSource:
-    """A file that contains a secret, or a command that prints it; `setting` names it in messages."""
+    """A file that contains a secret, or a command that prints it; messages name `setting`."""
 
     setting: str
     path: Path | None = None
@@ -335,7 +332,7 @@ class SecretSource:
 
 
 def _setting(about: str, type_: SettingType = TEXT, *, absent: Any = None, **details: Any) -> Any:
-    """Declare a field of `Settings` as a setting; `absent` is its value when no source sets it."""
+    """Declare a field of `Settings` as a setting; `absent` is its value if no source sets it."""
     return field(
         default=details.get("default", absent),
         repr=not details.get("secret") and not type_.is_address,
@@ -440,16 +437,16 @@ class Settings:
         by_variable=False,
         by_user=False,
     )
+    # The source of the engine: "default", "--url", "SEARCHAPP_ENGINE", "url in FILE".
     engine_chosen_by: str = "default"
-    """What chose the engine: "default", "--url", "SEARCHAPP_ENGINE", "url in FILE"."""
+    # Whether a source names a server.
     url_given: bool = False
-    """Whether a source names a server, rather than the default."""
+    # The header X-Opaque-Id of every request, which a server's logs contain.
     opaque_id: str = PROGRAM
-    """The header X-Opaque-Id of every request, which a server's logs contain."""
+    # The folder of the user file, if a project file sets another `home`.
     own_home: Path | None = None
-    """The folder of the user's file, where a project file sets another `home`."""
+    # The table `team` of the settings files.
     team: Mapping[str, str] = field(default_factory=dict)
-    """The table `team` of the settings files: the people whose runs these are."""
 
     @property
     def address(self) -> str:
@@ -471,21 +468,21 @@ class Settings:
 
     @property
     def of_user(self) -> Path:
-        """The folder of the user's file."""
+        """The folder of the user file."""
         return self.own_home or self.home
 
 
+# Suffixes of settings for a secret, its file, and the command that prints it.
 WAYS = ("", "_file", "_command")
-"""Suffixes of the settings that have a secret, name a file with it, and a command that prints it."""
 
+# Secrets with all WAYS.
 SECRETS = ("password", "api_key", "bearer_token")
-"""Secrets that can be set in each of these ways."""
 
+# These all come from the first source that has any of them.
 CREDENTIALS = ("username", *(f"{name}{way}" for name in SECRETS for way in WAYS))
-"""Settings that all come from the first source that has any of them."""
 
+# Two ways to name a server; both come from the first source that has either.
 PLACES = ("url", "cloud_id")
-"""Two ways to name a server; both come from the first source that has either."""
 
 
 def _secret_ways(name: str) -> Iterator[SettingDeclaration]:
@@ -498,7 +495,7 @@ def _secret_ways(name: str) -> Iterator[SettingDeclaration]:
 def _screen(
     section: str, screens: str, screen: str = "", *more: SettingDeclaration
 ) -> Iterator[SettingDeclaration]:
-    """Declare the theme, the spacing and the keys of a screen, with `more` before the keys."""
+    """Declare the theme, the spacing, `more` settings and the keys of a screen."""
     about = f"The look of the {screens}: {alternatives(THEMES)}."
     yield SettingDeclaration(f"{section}.theme", about, _choice(THEMES), default=THEMES[0])
     about = f"Compact leaves out borders and blank cells of the {screens}."
@@ -560,7 +557,7 @@ def _declare() -> Iterator[SettingDeclaration]:
     yield replace(quiet, name="verbose", about=about)
 
 
+# In the order of `searchapp config`.
 DECLARED: Sequence[SettingDeclaration] = tuple(_declare())
-"""The settings, in the order in which they are shown."""
 
 BY_NAME = {setting.name: setting for setting in DECLARED}

@@ -1,14 +1,13 @@
-"""A run is a directory: its manifest, rankings and tags, and what it learned from judgments.
+"""Write, read and verify run directories.
 
-    run.json        the manifest: what was ranked, how, on which engine, from which data
-    run.trec        the rankings, `topic Q0 document rank score tag`
-    documents.json  the digest of the text of each ranked document
-    predict.txt     the task's official file, when the run is deep enough for it
-    inputs/         copies of the recipe, its templates and the mappings, of which `searchapp rerun` ranks again
-    tags.json       {"format": 1, "tags": ["baseline", "paper"]}, names by which people group and find runs
+    run.json        manifest
+    run.trec        rankings: `topic Q0 document rank score tag`
+    documents.json  digest of the text of each ranked document
+    predict.txt     official file of the task, if the run is deep enough; `predict.txt.gz` for a long run
+    inputs/         recipe, query templates and mappings for `searchapp rerun`
+    tags.json       {"format": 1, "tags": ["baseline", "paper"]}; not covered by digests
 
-The official file of a long run is compressed with gzip: `predict.txt.gz`. The same inputs give the same bytes of every
-file but the manifest's `created` and `seconds`. Tags are not part of the run: tagging changes no digest.
+The same inputs give the same bytes, except for `created` and `seconds` of the manifest.
 """
 
 from __future__ import annotations
@@ -39,15 +38,14 @@ from searchapp.text import counted
 MANIFEST = "run.json"
 DOCUMENTS = "documents.json"
 RANKINGS = "run.trec"
+# A run is long if it has more than LONG hits, and more than DEEP for each topic.
 LONG, DEEP = 250_000, 1_000
-"""A run is long if it has more hits than the former, and more than the latter for each topic."""
 TAGS = "tags.json"
+# Key of a manifest's recipe: the models of trained signals.
 MODELS = "models"
-"""The key of a manifest's recipe with the models of trained signals."""
+# Key of a manifest's recipe: the splits of training topics.
 EXAMPLES = "examples"
-"""The key of a manifest's recipe with the splits whose solved topics the run has learned from."""
 INPUTS = "inputs"
-"""The folder of a run directory with the copies of what the run was ranked by."""
 FORMAT = 2
 
 
@@ -62,39 +60,38 @@ class Manifest:
     depth: int
     tag: str
     engine: Mapping[str, str]
+    # The folder of topics and documents.
     data: str
-    """The folder of topics and documents."""
+    # SHA-256 by input file.
     data_digests: Mapping[str, str]
-    """The SHA-256 of each input file."""
     mapping_digest: str
+    # Of the index's mapping and documents.
     index_digest: str
-    """That of mapping and documents of the index."""
     topics: int
     hits: int
+    # The end of the ranking, in UTC.
     created: str
-    """The end of the ranking, in UTC."""
     seconds: float
-    """The duration of the ranking."""
+    # SHA-256 by file of the run directory.
     files: Mapping[str, str] = field(default_factory=dict)
-    """The SHA-256 of each other file of the run."""
+    # The TOML file of an own task.
     task_file: str = ""
-    """The TOML file of an own task."""
+    # The TOML file of a variant.
     variant: str = ""
-    """The TOML file of a variant."""
+    # See `Collection.layout`.
     layout: Mapping[str, Any] = field(default_factory=dict)
-    """How a task file describes the input files, see `Collection.layout`."""
+    # Tool and file of an imported run, which has no recipe and no engine.
     imported: Mapping[str, Any] = field(default_factory=dict)
-    """The tool and the file of an imported run, which has no recipe and no engine."""
+    # Topics without documents, which have no line in the rankings.
     empty: Sequence[str] = ()
-    """The topics without any document, which have no line in the rankings."""
+    # Versions of packages outside the tested range.
     untested: Mapping[str, str] = field(default_factory=dict)
-    """The versions of packages outside the tested range."""
     format: int = FORMAT
     digest: str = ""
 
     @property
     def system(self) -> str:
-        """The name of the recipe, or the tool of an imported run."""
+        """The name of the recipe, or of the tool of an imported run."""
         if self.imported:
             return str(self.imported.get("tool") or "imported")
         return str(self.recipe.get("name", ""))
@@ -111,7 +108,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run directory that has been read back."""
+    """A run directory in memory."""
 
     path: Path
     manifest: Manifest
@@ -128,11 +125,16 @@ def write(
     *,
     overwrite: bool = False,
 ) -> Manifest:
-    """Write a run directory atomically; returns the manifest with the digests of its files.
+    """Write a run directory atomically, and return the manifest with the digests of its files.
 
-    `official` has the writers of official files by their names; in a long run `.gz` is added to these. `documents` has
-    the digests of the ranked documents' texts by their ids, `inputs` the JSON values of the files in `INPUTS`. With
-    `overwrite` an existing run directory is replaced, but nothing else.
+    Args:
+        path: the run directory
+        manifest: without digests of files
+        run: the rankings
+        official: writers of official files by name; a long run compresses them and adds `.gz` to the names
+        documents: digests of the ranked documents' texts by id
+        inputs: JSON values of the files in `INPUTS` by name
+        overwrite: replace an existing run directory, but nothing else
     """
     require_writable(path, overwrite=overwrite)
     with atomic_folder(path, replace=overwrite) as folder:
@@ -162,7 +164,6 @@ def write(
 
 
 def _files(path: Path) -> list[str]:
-    """Return the files of a run directory by their paths in it."""
     return sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir())
 
 
@@ -176,7 +177,7 @@ def require_writable(path: Path, *, overwrite: bool) -> None:
     """Check that a run directory can be written.
 
     Raises:
-        UsageError: something else exists there, or the folder above can't be written to.
+        UsageError: the path exists and may not be replaced, or its parent is not writable.
     """
     files.require_folder(path)
     if path.exists() and not overwrite:
@@ -187,24 +188,24 @@ def require_writable(path: Path, *, overwrite: bool) -> None:
 
 
 def read(path: Path) -> StoredRun:
-    """Return a run directory with its rankings.
+    """Read a run directory.
 
     Raises:
-        UsageError: there is no run directory.
-        DataError: its files are invalid.
+        UsageError: the path is not a run directory.
+        DataError: a file is invalid.
     """
     manifest = read_manifest(path)
     rankings = path / RANKINGS
     if not manifest.hits and rankings.is_file() and not rankings.stat().st_size:
-        return StoredRun(path, manifest, Run(manifest.tag, ()))  # no topic has a document
+        return StoredRun(path, manifest, Run(manifest.tag, ()))  # an empty file is not a valid TREC run
     return StoredRun(path, manifest, trec.read_run(rankings))
 
 
 def read_digests(path: Path) -> dict[str, str]:
-    """Return the digests of the ranked documents' texts by their ids.
+    """Return the digests of the ranked documents' texts by document id.
 
     Raises:
-        DataError: the file is missing or can't be read.
+        DataError: the file is missing or invalid.
     """
     file = path / DOCUMENTS
     try:
@@ -219,10 +220,10 @@ def read_digests(path: Path) -> dict[str, str]:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Return the manifest of a run directory.
+    """Read the manifest of a run directory.
 
     Raises:
-        UsageError: there is no run directory.
+        UsageError: the path is not a run directory.
         DataError: the manifest is invalid.
     """
     if not (path / MANIFEST).is_file():
@@ -252,10 +253,10 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def read_input(path: Path, manifest: Manifest, name: str) -> Any:
-    """Return the copy of an input in a run directory; None if the run has no such input.
+    """Return the copy of an input in a run directory, or None if the run has none of that name.
 
     Raises:
-        DataError: the copy is missing or was changed.
+        DataError: the copy is missing or has changed.
     """
     file = f"{INPUTS}/{name}"
     if file not in manifest.files:
@@ -265,12 +266,12 @@ def read_input(path: Path, manifest: Manifest, name: str) -> Any:
     return resources.read_json(path / file, file_names=True)
 
 
+# The fields of a manifest that describe the rankings, not their inputs.
 _OF_RANKINGS = ("topics", "hits", "empty", "untested", "created", "seconds", "files")
-"""The fields of a manifest that describe the rankings, not their inputs."""
 
 
 def reusable_manifest(path: Path, planned: Manifest) -> Manifest | None:
-    """Return the manifest of an undamaged run directory that has the inputs of the `planned` manifest, or None."""
+    """Return the manifest of an intact run directory with the inputs of `planned`, or None."""
     try:
         manifest = read_manifest(path)
         files = manifest.files
@@ -278,7 +279,7 @@ def reusable_manifest(path: Path, planned: Manifest) -> Manifest | None:
     except SearchappError:
         return None
     expected = replace(planned, **{name: getattr(manifest, name) for name in _OF_RANKINGS})
-    if MODELS in manifest.recipe:  # they follow from the rest, and are known only after training
+    if MODELS in manifest.recipe:  # known only after training, and determined by the other inputs
         expected = replace(expected, recipe={**expected.recipe, MODELS: manifest.recipe[MODELS]})
     return (
         manifest if undamaged and manifest.digest == manifest.own_digest() == expected.own_digest() else None
@@ -286,10 +287,10 @@ def reusable_manifest(path: Path, planned: Manifest) -> Manifest | None:
 
 
 def verify(path: Path) -> Verification:
-    """Compare a run directory and its data with the manifest, and the manifest with its digest.
+    """Compare a run directory and its data with the digests of its manifest.
 
     Raises:
-        DataError: a file can't be read.
+        DataError: a file cannot be read.
     """
     manifest = read_manifest(path)
     problems = []
@@ -317,8 +318,8 @@ class Verification:
     """The result of `verify`, in sentences."""
 
     problems: tuple[str, ...]
+    # Files that could not be compared.
     notes: tuple[str, ...]
-    """What could not be compared."""
 
 
 _FIELD_TYPES: dict[str, type] = {
@@ -338,7 +339,7 @@ def tags_of(path: Path) -> tuple[str, ...]:
     """Return the tags of a run directory in alphabetical order.
 
     Raises:
-        DataError: they can't be read.
+        DataError: the tags cannot be read.
     """
     file = path / TAGS
     if not file.is_file():
@@ -354,9 +355,9 @@ def change_tags(path: Path, add: Iterable[str] = (), remove: Iterable[str] = ())
     """Add and remove tags of a run directory, and return its tags.
 
     Raises:
-        UsageError: there is no run directory, a tag is invalid, or a tag to remove is unknown.
-        DataError: the present tags can't be read.
-        SearchappError: the tags can't be written.
+        UsageError: the path is not a run directory, a tag is invalid, or a tag to remove is unknown.
+        DataError: the present tags cannot be read.
+        SearchappError: the tags cannot be written.
     """
     read_manifest(path)
     add, remove = list(add), list(remove)
@@ -366,7 +367,7 @@ def change_tags(path: Path, add: Iterable[str] = (), remove: Iterable[str] = ())
                 f"{tag!r} can't be a tag: it takes letters, digits and . : + - _, 64 of them at most, and begins with "
                 "a letter or digit"
             )
-    with lock_on(path / MANIFEST):  # another process may be tagging it too
+    with lock_on(path / MANIFEST):  # against other processes that tag the run
         present = tags_of(path)
         for tag in remove:
             if tag not in present:
@@ -384,19 +385,19 @@ def change_tags(path: Path, add: Iterable[str] = (), remove: Iterable[str] = ())
 
 @dataclass(frozen=True, slots=True)
 class GivenRun:
-    """The rankings of a run directory, or those of a file in the order of trec_eval."""
+    """The rankings of a run directory, or of a file in trec_eval's order."""
 
     path: Path
     run: Run
+    # None for a file.
     manifest: Manifest | None
-    """None for a file."""
     digest: str
+    # Topics whose equal scores a file lists in another order.
     tied: int = 0
-    """How many topics of a file have documents of equal scores in another order."""
 
     @property
     def note(self) -> str | None:
-        """A sentence on reordered equal scores, if there are any."""
+        """A sentence on reordered equal scores, if any."""
         if not self.tied:
             return None
         return (
@@ -406,12 +407,12 @@ class GivenRun:
 
 
 def read_given(path: Path) -> GivenRun:
-    """Return a run directory or a TREC run.
+    """Read a run directory or a TREC run.
 
     Raises:
-        UsageError: there is neither.
-        DataError: the files of a directory are invalid.
-        InvalidFiles: the file is no TREC run.
+        UsageError: the path does not exist.
+        DataError: the run directory is invalid.
+        InvalidFiles: the file is not a TREC run.
     """
     require_there(path)
     if path.is_dir():
@@ -425,7 +426,7 @@ def require_there(path: Path) -> None:
     """Check that a run directory or a file exists.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the path does not exist.
     """
     if not path.exists():
         raise UsageError(
@@ -438,32 +439,35 @@ _SPLITS, _CHOSEN, _MAPPING = "splits", "chosen", "mapping"
 
 
 def solved_by(splits: Sequence[str], mapping: Any, *, chosen: bool = False) -> dict[str, Any]:
-    """Return the entry of a manifest's recipe for the splits whose solved topics a run learns from.
+    """Return a manifest's entry for the splits of training topics.
 
-    `mapping` is that of their index; `chosen` tells whether the user chose the splits.
+    Args:
+        splits: names of splits
+        mapping: the mapping of their index
+        chosen: whether the user chose the splits
     """
     described = {_SPLITS: list(splits), _MAPPING: None if mapping is None else digest_json(mapping)}
     return {EXAMPLES: described | ({_CHOSEN: True} if chosen else {})}
 
 
 def mapping_digest(manifest: Manifest) -> Any:
-    """Return the digest of the mapping of the solved topics that a run has learned from."""
+    """Return the digest of the mapping of a run's training topics."""
     return _recorded(manifest, EXAMPLES).get(_MAPPING)
 
 
 def solved_splits(manifest: Manifest) -> tuple[str, ...]:
-    """Return the splits whose solved topics a run has learned from."""
+    """Return the splits of a run's training topics."""
     splits = _recorded(manifest, EXAMPLES).get(_SPLITS)
     return tuple(map(str, splits)) if isinstance(splits, list) else ()
 
 
 def chosen_splits(manifest: Manifest) -> tuple[str, ...]:
-    """Return the splits that the user chose for a run to learn from."""
+    """Return the splits of training topics that the user chose."""
     return solved_splits(manifest) if _recorded(manifest, EXAMPLES).get(_CHOSEN) else ()
 
 
 def described_judgments(judged: Iterable[Example]) -> dict[str, Any]:
-    """Return the entry of a manifest's recipe for the judged topics that a run learns from."""
+    """Return a manifest's entry for judged training topics."""
     grades = {example.topic.id: dict(example.gold) for example in judged}
     if not grades:
         return {}
@@ -471,16 +475,16 @@ def described_judgments(judged: Iterable[Example]) -> dict[str, Any]:
 
 
 def judgments_digest(manifest: Manifest) -> str | None:
-    """Return the digest of the judgments that a run has learned from."""
+    """Return the digest of the judgments that a run learned from."""
     digest = _recorded(manifest, _JUDGED).get("digest")
     return None if digest is None else str(digest)
 
 
 def judged_topics(path: Path, manifest: Manifest) -> frozenset[str]:
-    """Return the judged topics that the run directory `path` has learned from.
+    """Return the judged topics that a run learned from.
 
     Raises:
-        DataError: the manifest does not name them.
+        DataError: the manifest has no valid list of them.
     """
     recorded = _recorded(manifest, _JUDGED)
     ids = recorded.get("ids") if recorded else []
@@ -490,9 +494,13 @@ def judged_topics(path: Path, manifest: Manifest) -> frozenset[str]:
 
 
 def learning_warnings(path: Path, manifest: Manifest, scored: Collection[str], remedy: str) -> list[str]:
-    """Return sentences on figures that are too good, of a run that has learned from the topics that are scored.
+    """Return warnings about scoring a run on topics that it learned from.
 
-    `remedy` is the advice if only some of the topics are.
+    Args:
+        path: the run directory
+        manifest: of the run
+        scored: the scored topics
+        remedy: advice if the run learned from some of the scored topics
     """
     warnings = []
     if seen := judged_topics(path, manifest).intersection(scored):
@@ -516,6 +524,5 @@ def learning_warnings(path: Path, manifest: Manifest, scored: Collection[str], r
 
 
 def _recorded(manifest: Manifest, key: str) -> Mapping[str, Any]:
-    """Return the object under a key of a manifest's recipe."""
     value = manifest.recipe.get(key)
     return value if isinstance(value, Mapping) else {}

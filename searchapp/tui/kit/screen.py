@@ -1,4 +1,5 @@
-"""The base of screens with keys, their panes and first line, clipboard and pager; and the app that shows them."""
+"""The base of screens with keys, their panes and first line, clipboard and pager; and the app that shows
+them."""
 
 from __future__ import annotations
 
@@ -47,20 +48,20 @@ from searchapp.tui.kit.widgets import (
     shortened,
 )
 
+# A key makes a list wider or narrower by this number of cells.
 STEP_CELLS = 4
-"""The cells by which a key makes a list wider or narrower."""
 
+# The least width of a list, and of the panes beside it.
 LEAST_CELLS = 18
-"""The least width of a list, and of the panes beside it."""
 
 
 class Panes:
-    """Arranges a screen's panes; its style sheet has rules for the classes `-zoom-NAME` and `-reading`.
+    """Arranges a screen's panes with the CSS classes `-zoom-NAME` and `-reading`.
 
     Args:
         screen: the screen
-        columns: the ids of the panes, in the order of the next-pane key, and the ids of their columns
-        lists: the ids of the panes that are lists, the main one first
+        columns: ids of the panes, in the order of the next-pane key, with the ids of their columns
+        lists: ids of the panes that are lists, the main one first
     """
 
     def __init__(self, screen: Screen[None], columns: Mapping[str, str], lists: Sequence[str]) -> None:
@@ -80,13 +81,13 @@ class Panes:
     def next(self, step: int) -> None:
         panes = [self._screen.query_one(f"#{name}") for name in self._columns]
         if not self._zoomed:
-            # The changes of the key before may not be drawn yet.
+            # The changes of the previous key may not be drawn yet.
             self._screen.app.stylesheet.update(self._screen)
             panes = [pane for pane in panes if _is_displayed(pane)]
         if panes:
             focused = self._screen.focused
-            place = panes.index(focused) if focused in panes else -1 if step > 0 else 0
-            self.focus(panes[(place + step) % len(panes)])
+            index = panes.index(focused) if focused in panes else -1 if step > 0 else 0
+            self.focus(panes[(index + step) % len(panes)])
 
     @property
     def is_reading(self) -> bool:
@@ -103,7 +104,7 @@ class Panes:
         self._screen.set_focus(None if self.is_reading else self._screen.query_one(f"#{self._lists[0]}"))
 
     def widen(self, steps: int) -> None:
-        """Make the list with the focus, or else the main one, wider or narrower; show it first if it is hidden."""
+        """Change the width of the focused or main list; if it is hidden, show it instead."""
         if self._zoomed or self.is_reading:
             self._zoom("")
             self._read(False)
@@ -111,8 +112,8 @@ class Panes:
         column = self._columns[self._focused_of(self._lists)]
         widget = self._screen.query_one(f"#{column}")
         width = widget.outer_size.width + steps * STEP_CELLS
-        beside = [one for one in widget.siblings if isinstance(one, Widget) and one.display]
-        most = self._screen.size.width - LEAST_CELLS - sum(one.outer_size.width for one in beside[:-1])
+        others = [sibling for sibling in widget.siblings if isinstance(sibling, Widget) and sibling.display]
+        most = self._screen.size.width - LEAST_CELLS - sum(other.outer_size.width for other in others[:-1])
         self._widths[column] = max(LEAST_CELLS, min(width, most))
         self._set_widths()
 
@@ -123,6 +124,7 @@ class Panes:
 
     @widths.setter
     def widths(self, chosen: Mapping[str, int]) -> None:
+        """The widths that the user chose, by column id."""
         columns = {self._columns[name] for name in self._lists}
         most = max(LEAST_CELLS, self._screen.size.width - LEAST_CELLS)
         self._widths = {
@@ -139,7 +141,7 @@ class Panes:
         self._widths.clear()
 
     def _focused_of(self, names: Iterable[str]) -> str:
-        """Return the id of the pane with the focus if it is one of these, else of the main list."""
+        """Return the id of the focused pane if it is in `names`, or else of the main list."""
         focused = self._screen.focused
         name = None if focused is None else focused.id
         return name if name is not None and name in names else self._lists[0]
@@ -161,11 +163,11 @@ class Panes:
 
 
 def _is_displayed(widget: Widget) -> bool:
-    return all(one.display for one in widget.ancestors_with_self if isinstance(one, Widget))
+    return all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget))
 
 
+# Longer titles are cut, so that the status stays visible.
 TITLE_CELLS = 60
-"""A longer title is cut, so that the words behind it stay visible."""
 
 
 class Banner(Plain):
@@ -175,14 +177,14 @@ class Banner(Plain):
         super().__init__(id="head")
         self._title = shortened(title, TITLE_CELLS)
         self._status = Content("")
+        # Whether a late answer leaves the status, because a later action set it.
         self.lasts = False
-        """Whether the next answer leaves the status, because an action after its question set it."""
         self._waits = False
 
     def tell(self, words: str, look: str = "$faint", *, add: bool = False, lasts: bool = True) -> None:
-        """Show a status in place of the one before, or behind it with `add`.
+        """Show a status instead of the previous one, or after it with `add`.
 
-        The answer to an earlier question clears a status that does not last.
+        The answer to an earlier question clears a status unless it `lasts`.
         """
         self.lasts = lasts or (add and self.lasts)
         self._waits = False
@@ -191,7 +193,7 @@ class Banner(Plain):
         self.draw()
 
     def wait(self, words: str = "") -> None:
-        """Show that an answer is awaited, until it arrives."""
+        """Show a status until an answer arrives."""
         self.tell(words)
         self._waits = True
 
@@ -213,7 +215,7 @@ class Banner(Plain):
 
 
 class SessionBanner(Banner):
-    """The first line of an annotator's screen: also unsaved and unsent judgments, and other windows."""
+    """The first line of an annotator's screen, with unsaved and unsent judgments and other windows."""
 
     def __init__(self, session: Session, title: str, presence: Presence | None) -> None:
         super().__init__(title)
@@ -252,9 +254,9 @@ class SessionBanner(Banner):
 
 
 def freeze_objects(*, after_others: bool) -> None:
-    """Exclude the present objects, which stay, from garbage collection: it would delay keys by a quarter of a second.
+    """Exclude existing objects from garbage collection, which would delay keys by a quarter of a second.
 
-    `after_others` first collects the remains of other screens.
+    With `after_others`, collect the objects of closed screens first.
     """
     if after_others:
         gc.collect()
@@ -263,17 +265,17 @@ def freeze_objects(*, after_others: bool) -> None:
 
 COPY_SECONDS = 2.0
 
+# Clipboard commands in order of preference, and the variable that each needs.
 COPY_COMMANDS: Sequence[tuple[Sequence[str], str]] = (
     (("wl-copy",), "WAYLAND_DISPLAY"),
     (("xclip", "-selection", "clipboard"), "DISPLAY"),
     (("xsel", "--clipboard", "--input"), "DISPLAY"),
     (("pbcopy",), ""),
 )
-"""Commands that copy their standard input to the clipboard, by preference, and the variable that each needs."""
 
 
 def copy_with_program(text: str, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Copy a text with the first command of the system that succeeds; return its name, or None."""
+    """Copy a text with the first clipboard command that succeeds; return its name, or None."""
     for command, needed in COPY_COMMANDS:
         path = shutil.which(command[0], path=environment.get("PATH"))
         if path is None or (needed and not environment.get(needed)):
@@ -296,7 +298,7 @@ def copy_with_program(text: str, environment: Mapping[str, str] = os.environ) ->
 
 
 def show_in_pager(app: App[None], text: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Show a text with the program that PAGER names, until it ends.
+    """Show a text in the program of `$PAGER`, and wait for its end.
 
     Raises:
         SearchappError: the program or the terminal is missing.
@@ -319,8 +321,8 @@ def show_in_pager(app: App[None], text: str, environment: Mapping[str, str] = os
         raise SearchappError(f"{named!r} can't be run: set PAGER to a program that shows texts") from error
 
 
+# Actions available in a line of text, by keys that type no character.
 BESIDE_LINE = ("palette", "help", "jump")
-"""The actions whose keys that type no character work in a line of text too."""
 
 
 def saves(name: str) -> bool:
@@ -333,29 +335,29 @@ class Pane(VerticalScroll, can_focus=True, inherit_bindings=False):
 
 
 class KeyScreen(OrderedScreen[None]):
-    """A screen whose keys the settings can change.
+    """A screen with configurable keys.
 
-    A subclass names its style sheet as CSS_PATH; its rules apply to the whole app, so each begins with the class of the
-    screen.
+    A subclass names its style sheet as CSS_PATH. Its rules apply to the whole app, so each begins with the
+    class of the screen.
 
     Args:
         keys: the actions by their keys
         head: the first line
-        columns: the panes and their columns, see `Panes`
-        lists: the panes that are lists, the main one first
+        columns: see `Panes`
+        lists: see `Panes`
     """
 
+    # The pane that the scroll keys scroll.
     SCROLLED: ClassVar[str] = "#document"
-    """The pane that the scroll keys scroll."""
 
+    # Help texts by pane id.
     ABOUT: ClassVar[Mapping[str, PaneHelp]] = {}
-    """The help about the panes, by their ids."""
 
+    # Whether keys append to the judgment log: keys before the first paint are then discarded.
     SAVES_GRADES: ClassVar[bool] = False
-    """Whether keys append to the judgment log; then keys from before the first paint are discarded."""
 
+    # The names of the grades.
     labels: Sequence[str] = ()
-    """The names of the grades that can be given on the screen."""
 
     head: Banner
 
@@ -388,7 +390,7 @@ class KeyScreen(OrderedScreen[None]):
         raise NotImplementedError
 
     def begun(self) -> None:
-        """Start background work, once the panes are filled."""
+        """Start background work, after the panes are filled."""
 
     def actions(self) -> Mapping[str, Callable[[], object]]:
         """Return the functions of the actions by name, except for those in `_common`."""
@@ -411,7 +413,7 @@ class KeyScreen(OrderedScreen[None]):
         self.go_back()
 
     def last_words(self) -> str | None:
-        """Save unsaved work without a question, because the program ends; return a sentence about it, if needed."""
+        """Save unsaved work without asking, because the program ends; return a sentence about it, if needed."""
         return None
 
     def leave_line(self, line: TextLine) -> None:
@@ -422,11 +424,11 @@ class KeyScreen(OrderedScreen[None]):
         return ()
 
     def offers_everywhere(self) -> Iterable[Offer]:
-        """Return further offers that the screens on top of this one have too."""
+        """Return offers that the screens above this one have too."""
         return ()
 
     def further_offers(self) -> Iterable[Offer]:
-        """Return offers that take longer to find; called in another thread."""
+        """Return offers that take longer to compute; called in another thread."""
         return ()
 
     def go_back(self, message: str | None = None) -> None:
@@ -437,7 +439,7 @@ class KeyScreen(OrderedScreen[None]):
         self.dismiss(None)
         below = front(self.app)
         if below is not None:
-            below.await_paint()  # keys after the one that leaves are not meant for it
+            below.await_paint()  # discards keys that were typed for the closed screen
             if message:
                 below.head.tell(message, "$warning")
 
@@ -459,7 +461,7 @@ class KeyScreen(OrderedScreen[None]):
                 self.do(name)
         elif not self.SAVES_GRADES or self.is_painted_before(
             event
-        ):  # else the user has not seen the document
+        ):  # otherwise the user has not seen the document
             name = self.keys.action(event.key)
             if name is None:
                 self.refuse(event)
@@ -492,16 +494,16 @@ class KeyScreen(OrderedScreen[None]):
             self.head.tell(str(error), "$error")
 
     def pick(self, dialog: Picking, then: Callable[[int], object]) -> None:
-        """Open a list to choose from, and call `then` with the chosen place, if any."""
+        """Open a list, and call `then` with the index of the chosen row, if any."""
 
-        def chosen(place: int | None) -> None:
-            if place is not None:
-                then(place)
+        def choose(index: int | None) -> None:
+            if index is not None:
+                then(index)
 
-        self.app.push_screen(dialog, chosen)
+        self.app.push_screen(dialog, choose)
 
     def later(self, callback: Callable[[], object]) -> None:
-        """Have the thread of the screen call a function and draw its changes once."""
+        """Call a function in the screen's thread, and draw its changes once."""
 
         def run() -> None:
             with self.app.batch_update():
@@ -601,20 +603,20 @@ class KeyScreen(OrderedScreen[None]):
     def ask(
         self, question: str, yes: Callable[[], object], *, others: Mapping[str, str] | None = None
     ) -> None:
-        """Ask whether to do something; `others` are actions that can be chosen instead, and their meanings."""
+        """Ask for confirmation; `others` maps alternative actions to their descriptions."""
         options = [("y", "Yes"), ("n", "No")]
-        elsewhere: dict[str, str] = {}
+        actions: dict[str, str] = {}
         for name, about in (others or {}).items():
             key = self.keys.first(name)
             if key and key not in ("y", "n", "escape"):
-                elsewhere[key] = name
+                actions[key] = name
                 options.append((key, about))
 
         def answer(key: str | None) -> None:
             if key == "y":
                 self._attempt(yes)
-            if key in elsewhere:
-                self.do(elsewhere[key])
+            if key in actions:
+                self.do(actions[key])
 
         self.app.push_screen(Choose(question, options), answer)
 
@@ -624,25 +626,25 @@ class KeyScreen(OrderedScreen[None]):
 
 
 def key_screens(app: App[None]) -> list[KeyScreen]:
-    """Return the screens without dialogs, the one in front first."""
+    """Return the screens without dialogs, the front one first."""
     return [screen for screen in reversed(app.screen_stack) if isinstance(screen, KeyScreen)]
 
 
 def front(app: App[None]) -> KeyScreen | None:
-    """Return the screen in front, below its dialogs, if there is one."""
+    """Return the front screen below its dialogs, if any."""
     return next(iter(key_screens(app)), None)
 
 
+# Keys that copy the selected text of a dialog.
 COPY_KEYS = ("ctrl+c", "super+c")
-"""The keys that copy the selected text of a dialog."""
 
 
 class KeyApp(App[None]):
-    """Shows a screen, and others on top of it, until the user leaves it; keys act in the order they were pressed in.
+    """Shows a screen, and others above it, until the user leaves it; handles keys in the order of typing.
 
-    Textual hands a key to the focused widget over several queues: the first letters of a note, typed before its dialog
-    opens or sent by a script, would be taken for grades. So the app hands each key to the front screen, which acts on
-    it at once, and keys wait until that screen is mounted.
+    Textual delivers a key to the focused widget over several queues, so the first letters of a note, typed
+    before its dialog opens, would become grades. Therefore the app passes each key to the front screen
+    directly, and keys wait until that screen is mounted.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -653,7 +655,7 @@ class KeyApp(App[None]):
         # Textual reads the style sheet of a screen that is pushed, but not of the first one.
         super().__init__(css_path=[Path(__file__).with_name("screen.tcss"), *main.css_path])
         self.animation_level = "none"
-        # It prints last words, and errors with texts around them.
+        # Prints exit messages and errors, which may quote texts from files.
         self.error_console = HarmlessConsole(stderr=True)
         dress(self, theme, spacing)
         self.main = main
@@ -671,7 +673,7 @@ class KeyApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.AppBlur) and self.is_web:
-            return  # Textual begins with it in a browser, and no widget would have the focus
+            return  # Textual sends it first in a browser, and no widget would have the focus
         if isinstance(event, events.Key) and not event.is_forwarded:
             self._keys.append(event)
             await self.take_keys()
@@ -690,7 +692,7 @@ class KeyApp(App[None]):
                 return
             screen = self.screen
             if not screen.is_mounted:
-                screen.call_later(self.call_later, self.take_keys)  # the first call after it is mounted
+                screen.call_later(self.call_later, self.take_keys)  # runs once the screen is mounted
                 return
             event = self._keys.popleft()
             copies = isinstance(screen, ModalScreen) and event.key in COPY_KEYS
@@ -724,6 +726,6 @@ class KeyApp(App[None]):
             head.tell(f"sent {size} to the {where}")
 
     def _leave(self, number: int) -> None:
-        """Leave in order, with all judgments, when the system or a closed terminal ends the program."""
-        words = [said for screen in key_screens(self) if (said := screen.last_words()) is not None]
-        self.exit(return_code=128 + number, message="\n".join(words) or None)
+        """Save all judgments and exit when the system or a closed terminal ends the program."""
+        messages = [text for screen in key_screens(self) if (text := screen.last_words()) is not None]
+        self.exit(return_code=128 + number, message="\n".join(messages) or None)
