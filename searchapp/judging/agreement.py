@@ -1,11 +1,11 @@
-"""Progress and agreement of annotators: judgments, pace, disagreements, and coefficients of agreement beyond chance.
+"""Progress and agreement of annotators.
 
-    J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20(1), 1960.
+    J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20, 1960.
     J. Cohen, Weighted kappa, Psychological Bulletin 70(4), 1968.
     K. Krippendorff, Content Analysis: An Introduction to Its Methodology, 3rd edition 2013, chapter 12.
 
-All coefficients are 1 for perfect agreement and 0 for agreement by chance. They are NaN where chance can't be computed:
-all grades are equal, or no document has two.
+Coefficients are 1 for perfect agreement, 0 for agreement by chance, and NaN if all grades are equal or no document has
+two.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Level(StrEnum):
     interval = "interval"
 
 
+# The weight of two annotators' grades of a document: not negative, 0 for equal grades.
 Weight = Callable[[int, int], float]
-"""The weight of two annotators' grades of a document: not negative, 0 for equal grades."""
 
 _WEIGHTS: Mapping[Weights, Weight] = {
     Weights.none: lambda first, second: float(first != second),
@@ -55,7 +55,7 @@ _WEIGHTS: Mapping[Weights, Weight] = {
 
 
 def cohen_kappa(pairs: Sequence[tuple[int, int]], weights: Weights | Weight = Weights.none) -> float:
-    """Return Cohen's kappa of two annotators, given the two grades of each document that both have graded.
+    """Return Cohen's kappa, given the two grades of each document that both annotators graded.
 
     1 - sum(w o) / sum(w e): o the observed and e the expected share of each pair of grades, w its weight.
     """
@@ -69,10 +69,9 @@ def cohen_kappa(pairs: Sequence[tuple[int, int]], weights: Weights | Weight = We
 
 
 def krippendorff_alpha(units: Sequence[Sequence[int]], level: Level = Level.ordinal) -> float:
-    """Return Krippendorff's alpha of any number of annotators, given the grades of each document.
+    """Return Krippendorff's alpha, given the grades of each document.
 
-    1 - Do / De: the observed disagreement within documents over the one expected by chance. Documents with fewer than
-    two grades are left out.
+    1 - Do / De: observed disagreement within documents over expected disagreement. Single grades do not count.
     """
     paired = [Counter(grades) for grades in units if len(grades) > 1]
     totals: Counter[int] = Counter()
@@ -111,7 +110,7 @@ def _distances(
 
 
 def shared_grades(grades: Mapping[str, Mapping[Unit, int]]) -> dict[tuple[str, str], list[tuple[int, int]]]:
-    """Return for each two annotators the grades of what both have graded; `grades` by annotator and document."""
+    """Return for each two annotators the grades of the units that both graded; `grades` by annotator and unit."""
     return {
         (first, second): [
             (grade, grades[second][unit]) for unit, grade in grades[first].items() if unit in grades[second]
@@ -140,7 +139,7 @@ class AnnotatorProgress:
 
 
 def progress(view: JudgmentView) -> list[AnnotatorProgress]:
-    """Return the work of each annotator, in the order in which they began."""
+    """Return the work of each annotator, by the time of the first event."""
     rows = []
     for annotator, work in sorted(view.work.items(), key=lambda item: item[1].first_time):
         judgments = [view.judgments(annotator, topic_id) for topic_id in view.topics_of(annotator)]
@@ -170,7 +169,7 @@ def progress(view: JudgmentView) -> list[AnnotatorProgress]:
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement:
-    """Cohen's kappa of two annotators with each of `Weights`, over the documents that both have graded."""
+    """Cohen's kappa of two annotators with each of `Weights`, over the documents that both graded."""
 
     annotators: tuple[str, str]
     documents: int
@@ -181,7 +180,7 @@ class PairAgreement:
 
 @dataclass(frozen=True, slots=True)
 class SightCounts:
-    """A number of grades, how many of them were given in view of others' judgments, and of how many this is unknown."""
+    """How many grades were given with others' judgments in view, and for how many this is unknown."""
 
     grades: int
     in_sight: int
@@ -189,7 +188,7 @@ class SightCounts:
 
     @classmethod
     def of(cls, counts: Counter[bool | None]) -> SightCounts:
-        """Return the counts of `Event.saw_others`."""
+        """Count values of `Event.saw_others`."""
         return cls(counts.total(), counts[True], counts[None])
 
 
@@ -251,9 +250,7 @@ def agreement(view: JudgmentView, annotators: Collection[str] | None = None) -> 
 
 
 def judged_in(path: Path) -> dict[str, int]:
-    """Return the number of graded documents of each task in a log, counted once for each annotator and topic.
-
-    The file is only read.
+    """Return the number of graded documents of each task in a log, per annotator and topic; does not change the file.
 
     Raises:
         sqlite3.Error: it is no judgment log, or can't be read.

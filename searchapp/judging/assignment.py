@@ -1,9 +1,7 @@
 """Pools of documents to judge, and the assignment of topics to annotators.
 
-A pool holds the documents that any of several runs ranks near the top (K. Sparck Jones and C. J. van Rijsbergen, Report
-on the need for and provision of an "ideal" information retrieval test collection, 1975). Topics are assigned by quota,
-some of them to several annotators. The same topics, annotators and seed give the same assignment on every machine and
-in every version of Python. An assignment is written as JSON:
+Pooling: K. Sparck Jones and C. J. van Rijsbergen, Report on the need for and provision of an "ideal" information
+retrieval test collection, 1975. An assignment file is JSON:
 
     {"task": "nlps", "split": "dev", "seed": 0, "shared": ["608"], "topics": {"ann": ["608", "12"], "ben": ["608"]}}
 """
@@ -25,10 +23,7 @@ from searchapp.text import counted, suggestion
 
 
 def pool(runs: Iterable[Run], depth: int) -> dict[str, list[str]]:
-    """Return for each topic the union of the first `depth` documents of every run.
-
-    Documents are ordered by the best rank in any run, then by run; topics as the runs have them.
-    """
+    """Return for each topic the union of the first `depth` documents of every run, by best rank, then by run."""
     best: dict[str, dict[str, int]] = {}
     for run in runs:
         for ranking in run:
@@ -58,14 +53,13 @@ def assign(
     """Assign topics to annotators.
 
     Args:
-        topics: the ids of all topics
         quotas: the number of topics of each annotator, by name
         overlap: the share of each quota that is shared topics, from 0 to 1
         per_topic: the number of annotators of a shared topic
-        seed: determines which topics are drawn, and their order
+        seed: determines the selection and order of topics
 
     Raises:
-        UsageError: the quotas can't be filled with these topics, or a number is out of range.
+        UsageError: the topics can't fill the quotas, or a number is out of range.
     """
     if not quotas or any(quota < 1 for quota in quotas.values()):
         raise UsageError("each annotator must get at least one topic")
@@ -119,10 +113,10 @@ class Assigned:
         }
 
     def topics_in(self, task: str, split: str, ranked: Collection[str], annotator: str) -> tuple[str, ...]:
-        """Return the topics of an annotator in the order of judging, for a run with the topics `ranked`.
+        """Return an annotator's topics in the order of judging, for a run with the topics `ranked`.
 
         Raises:
-            UsageError: the run is of another task or split or lacks some of the topics, or the annotator has none.
+            UsageError: the run is of another task or split or lacks a topic, or the annotator has no topics.
         """
         if (self.task, self.split) != (task, split):
             raise UsageError(
@@ -154,7 +148,7 @@ def read(path: Path) -> Assigned:
     """Return the assignment in a file.
 
     Raises:
-        InvalidFiles: the file is missing, no JSON, or no assignment.
+        InvalidFiles: the file is missing or is not an assignment.
     """
     problems = Problems()
     members: dict[str, Any] = {}

@@ -1,20 +1,12 @@
-"""The events of the judgment log: a SQLite file to which events are only appended.
+"""The events of the judgment log: a SQLite file that only grows.
 
-`append` returns once the events are on disk (write-ahead log, `synchronous=FULL`). Several processes may append at the
-same time. An event whose id is in the log is not written again, so a write whose outcome is unknown can be repeated.
+`append` returns once the events are on disk (write-ahead log, `synchronous=FULL`). Appending an event again has no
+effect, so a write whose outcome is unknown can be repeated. A chain of checksums detects altered and missing events:
 
-Each checksum covers an event's place, its values and the checksum before it (the first one: an empty one):
+    checksum = BLAKE2b-128(previous checksum + JSON of [place, value, value, ...])
 
-    checksum = BLAKE2b-128(checksum before + JSON of [place, value, value, ...])
-
-Checksums are in a table of their own; the table `head` has the number of events that they cover, and the place and the
-checksum of the last one. So altered and missing events are detected. Where a checksum itself was altered, the next
-one still proves the event.
-
-If SQLite's write-ahead log (`-wal`) is damaged, or is not copied with the log, its events disappear without an error:
-the rest is a valid log of an earlier time. `HeadFile` therefore has the head in a small file beside the log. It is
-written after the events and not synced: it may be behind the log, but never ahead of it. A missing or damaged file is
-ignored.
+If only a checksum was altered, the next one still proves the event. The table `head` has the number of events, and the
+place and checksum of the last one.
 """
 
 from __future__ import annotations
@@ -41,18 +33,17 @@ from searchapp.text import counted
 
 T = TypeVar("T")
 
+# The parameters of an SQL statement, by number or by name.
 Parameters = Sequence[object] | Mapping[str, object]
-"""The parameters of an SQL statement, by number or by name."""
 
 
 def checked(row: Sequence[Any], *types: type) -> Any:
     """Return a row whose values have the declared types of its columns.
 
-    SQLite does not check this when it reads, and a page of a damaged file may be another table's.
-
     Raises:
         sqlite3.DatabaseError: a value has another type.
     """
+    # SQLite does not check types when it reads, and a page of a damaged file may be another table's.
     if not all(map(isinstance, row, types)):
         raise sqlite3.DatabaseError("values of wrong types")
     return row
@@ -155,12 +146,12 @@ CREATE TRIGGER IF NOT EXISTS checksums_never_deleted BEFORE DELETE ON checksums
 PRAGMA user_version = {FORMAT}
 """
 
-START = b""
-"""The checksum before the first event."""
+START = b""  # the checksum before the first event
 
 _SEALED_AT_ONCE = 10_000
 _IDS_AT_ONCE = 500
 
+# The columns of a `StoredEvent`.
 # Texts as bytes: invalid UTF-8 in one row would otherwise make all others unreadable.
 _ROW = ", ".join(
     (
@@ -171,7 +162,6 @@ _ROW = ", ".join(
         "ORDER BY prior.sequence DESC LIMIT 1)",
     )
 )
-"""The columns of a `StoredEvent`."""
 
 _WORDS: dict[str, dict[object, StrEnum]] = {
     "kind": {kind.value: kind for kind in Kind},
@@ -183,16 +173,16 @@ Value = str | int | float | None
 
 
 class UnknownWord(ValueError):
-    """An event has a kind, channel or action that this searchapp does not know."""
+    """An event has a kind, channel or action that this version does not know."""
 
 
 class NoEvent(ValueError):
-    """A stored row is not an event that searchapp wrote."""
+    """A stored row is not a valid event."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """The number of events that the checksums cover, and the place and checksum of the last one."""
+    """The number of events, and the place and checksum of the last one."""
 
     events: int
     sequence: int
@@ -200,7 +190,7 @@ class LogHead:
 
 
 class StoredEvent:
-    """A row of the columns `_ROW`: place and values of an event, its checksum and the one before."""
+    """A row of the columns `_ROW`: place and values of an event, its checksum and the previous one."""
 
     __slots__ = ("before", "is_text", "own", "sequence", "values")
 
@@ -223,7 +213,7 @@ class StoredEvent:
             ]
 
     def checksum(self, before: bytes) -> bytes:
-        """Return the event's checksum after another one."""
+        """Return the event's checksum, given the previous one."""
         content = json.dumps([self.sequence, *self.values])
         return hashlib.blake2b(before + content.encode(), digest_size=16).digest()
 
@@ -231,7 +221,7 @@ class StoredEvent:
         """Return the event.
 
         Raises:
-            UnknownWord: a newer searchapp wrote it.
+            UnknownWord: a newer version wrote it.
             NoEvent: it was altered before it had a checksum.
         """
         values: dict[str, Any] = dict(zip(COLUMNS, self.values, strict=True))
@@ -255,23 +245,19 @@ def _batches(items: Iterable[T]) -> Iterator[list[T]]:
     return iter(lambda: list(islice(iterator, _IDS_AT_ONCE)), [])
 
 
-REPORTED = 10
-"""How many damaged events are reported one by one."""
+REPORTED = 10  # how many damaged events are reported one by one
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Damage of the log: the place of the event, None if it concerns none, and a sentence."""
+    """Damage of the log."""
 
     place: int | None
     words: str
 
 
 class DamageReport:
-    """The damage found in a log so far; each is reported once, and only the first `REPORTED` of them.
-
-    `report` is called with a sentence. It may be replaced at any time.
-    """
+    """The damage of a log; calls `report` once for each of the first `REPORTED` entries."""
 
     def __init__(self, report: Callable[[str], None] | None = None) -> None:
         self.report = report
@@ -301,7 +287,11 @@ _LENGTH = 96
 
 
 class HeadFile:
-    """The file beside a log that has the log's head."""
+    """A copy of the log's head in a small file beside it.
+
+    Without it, the loss of SQLite's write-ahead log would go unnoticed: the rest is a valid log of an earlier time. The
+    file is not synced: it may be behind the log, but never ahead.
+    """
 
     def __init__(self, log: Path) -> None:
         self.path = log.with_name(f"{log.name}-head")
@@ -330,8 +320,7 @@ class HeadFile:
                 os.close(descriptor)
 
 
-BUSY_SECONDS = 30.0
-"""How long a write waits for other processes that write."""
+BUSY_SECONDS = 30.0  # how long a write waits for other processes that write
 
 _WRITE_ERRORS = (
     "SQLITE_FULL",
@@ -347,16 +336,15 @@ _ADVICE = "`searchapp judgments verify` says more"
 class EventLog:
     """The log in a file, which is created if it is missing.
 
-    Damaged and missing events are left out and recorded in `damage`.
+    Reading skips damaged and missing events and records them in `damage`.
 
     Args:
-        path: the file
-        patience: how many seconds a write waits for other processes that write
-        report: called with a sentence for each damaged or missing event
+        patience: how many seconds a write waits for other processes
+        report: called with a message for each damaged or missing event
 
     Raises:
         DataError: the file is not a judgment log of this format, or is damaged.
-        NotSaved: the file can't be made.
+        NotSaved: the file can't be created.
     """
 
     def __init__(
@@ -406,7 +394,6 @@ class EventLog:
             self.damage.add(None, self._loss)
 
     def _format(self) -> int:
-        """Return the format of the log, 0 if there are no tables."""
         (version,) = self._database.execute("PRAGMA user_version").fetchone()
         return int(version)
 
@@ -425,7 +412,7 @@ class EventLog:
             self._database.execute(statement)
 
     def _write_ahead(self, patience: float) -> None:
-        """Switch to a write-ahead log; SQLite's own timeout does not apply to this statement."""
+        # SQLite's own timeout does not apply to this statement.
         until = time.monotonic() + patience
         while True:
             try:
@@ -439,10 +426,10 @@ class EventLog:
     # Writing
 
     def append(self, events: Sequence[Event]) -> int:
-        """Write events, all or none; return how many of them were not in the log before.
+        """Append events, all or none; return how many of them are new.
 
         Raises:
-            NotSaved: the disk is full, the file is read-only, or another process holds it: nothing was written.
+            NotSaved: the disk is full, the file is read-only, or another process locks it; nothing was written.
         """
         with self._writing():
             new = self._insert(events)
@@ -465,7 +452,7 @@ class EventLog:
         return int(place)
 
     def _seal(self, after: int) -> None:
-        """Write the checksums of the events behind a place, within the transaction that writes the events."""
+        """Write the checksums of the events after a place; call within the transaction that writes the events."""
         head = self.head
         query = "SELECT sequence, checksum FROM checksums ORDER BY sequence DESC LIMIT 1"
         sealed, last = checked(self._database.execute(query).fetchone() or (0, START), int, bytes)
@@ -492,7 +479,7 @@ class EventLog:
     # Reading
 
     def events(self, task: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Yield the places and events behind a place in the order of writing, of one task if it is named."""
+        """Yield places and events after a place, in the order of writing."""
         # Filtered here: an index or the column of a damaged event could hide it.
         for place, event in self._read("sequence > ?", [after]):
             if task is None or event.task == task:
@@ -501,7 +488,7 @@ class EventLog:
             self.damage.add(place, f"{self.path}: event {place} is gone: {_ADVICE}")
 
     def _read(self, where: str, parameters: Parameters, limit: int = -1) -> Iterator[tuple[int, Event]]:
-        """Yield the places and events that satisfy a condition and are as they were written."""
+        """Yield places and intact events that satisfy an SQL condition."""
         statement = f"SELECT {_ROW} FROM events WHERE {where} ORDER BY sequence LIMIT {limit:d}"
         with self._reading():
             for row in self._database.execute(statement, parameters):
@@ -525,11 +512,11 @@ class EventLog:
         return [StoredEvent(row) for row in self._database.execute(statement, parameters)]
 
     def known(self, ids: Iterable[str]) -> dict[str, Event]:
-        """Return the events with the given ids that are in the log, by id."""
+        """Return those of the events that are in the log, by id."""
         return {event.id: event for _, event in self._with_ids(ids)}
 
     def places_of(self, ids: Iterable[str]) -> Iterator[tuple[int, Event]]:
-        """Yield the places and events of the given ids that are in the log, even if the index of ids is damaged."""
+        """Yield places and events of the ids, even if the index of ids is damaged."""
         wanted = dict.fromkeys(ids)
         for place, event in self._with_ids(list(wanted)):
             wanted.pop(event.id, None)
@@ -542,7 +529,7 @@ class EventLog:
             yield from self._read("id IN (SELECT value FROM json_each(?))", [json.dumps(some)])
 
     def at(self, places: Iterable[int]) -> list[Event]:
-        """Return the events at the given places; a missing one is reported as damage."""
+        """Return the events at the given places; record missing ones as damage."""
         events: list[Event] = []
         for some in _batches(places):
             rows = dict(self._read("sequence IN (SELECT value FROM json_each(?))", [json.dumps(some)]))
@@ -564,26 +551,25 @@ class EventLog:
             return LogHead(*checked(row, int, int, bytes)) if row else LogHead(0, 0, START)
 
     def checksum_at(self, place: int) -> bytes | None:
-        """Return the checksum of the event at a place, or None."""
         row = self._one("SELECT checksum FROM checksums WHERE sequence = ?", (place,))
         return row[0] if row and isinstance(row[0], bytes) else None
 
     def is_sound(self, stored: StoredEvent) -> bool:
-        """Return whether an event is as it was written, even if its own checksum is damaged."""
+        """Return whether an event is unaltered, even if its own checksum is damaged."""
         if stored.own == stored.checksum(stored.before):
             return True
         with self._reading():
             return any(self._is_confirmed(stored, candidate) for candidate in self._candidates(stored))
 
     def _candidates(self, stored: StoredEvent) -> Iterator[bytes]:
-        """Yield the event's expected checksums: after the stored previous one, and after the expected previous one."""
+        """Yield an event's expected checksums, from the stored and from the expected previous one."""
         yield stored.checksum(stored.before)
         former = self._rows("sequence < ?", [stored.sequence], 1, "DESC")
         if former:
             yield stored.checksum(former[0].checksum(former[0].before))
 
     def _is_confirmed(self, stored: StoredEvent, candidate: bytes) -> bool:
-        """Return whether a checksum equals the stored one, or is confirmed by the head or the next event's."""
+        """Return whether the stored checksum, the head or the next event confirms a checksum."""
         if candidate == stored.own:
             return True
         head = self.head
@@ -593,7 +579,7 @@ class EventLog:
         return bool(later) and later[0].own is not None and later[0].own == later[0].checksum(candidate)
 
     def missing(self, after: int = 0) -> list[int]:
-        """Return the places behind a place that have a checksum or are in the head, but have no event."""
+        """Return the places after a place that have a checksum or are in the head, but have no event."""
         rows = self._all(
             "SELECT sequence FROM checksums WHERE sequence > :after "
             "AND NOT EXISTS (SELECT 1 FROM events WHERE events.sequence = checksums.sequence) "
@@ -605,7 +591,7 @@ class EventLog:
 
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:
-        """Read from one state of the log, regardless of what other processes write meanwhile."""
+        """Read from one state of the log, regardless of concurrent writes."""
         with self._reading():
             self._database.execute("BEGIN")
             try:
@@ -617,13 +603,13 @@ class EventLog:
         return [line for (line,) in self._all("PRAGMA integrity_check") if line != "ok"]
 
     def stored(self) -> Iterator[StoredEvent]:
-        """Yield every event as it is stored, damaged or not, in the order of the places."""
+        """Yield every event as it is stored, damaged or not, by place."""
         with self._reading():
             for row in self._database.execute(f"SELECT {_ROW} FROM events ORDER BY sequence"):
                 yield StoredEvent(row)
 
     def copy_to(self, path: Path) -> None:
-        """Copy the log as it is at one moment; others may write at the same time.
+        """Copy one state of the log, regardless of concurrent writes.
 
         Raises:
             sqlite3.DatabaseError: the copy can't be written.
@@ -639,7 +625,7 @@ class EventLog:
             self._raise(error)
 
     def keep_in_one_file(self) -> None:
-        """Leave no other files beside this one until the log is opened again."""
+        """Remove the write-ahead log until the log is opened again."""
         with self._reading():
             self._database.execute("PRAGMA journal_mode = DELETE")
 

@@ -1,7 +1,4 @@
-"""The events of the judgment log, and their wording.
-
-Events are never updated or deleted: changing and undoing a grade add events. See `view` for the judgments that hold.
-"""
+"""The events of the judgment log, and their wording."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from searchapp.formats.problems import encodable
 
 
 class Action(StrEnum):
-    """What an annotator did."""
+    """The action of an annotator."""
 
     grade = "grade"
     # Put the document off; not grade 0.
@@ -31,17 +28,16 @@ class Action(StrEnum):
     adjudicate = "adjudicate"
 
 
-LIMIT = 2**31
-"""Grades and ranks are lower, so that every storage can hold them."""
+LIMIT = 2**31  # grades and ranks are lower, so that every storage supports them
 
+# Years of events: a later event needs a later time, which does not exist after the last year.
 YEARS = range(1970, 9999)
-"""The years of events: a later event needs a later time, which does not exist after the last year."""
 
 GRADED = (Action.grade, Action.adjudicate)
 
 
 class Channel(StrEnum):
-    """Where an event came from: the screens, the prompts, or an imported file."""
+    """The source of an event: the screens, the prompts, or an imported file."""
 
     interface = "interface"
     plain = "plain"
@@ -49,7 +45,7 @@ class Channel(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an annotator is."""
+    """The kind of an annotator."""
 
     person = "person"
     model = "model"
@@ -84,7 +80,7 @@ class Event:
 
     @property
     def order(self) -> tuple[datetime, str]:
-        """The sort key of events, which is the same in every log."""
+        """The sort key of events, the same in every log."""
         return datetime.fromisoformat(self.time), self.id
 
     def to_json(self) -> dict[str, Any]:
@@ -122,7 +118,7 @@ class Event:
         """Check the fields and their combination.
 
         Raises:
-            DataError: one is invalid.
+            DataError: a field is invalid.
         """
         for name in ("id", "time", "annotator", "task", "topic_id", "document_id", "text", "run", "refers"):
             text = getattr(self, name)
@@ -162,7 +158,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """The annotator of new events, and how they judge."""
+    """The annotator of new events."""
 
     annotator: str
     kind: Kind = Kind.person
@@ -183,7 +179,7 @@ class Author:
         saw_others: bool | None = None,
         after: datetime | None = None,
     ) -> Event:
-        """Return a new event of this moment, or of the moment behind `after` if this machine's clock is behind it."""
+        """Return a new event with the present time, which is always later than `after`."""
         now = datetime.now(UTC)
         if after is not None and now <= after:
             now = after.astimezone(UTC) + timedelta(microseconds=1)
@@ -209,21 +205,13 @@ class Author:
 
 
 def grade_label(grade: int, labels: Sequence[str]) -> str:
-    """Return a grade with its label.
-
-    >>> grade_label(1, ("not relevant", "relevant")), grade_label(3, ("0", "1", "2", "3")), grade_label(7, ())
-    ('1 relevant', '3', '7')
-    """
+    """Return a grade with its label, such as "1 relevant"."""
     label = labels[grade] if grade < len(labels) else ""
     return str(grade) if label in ("", str(grade)) else f"{grade} {label}"
 
 
 def verdict_label(action: Action, grade: int | None, labels: Sequence[str]) -> str:
-    """Return an annotator's verdict in words, without reasons.
-
-    >>> verdict_label(Action.cant_tell, None, ())
-    "can't tell"
-    """
+    """Return an annotator's verdict in words, without reasons."""
     if grade is not None:
         return grade_label(grade, labels)
     return {Action.skip: "skipped", Action.cant_tell: "can't tell"}.get(action, action.value)

@@ -5,11 +5,8 @@
     trec     every annotator's grade: `topic annotator document grade`
     official the task's own gold file, which tasks write and read
 
-Importing a file again changes nothing: events are known by their ids, and grades without events get ids that follow
-from their content. A file that contradicts the log is rejected as a whole.
-
-The events of a file are recorded as one import (see `log`), which retractions take back. Importing the file again
-retracts these retractions, but not those by annotators.
+Importing a file again adds no event, because events have ids, and grades get ids from their content. It restores events
+whose import was retracted, but not events that annotators retracted.
 """
 
 from __future__ import annotations
@@ -31,8 +28,7 @@ from searchapp.judging.events import Action, Author, Channel, Event, Kind
 from searchapp.judging.log import Import, JudgmentLog
 from searchapp.judging.view import JudgmentView, open_view
 
-_OF_QRELS = re.compile(rb"(\xef\xbb\xbf)?\s*[^\s{]\S*\s+\S+\s+\S+\s+-?[0-9]+\s*")
-"""A line of TREC qrels."""
+_OF_QRELS = re.compile(rb"(\xef\xbb\xbf)?\s*[^\s{]\S*\s+\S+\s+\S+\s+-?[0-9]+\s*")  # a line of TREC qrels
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +46,20 @@ class IncomingFile:
 
 
 def import_file(log: JudgmentLog, task: str, incoming: IncomingFile) -> Import | None:
-    """Append a file's events, all or none; return None when the log had all of them before.
+    """Append a file's events, all or none; return None if all of them are known.
 
     Raises:
-        NotSaved: the log can't be written; nothing was.
+        NotSaved: the log can't be written; nothing was written.
     """
     file = str(incoming.path).encode("utf-8", "backslashreplace").decode()  # its name need not be UTF-8
     return log.import_events(incoming.new, task, file, incoming.format)
 
 
 def retract_import(log: JudgmentLog, number: int, view: JudgmentView) -> int:
-    """Retract the events of an import, in the names of their annotators; return how many of them stood until now.
-
-    The import's own retractions are retracted too.
+    """Retract the events of an import, on behalf of their annotators; return how many of them held.
 
     Raises:
-        NotSaved: the log can't be written; nothing was.
+        NotSaved: the log can't be written; nothing was written.
     """
     events = log.events_of(number)
     own = {event.id for event in events}
@@ -87,8 +81,6 @@ def _restore(
     """Return retractions that restore events of a retracted import, and the number of events that stay undone.
 
     Args:
-        log: the log
-        view: its view
         known: the events of the file that the log has
         in_file: the ids of the file's events; events that the file itself retracts stay retracted
     """
@@ -109,7 +101,7 @@ def _restore(
 
 
 def _is_of_import(event: Event) -> bool:
-    """Return whether an event retracts or restores an import, rather than being an annotator's undo."""
+    """Return whether an event retracts or restores an import, unlike an annotator's undo."""
     return event.action is Action.retract and event.channel is Channel.imported
 
 
@@ -127,7 +119,7 @@ def write_annotators(file: BinaryIO, view: JudgmentView, annotators: Collection[
     """Write the grade of each of these annotators, or of all, for each document; return how many.
 
     Raises:
-        DataError: a name or id holds white space, which can't stand in the format. Nothing is written then.
+        DataError: a name or id contains white space. Nothing is written then.
     """
     lines = []
     for topic_id, document_id in view.judged_documents():
@@ -149,8 +141,7 @@ def incoming_events(log: JudgmentLog, path: Path, task: str, highest: int) -> In
     """Check the events of a file; `highest` is the task's best grade.
 
     Raises:
-        InvalidFiles: a line is no event, or one of another task; a grade is too high; an annotator is a person in one
-            event and a model in another; or events of one id differ in the log and the file, or within the file.
+        InvalidFiles: an event is invalid, of another task or contradicts another event of the file or the log.
     """
     problems = Problems()
     events = dict(_read_events(path, problems))
@@ -234,16 +225,12 @@ def incoming_grades(
     """Check grades of one annotator, and return the new ones as events.
 
     Args:
-        log: the log
         grades: by topic and document
         template: has the annotator, task, kind and time
-        path: the file of the grades
-        format_: its format
         highest: the task's best grade
 
     Raises:
-        InvalidFiles: a grade is too high, contradicts a standing one of the annotator, or the annotator is of the
-            other kind.
+        InvalidFiles: a grade is too high or contradicts one in the log, or the annotator is of the other kind.
     """
     problems = Problems()
     name = template.annotator
@@ -279,7 +266,7 @@ def read_grades(path: Path) -> dict[str, dict[str, int]]:
     """Return the grades of a qrels file.
 
     Raises:
-        InvalidFiles: it has problems, negative grades among them.
+        InvalidFiles: it has problems, for instance negative grades.
     """
     problems = Problems()
     qrels = trec.read_qrels(path, problems)
@@ -293,7 +280,7 @@ def read_grades(path: Path) -> dict[str, dict[str, int]]:
 
 
 def template(annotator: str, kind: Kind, task: str, time: str) -> Event:
-    """Return an event that gives annotator, kind, task and time to `incoming_grades`."""
+    """Return an event that passes annotator, kind, task and time to `incoming_grades`."""
     event = Event(
         id="template",
         time=time,

@@ -1,8 +1,4 @@
-"""Grades that hold for a task, made of the annotators' opinions; lists of judgments, pace, and scores of a ranking.
-
-A topic's scores (AP, nDCG@10 and Judged@10 of ir-measures) take time proportional to its grades, not to its ranking,
-so that they are updated after every key.
-"""
+"""Grades that hold for a task, lists of judgments, pace, and scores of a ranking."""
 
 from __future__ import annotations
 
@@ -31,24 +27,18 @@ class Unjudged(StrEnum):
     bounds = "bounds"
 
 
-BREAK_SECONDS = 300.0
-"""A longer time between two judgments is a break, which does not count for the pace."""
-AT_ONCE_SECONDS = 0.05
-"""A shorter time is between documents that one key graded."""
-RECENT = 50
-"""Number of judgments that the present pace is computed from."""
+BREAK_SECONDS = 300.0  # a longer time between two judgments is a break, which does not count for the pace
+AT_ONCE_SECONDS = 0.05  # a shorter time is between documents that one key graded
+RECENT = 50  # number of judgments from which the present pace is computed
 
 
 def seconds_each(times: Iterable[datetime]) -> float | None:
-    """Return the median time from one judgment to the next, in seconds; None without two in a row.
-
-    Breaks are left out, and documents that were graded at once count once.
-    """
+    """Return the median time between judgments in seconds, without breaks; None without two in a row."""
     return _median_gap(sorted(times, reverse=True))
 
 
 def _median_gap(latest_first: Iterable[datetime], limit: int | None = None) -> float | None:
-    """Return the median of the first `limit` gaps, breaks left out."""
+    """Return the median of the first `limit` gaps, without breaks."""
     gaps = ((later - earlier).total_seconds() for later, earlier in itertools.pairwise(latest_first))
     recent = itertools.islice((gap for gap in gaps if gap > AT_ONCE_SECONDS), limit)
     working = [gap for gap in recent if gap <= BREAK_SECONDS]
@@ -56,7 +46,7 @@ def _median_gap(latest_first: Iterable[datetime], limit: int | None = None) -> f
 
 
 class Pace:
-    """The present speed of an annotator, given the times of earlier judgments."""
+    """The present speed of an annotator."""
 
     def __init__(self, times: Iterable[datetime] = ()) -> None:
         self._times = sorted(times)
@@ -72,11 +62,7 @@ class Pace:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words, in one or two units.
-
-    >>> [duration(seconds) for seconds in (4.44, 59.9, 61, 3599, 3600, 4000, 36_000, 200_000)]
-    ['4.4 s', '60 s', '1 min', '60 min', '1 h', '1 h 7 min', '10 h', '2 days']
-    """
+    """Return a time in one or two units, such as "1 h 7 min"."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 60:
@@ -89,8 +75,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 86_400:.0f} days"
 
 
-SCORE_CUT_OFF = 10
-"""The depth of nDCG and Judged."""
+SCORE_CUT_OFF = 10  # the depth of nDCG and Judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +91,12 @@ class TopicScores:
 
 
 def topic_scores(ranks: Mapping[str, int], grades: Mapping[str, int]) -> TopicScores:
-    """Return the scores of one ranking; `ranks` count from 1, `grades` may have documents that were not ranked.
+    """Return the scores of one ranking; `ranks` count from 1, `grades` may include documents that were not ranked.
 
-    AP = 1/R sum over relevant documents found of (relevant ones up to its rank / its rank)
+    AP = 1/R sum over retrieved relevant documents of (number of relevant ones up to its rank / its rank)
     nDCG@10 = sum of grade / log2(rank + 1) up to rank 10, over the same sum of the best order of all grades
     """
+    # Takes time in the number of grades, not of documents: scores are updated after every key.
     retrieved = sorted((ranks[document], grade) for document, grade in grades.items() if document in ranks)
     relevant = sum(grade > 0 for grade in grades.values())
     hits = [rank for rank, grade in retrieved if grade > 0]
@@ -139,7 +125,7 @@ def mean_topic_scores(scores: Collection[TopicScores]) -> TopicScores | None:
 
 
 class Rule(StrEnum):
-    """How grades of several annotators become one grade, where they have not been adjudicated."""
+    """How grades of several annotators become one grade, unless they are adjudicated."""
 
     # The grade that most annotators give; the median, if several grades are equally frequent.
     majority = "majority"
@@ -151,7 +137,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """How the opinions on a document become one grade; a decision between annotators always comes first."""
+    """How the opinions on a document become one grade; an adjudication overrides them."""
 
     rule: Rule = Rule.majority
     # Only their opinions and decisions count; None means those of all people. Models count only if they are
@@ -174,14 +160,14 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class AggregatedGrades:
-    """The grades that hold, by topic and document, and the undecided documents whose annotators disagree."""
+    """The grades that hold, by topic and document, and the disputed documents without a decision."""
 
     grades: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     disputed: tuple[Key, ...] = ()
 
 
 def aggregate(view: JudgmentView, aggregation: Aggregation | None = None) -> AggregatedGrades:
-    """Return one grade for every document that has been graded."""
+    """Return one grade for every graded document."""
     aggregation = aggregation or Aggregation()
     grades: defaultdict[str, dict[str, int]] = defaultdict(dict)
     disputed: list[Key] = []
@@ -197,11 +183,7 @@ def aggregate(view: JudgmentView, aggregation: Aggregation | None = None) -> Agg
 
 
 def combine(grades: Collection[int], rule: Rule) -> int | None:
-    """Return one grade of several; None without grades, or if the rule leaves it open.
-
-    >>> [combine([2, 0, 2], rule) for rule in Rule], combine([0, 3], Rule.majority)
-    ([2, 2, None], 0)
-    """
+    """Return one grade of several; None if there are none, or if the rule leaves it open."""
     if not grades:
         return None
     if len(set(grades)) == 1:
@@ -217,7 +199,7 @@ def combine(grades: Collection[int], rule: Rule) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ListedJudgment:
-    """A statement on a document that holds: a verdict, a decision, or a note where there is nothing else."""
+    """A verdict, a decision or, without these, a note that holds for a document."""
 
     annotator: str
     kind: Kind
@@ -265,7 +247,6 @@ def list_judgments(view: JudgmentView, wanted: JudgmentFilter | None = None) -> 
 
 
 def _all_judgments(view: JudgmentView, wanted: JudgmentFilter) -> Iterator[tuple[Event, ListedJudgment]]:
-    """Yield the judgments that hold with their events; skips topics and annotators that the filter rejects."""
     topics: Iterable[str] = view.topics()
     if wanted.annotators is not None:
         topics = dict.fromkeys(topic for name in wanted.annotators for topic in view.topics_of(name))

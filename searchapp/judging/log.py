@@ -1,11 +1,4 @@
-"""The judgment log with its side records; verification, backup, and the presence of other windows.
-
-The log has events (see `event_log`) and side records: the events that were exchanged with an index in a cluster (see
-`team`), the events of each imported file (see `exchange`), and the open windows.
-
-`Presence` warns an annotator who judges in two windows. Every window writes heartbeats into the log. The window of a
-killed process is gone at once if the process is on this machine, otherwise when its last heartbeat is old.
-"""
+"""The judgment log with its side records: exchanged events, imported files, open windows."""
 
 from __future__ import annotations
 
@@ -32,7 +25,7 @@ from searchapp.text import counted
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """An index in a cluster that holds the same events, as far as they have been exchanged."""
+    """An index in a cluster with which events are exchanged."""
 
     number: int
     # The same for every address of the index; another one when it was deleted and made again, or set back.
@@ -59,14 +52,14 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window in which an annotator judges; `opened` and `beat` (the last heartbeat) are seconds since 1970."""
+    """A window in which an annotator judges."""
 
     id: str
     annotator: str
     task: str
     host: str
     process: int
-    opened: float
+    opened: float  # seconds since 1970, like `beat`
     beat: float
 
     def __str__(self) -> str:
@@ -95,20 +88,19 @@ _UNSENT = (
     "WHERE identity = :identity AND sent.task = events.task AND sent.up_to >= events.sequence) "
     "AND (:task IS NULL OR task = :task) AND sequence NOT IN (SELECT value FROM json_each(:damaged))"
 )
-"""The condition of events behind a place, of one task if it is named, that neither came from a mirror nor were sent to
-it with the others of their task; without damaged events."""
 
 
 class JudgmentLog(EventLog):
     """The log of events with its side records.
 
-    Methods that write raise `NotSaved` if the log can't be written; then nothing was.
+    Raises:
+        NotSaved: the log can't be written; nothing was written.
     """
 
     # Imports
 
     def import_events(self, events: Sequence[Event], task: str, file: str, format_: str) -> Import | None:
-        """Append the events of a file, all or none; return None when the log had all of them before."""
+        """Append the events of a file, all or none; return None if all of them are known."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._writing():
             before = self._last_place()
@@ -139,11 +131,12 @@ class JudgmentLog(EventLog):
     # Mirrors
 
     def mirror(self, address: str, identity: str) -> Mirror:
-        """Return what has been exchanged with an index, and record the addresses that lead to it.
+        """Return the state of the exchange with an index, and record its addresses.
 
         Args:
-            address: one or several addresses with commas between them, and the index's name
-            identity: the index's"""
+            address: addresses, separated by commas, and the index's name
+            identity: the index's identity, the same for every address
+        """
         addresses = _single_addresses(address)
         mirror, known = self._mirror(identity), self._identities(addresses)
         if mirror is not None and known == dict.fromkeys(addresses, identity):
@@ -161,14 +154,11 @@ class JudgmentLog(EventLog):
     def unsent(
         self, mirror: Mirror, after: int, limit: int, task: str | None = None
     ) -> list[tuple[int, Event]]:
-        """Return the first places and events behind a place that the index does not have; of a task, if named."""
+        """Return the first places and events after a place that the index lacks."""
         return list(self._read(_UNSENT, self._unsent_parameters(mirror.identity, after, task), limit))
 
     def waiting(self, address: str, task: str | None = None) -> int:
-        """Return how many events, of a task if it is named, the index at an address is known to lack.
-
-        This is the index that one of the addresses led to last.
-        """
+        """Return how many events the index that was last reached at an address is known to lack."""
         identity = next(reversed(self._identities(_single_addresses(address)).values()), "")
         mirror = self._mirror(identity)
         parameters = self._unsent_parameters(identity, 0 if mirror is None else mirror.sent, task)
@@ -179,7 +169,7 @@ class JudgmentLog(EventLog):
         return {"identity": identity, "after": after, "task": task, "damaged": json.dumps(self.damage.places)}
 
     def sent(self, mirror: Mirror, up_to: int, task: str | None = None) -> None:
-        """Record that the index has all events up to a place, or all of one task, if it is named."""
+        """Record that the index has all events, or all of one task, up to a place."""
         with self._writing():
             if task is None:
                 self._database.execute(
@@ -193,12 +183,11 @@ class JudgmentLog(EventLog):
                 )
 
     def receive(self, mirror: Mirror, events: Sequence[Event], up_to: int | None) -> int:
-        """Append events of the index; return how many the log did not have.
+        """Append events of the index; return how many are new.
 
         Args:
-            mirror: the index
-            events: its events
-            up_to: the index's place up to which these are all events, recorded if it is given"""
+            up_to: the index's place up to which these are all events
+        """
         with self._writing():
             before = self._last_place()
             new = self._insert(events)
@@ -230,7 +219,7 @@ class JudgmentLog(EventLog):
         return Mirror(number, identity, sent, received)
 
     def _identities(self, addresses: Sequence[str]) -> dict[str, str]:
-        """Return the identities that some addresses last led to, the latest recorded last."""
+        """Return the identities that the addresses last led to, the latest last."""
         marks = ", ".join("?" * len(addresses))
         rows = self._all(
             f"SELECT address, identity FROM addresses WHERE address IN ({marks}) ORDER BY number", addresses
@@ -242,14 +231,13 @@ class JudgmentLog(EventLog):
     # Windows
 
     def beat(self, window: Window, stale: float) -> None:
-        """Record a window's heartbeat, and delete the windows whose last one was before the time `stale`."""
+        """Record a heartbeat; delete the windows whose last one was before the time `stale`."""
         marks = ", ".join("?" * len(fields(Window)))
         with self._writing():
             self._database.execute("DELETE FROM windows WHERE beat < ?", (stale,))
             self._database.execute(f"INSERT OR REPLACE INTO windows VALUES ({marks})", astuple(window))
 
     def leave(self, window: Window) -> None:
-        """Record that a window was closed."""
         with self._writing():
             self._database.execute("DELETE FROM windows WHERE id = ?", (window.id,))
 
@@ -264,7 +252,7 @@ class JudgmentLog(EventLog):
 
 
 def _single_addresses(address: str) -> tuple[str, ...]:
-    """Return each of the addresses of an index, with its name.
+    """Return each address of an index with the index's name.
 
     >>> _single_addresses("https://a:9200, https://b:9200/searchapp-judgments")
     ('https://a:9200/searchapp-judgments', 'https://b:9200/searchapp-judgments')
@@ -274,7 +262,7 @@ def _single_addresses(address: str) -> tuple[str, ...]:
 
 
 def annotators_in(path: Path, task: str) -> list[str]:
-    """Return the sorted names of the annotators of a task; the file is only read, in whatever state it is.
+    """Return the sorted annotators of a task in a log, without changing the file.
 
     Raises:
         sqlite3.Error: the file is missing, is no judgment log, or can't be read.
@@ -304,7 +292,7 @@ class LogVerification:
 
 
 def verify(log: JudgmentLog) -> LogVerification:
-    """Verify SQLite's own structure, every event with its checksum, and the end of a log.
+    """Verify the structure, the checksum of every event, and the end of a log.
 
     Raises:
         NotSaved: the file can't be read.
@@ -350,9 +338,7 @@ def _problem(log: JudgmentLog, stored: StoredEvent) -> str | None:
 
 
 def back_up(log: JudgmentLog, file: Path) -> LogVerification:
-    """Copy a log as it is at one moment to a single new file; return the verification of the copy.
-
-    Others may write at the same time. A damaged copy is kept as well: it may be the best one left.
+    """Copy one state of a log to a new file; return the verification of the copy.
 
     Raises:
         UsageError: the file exists, or its folder does not.
@@ -365,6 +351,7 @@ def back_up(log: JudgmentLog, file: Path) -> LogVerification:
     temporary = beside(file)
     try:
         log.copy_to(temporary)
+        # A damaged copy is useful too: it may be the best one left.
         verification = _verify_copy(temporary)
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
@@ -375,7 +362,8 @@ def back_up(log: JudgmentLog, file: Path) -> LogVerification:
         why = reason(error) if isinstance(error, OSError) else str(error).lower()
         raise SearchappError(f"{file} can't be written: {why}; nothing was left behind") from error
     finally:
-        for end in ("", "-wal", "-shm", "-journal"):  # SQLite's files beside one that was not closed in order
+        # SQLite's files beside a log that was not closed.
+        for end in ("", "-wal", "-shm", "-journal"):
             temporary.with_name(temporary.name + end).unlink(missing_ok=True)
     return verification
 
@@ -396,7 +384,7 @@ def _verify_copy(copy: Path) -> LogVerification:
 
 
 def _rename(temporary: Path, file: Path) -> None:
-    """Give a complete file its name.
+    """Rename a complete file without replacing another.
 
     Raises:
         FileExistsError: another process has created the file since.
@@ -411,15 +399,13 @@ def _rename(temporary: Path, file: Path) -> None:
 
 
 BEAT_SECONDS = 5.0
-STALE_SECONDS = 3 * BEAT_SECONDS
-"""A window whose last heartbeat is older is gone."""
-PATIENCE_SECONDS = 2.0
-"""How long a heartbeat waits for other writers of the log; the next one follows anyway."""
+STALE_SECONDS = 3 * BEAT_SECONDS  # a window whose last heartbeat is older is considered closed
+PATIENCE_SECONDS = 2.0  # how long a heartbeat waits for other writers; the next one follows anyway
 LEAVING_SECONDS = 5.0
 
 
 class Presence:
-    """A window's heartbeats in a background thread, and the other windows that it detects; a context manager."""
+    """Heartbeats of a window in a background thread, and the detection of the annotator's other windows."""
 
     def __init__(self, path: Path, task: str, annotator: str) -> None:
         now = time.time()

@@ -1,13 +1,7 @@
-"""Sessions of an annotator on a task: judging a run, and adjudication between annotators.
+"""Sessions of an annotator on a task: judging a run, and adjudication.
 
-All interfaces use these classes; none of them counts or scores anything itself.
-
-An action returns once its events are in the log. When the log can't be written, for instance because the disk is full,
-the events wait in the session, count, and are written with the next action. The interface must show the number of
-`waiting` events.
-
-Agreement is meaningful only if annotators judge independently. Others' opinions on a document are therefore hidden
-until the annotator has judged it, unless the annotator asks to see them always; blind annotators never see them.
+If the log can't be written, events wait in the session, count at once, and are written with the next action. The
+interface must show the number of `waiting` events.
 """
 
 from __future__ import annotations
@@ -40,7 +34,7 @@ from searchapp.judging.view import Judgment, JudgmentView, Key, Opinion, is_time
 
 @dataclass(frozen=True, slots=True)
 class SeenDocument:
-    """A document as it is judged; `run`, `rank` and `saw_others` are those of the events."""
+    """A document as the annotator sees it; `run`, `rank` and `saw_others` go into its events."""
 
     topic_id: str
     document_id: str
@@ -51,7 +45,7 @@ class SeenDocument:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The events of an action, and the reason if they are not in the log yet."""
+    """The events of an action, and the error if they are not in the log yet."""
 
     events: tuple[Event, ...]
     not_saved: NotSaved | None = None
@@ -61,15 +55,14 @@ class Outcome:
         return self.not_saved is None
 
 
-JUDGING = (Action.grade, Action.skip, Action.cant_tell, Action.note)
-"""The actions of a judging session."""
+JUDGING = (Action.grade, Action.skip, Action.cant_tell, Action.note)  # the actions of a judging session
 
 
 class Session:
-    """An annotator's actions on a task, with everything in the log so far.
+    """An annotator's actions on a task, with unlimited undo.
 
-    Undo is unlimited. Of the actions of earlier sessions it takes back only those in `earlier`, so that undo during
-    adjudication leaves the adjudicator's own judgments alone, and vice versa.
+    Args:
+        earlier: the actions of earlier sessions that `undo` may retract
     """
 
     def __init__(
@@ -99,7 +92,7 @@ class Session:
     # State
 
     def refresh(self) -> tuple[Event, ...]:
-        """Read the events that other sessions have written since; return those of the task."""
+        """Read the events that other sessions appended; return those of the task."""
         new = []
         for place, event in self._log.events(after=self._last):
             self._last = place
@@ -108,7 +101,6 @@ class Session:
         return tuple(new)
 
     def made(self, event: Event) -> bool:
-        """Return whether an event was made in this session."""
         return event.id in self._made
 
     @property
@@ -119,28 +111,27 @@ class Session:
         return self.view.opinion(self.author.annotator, topic_id, document_id)
 
     def is_judged(self, topic_id: str, document_id: str) -> bool:
-        """Return whether this annotator has graded the document or can't tell; a skipped one is unjudged."""
+        """Return whether this annotator graded the document or chose "can't tell"."""
         opinion = self.opinion(topic_id, document_id)
         return opinion is not None and opinion.action is not Action.skip
 
     @property
     def waiting(self) -> int:
-        """The number of events that could not be written yet."""
+        """The number of events that are not written yet."""
         return len(self._waiting)
 
     @property
     def waiting_events(self) -> tuple[Event, ...]:
-        """The events that could not be written yet, in their order."""
         return tuple(self._waiting)
 
     @property
     def not_saved(self) -> str | None:
-        """The reason why events are waiting; None when none are."""
+        """The reason why events are waiting; None if no event waits."""
         return self._why if self._waiting else None
 
     @property
     def unsent(self) -> int:
-        """The number of saved events that the team's cluster lacks; 0 when nothing is shared."""
+        """The number of saved events that the team's cluster lacks."""
         if self.synchronizer is None:
             return 0
         return self._log.waiting(self.synchronizer.address, self.synchronizer.task)
@@ -165,7 +156,7 @@ class Session:
         return self._act([self._event(document, Action.adjudicate, grade=grade, text=reason)])
 
     def undo(self) -> Outcome | None:
-        """Retract the last action that still holds; return None without one."""
+        """Retract the last action that still holds; return None if there is none."""
         while undone := self._last_done():
             # The same annotator may have undone events in another session.
             standing = tuple(event for event in undone if self.view.holds(event.id))
@@ -180,7 +171,7 @@ class Session:
         return self._undone[-1] if self._undone else ()
 
     def redo(self) -> Outcome | None:
-        """Repeat the last undone action; return None without one."""
+        """Repeat the last undone action; return None if there is none."""
         if not self._undone:
             return None
         again = tuple(self._repeat(event) for event in self._undone.pop())
@@ -221,10 +212,10 @@ class Session:
         return True
 
     def _last_done(self) -> tuple[Event, ...]:
-        """Remove and return the last action; those of earlier sessions are read from the log one by one."""
         if self._done:
             return self._done.pop()
         if self._earlier_events is None:
+            # Read one by one: undo rarely goes back far.
             own = self.view.own_places(self.author.annotator, self._earlier)
             places = [place for place in reversed(own) if 0 < place <= self._opened_at]
             self._earlier_events = (event for place in places for event in self._log.at([place]))
@@ -262,8 +253,7 @@ class Session:
         return self._event(document, event.action, grade=event.grade, text=event.text)
 
 
-JUDGED = (Action.grade, Action.cant_tell)
-"""The actions after which others' opinions are shown."""
+JUDGED = (Action.grade, Action.cant_tell)  # the actions after which others' opinions are shown
 
 
 class Show(StrEnum):
@@ -275,7 +265,7 @@ class Show(StrEnum):
 
 
 class OthersOpinions:
-    """What one annotator sees of others' opinions."""
+    """The opinions of others that an annotator sees."""
 
     def __init__(self, session: Session, show: Show = Show.after_own) -> None:
         self.show = show
@@ -283,19 +273,14 @@ class OthersOpinions:
         self._shown: set[Key] = set()
 
     def others(self, topic_id: str, document_id: str) -> list[Opinion]:
-        """Return the others' opinions on a document that are shown now, and record that they were shown."""
+        """Return the opinions that are shown now, and record that they were shown."""
         opinions = self._others(topic_id, document_id) if self._is_open(topic_id, document_id) else []
         if opinions:
             self._shown.add((topic_id, document_id))
         return opinions
 
     def saw_others(self, topic_id: str, document_id: str) -> bool | None:
-        """Return whether the next judgment of a document is made in view of others' opinions; None if unknown.
-
-        It is, once they could be seen, even if the annotator's own opinion is retracted afterwards. An opinion that is
-        retracted without another look at the document, as after a wrong key, does not count. For one retracted in an
-        earlier session this is unknown, and it counts.
-        """
+        """Return whether others' opinions influence the next judgment of a document; None if unknown."""
         view, mine = self._session.view, self._session.author.annotator
         if all(name == mine for name in view.annotators_of(topic_id, document_id)):
             return False
@@ -303,6 +288,9 @@ class OthersOpinions:
         if (topic_id, document_id) in self._shown or any(event.saw_others for event in own):
             return True
         if self.show is not Show.never and self._others(topic_id, document_id):
+            # Opinions count as seen once they could be seen, even if the annotator's own verdict was
+            # retracted. A verdict of this session that was retracted at once, as after a wrong key, showed
+            # nothing.
             earlier = any(event.action in JUDGED and not self._session.made(event) for event in own)
             if earlier or self._is_open(topic_id, document_id):
                 return True
@@ -319,8 +307,7 @@ class OthersOpinions:
         return [opinion for opinion in opinions if opinion.annotator != mine]
 
 
-CACHED_ORDERS = 256
-"""Number of topics whose documents and verdicts stay in memory: a run may have a million documents."""
+CACHED_ORDERS = 256  # topics whose documents and verdicts stay in memory: a run may have a million documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,34 +322,28 @@ class DocumentOrder:
 
 
 def own_seed(annotator: str) -> int:
-    """Return the default seed of an annotator: constant, and different for each annotator."""
+    """Return the default seed of an annotator."""
     return int.from_bytes(hashlib.sha256(annotator.encode()).digest()[:4])
 
 
 def cyclic_order(length: int, after: int) -> Iterator[int]:
-    """Return the indexes behind `after`, then those from the first one to it.
-
-    >>> list(cyclic_order(4, 1))
-    [2, 3, 0, 1]
-    """
+    """Yield the indices behind `after` to the end, then from 0 to `after`."""
     return chain(range(after + 1, length), range(min(after + 1, length)))
 
 
 class JudgingSession:
     """One annotator's work on a run.
 
-    Args:
-        session: the annotator's session
-        topics: the ids of the topics in the order of judging
-        ranking: returns the ids of a topic's documents, best first
-        length: returns how many of a topic's first documents may be judged, if possible without reading the ranking
-        run: the name of the run in the log
-        depth: how many documents of each ranking are judged; None means all that may be
-        seed: shuffles each topic's documents, is written into every event, and hides others' opinions; None keeps the
-            order of the ranking
-        show_others: show others' opinions always, and not only after the annotator's own
-        require: raises an error that names the document if it must not be graded
-    """
+        Args:
+            topics: the ids of the topics in the order of judging
+            ranking: returns the ids of a topic's documents, best first
+            length: returns how many documents of a topic may be judged
+            run: the name of the run in the log
+                depth: how many documents of each ranking are judged; None means all
+            seed: shuffles each topic's documents and hides others' opinions; None keeps the order of the ranking
+            show_others: show others' opinions before the annotator's own verdict
+            require: raises an error if the document must not be graded
+        """
 
     def __init__(
         self,
@@ -419,7 +400,7 @@ class JudgingSession:
         return self._orders[topic_id]
 
     def seen(self, topic_id: str, document_id: str) -> SeenDocument:
-        """Return a document for the log, with its rank even where that is not shown."""
+        """Return a document for the log, with its rank even where the screen hides it."""
         rank = self.order(topic_id).ranks.get(document_id)
         return SeenDocument(
             topic_id, document_id, self.run, rank, self._others_opinions.saw_others(topic_id, document_id)
@@ -429,7 +410,7 @@ class JudgingSession:
         return self.session.opinion(topic_id, document_id)
 
     def others(self, topic_id: str, document_id: str) -> list[Opinion]:
-        """Return the others' opinions on a document that are shown now, and record that they were shown."""
+        """Return the opinions that are shown now, and record that they were shown."""
         return self._others_opinions.others(topic_id, document_id)
 
     def words(self, topic_id: str, document_id: str) -> str:
@@ -453,19 +434,18 @@ class JudgingSession:
         return self._counts[topic_id]
 
     def next_unjudged(self, topic_id: str, after: int = -1) -> int | None:
-        """Return the index of the next unjudged document, from the first again after the last one."""
+        """Return the index of the next unjudged document; wraps around."""
         documents = self.order(topic_id).documents
         judged = self._judged(topic_id)
         places = cyclic_order(len(documents), after)
         return next((place for place in places if documents[place] not in judged), None)
 
     def next_unjudged_topic(self, after: int = -1) -> int | None:
-        """Return the index of the next topic with unjudged documents, from the first again after the last one."""
+        """Return the index of the next topic with unjudged documents; wraps around."""
         places = cyclic_order(len(self.topics), after)
         return next((place for place in places if not self.is_done(self.topics[place])), None)
 
     def is_done(self, topic_id: str) -> bool:
-        """Return whether no document of a topic is left to judge."""
         if topic_id not in self._counts and len(self._judged(topic_id)) < self.length(topic_id):
             return False  # without reading the ranking
         return self.judged(topic_id) >= self.length(topic_id)
@@ -485,7 +465,7 @@ class JudgingSession:
         return self._scores[topic_id]
 
     def unscored(self) -> list[str]:
-        """Return the topics of the run with this annotator's judgments whose scores have not been computed."""
+        """Return the judged topics of the run whose scores are not computed yet."""
         topics = self.session.view.topics_of(self.session.author.annotator)
         return [topic for topic in topics if topic in self._known and topic not in self._scores]
 
@@ -497,10 +477,10 @@ class JudgingSession:
     # Actions
 
     def grade(self, topic_id: str, documents: Sequence[str], grade: int, reason: str = "") -> Outcome:
-        """Give one or several documents a grade, as one action.
+        """Give documents a grade, as one action.
 
         Raises:
-            SearchappError: one of them is not as it was ranked; nothing is saved.
+            SearchappError: a document has changed since it was ranked; nothing is saved.
         """
         for document in documents:
             self._require(document)
@@ -517,15 +497,15 @@ class JudgingSession:
         return self._finish(self.session.note(self.seen(topic_id, document), words))
 
     def undo(self) -> Outcome | None:
-        """Retract the last action; return None without one."""
+        """Retract the last action; return None if there is none."""
         outcome = self.session.undo()
         return outcome and self._finish(outcome)
 
     def redo(self) -> Outcome | None:
-        """Repeat the last undone action; return None without one.
+        """Repeat the last undone action; return None if there is none.
 
         Raises:
-            SearchappError: it is a grade for a document that is no longer as it was ranked; nothing is saved.
+            SearchappError: a graded document has changed since it was ranked; nothing is saved.
         """
         for event in self.session.undone:
             if event.action is Action.grade:
@@ -534,7 +514,7 @@ class JudgingSession:
         return outcome and self._finish(outcome)
 
     def refresh(self) -> tuple[Event, ...]:
-        """Read the events that other sessions have written since; return those of the task."""
+        """Read the events that other sessions appended; return those of the task."""
         events = self.session.refresh()
         if any(event.action is Action.retract for event in events):
             for cache in (self._judgments, self._scores, self._counts):
@@ -564,8 +544,7 @@ class JudgingSession:
         return frozenset(document for document, judgment in judgments if judgment.action is not Action.skip)
 
 
-COUNTING_SECONDS = 1.0
-"""Time limit for counting the unjudged documents, for which every ranking may have to be read."""
+COUNTING_SECONDS = 1.0  # time limit for counting unjudged documents, which may read every ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -624,7 +603,7 @@ def summary(judging: JudgingSession) -> Summary:
 
 
 def _count_unjudged(judging: JudgingSession) -> list[int] | None:
-    """Return the number of unjudged documents of each topic; None if that takes too long, or can't be read."""
+    """Return the number of unjudged documents of each topic; None if that takes too long or fails."""
     until = time.monotonic() + COUNTING_SECONDS
     left = []
     with suppress(SearchappError):
@@ -638,7 +617,7 @@ def _count_unjudged(judging: JudgingSession) -> list[int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """A document with the different grades, by name, of the annotators whose opinions count."""
+    """A document on which annotators disagree, with their grades by name."""
 
     topic_id: str
     document_id: str
@@ -655,12 +634,12 @@ class Dispute:
 
     @property
     def seen(self) -> SeenDocument:
-        """The document for the log: the adjudicator sees everybody's opinion."""
+        # The adjudicator sees all opinions.
         return SeenDocument(*self.key, saw_others=True)
 
 
 def disputes(view: JudgmentView, aggregation: Aggregation | None = None) -> list[Dispute]:
-    """Return the documents whose annotators disagree, decided or not, those with the largest spread first."""
+    """Return the documents whose annotators disagree, decided or not, by descending spread."""
     aggregation = aggregation or Aggregation()
     graded = (Dispute(*key, aggregation.grades(view, key)) for key in view.judged_documents())
     disputed = (dispute for dispute in graded if len(set(dispute.grades.values())) > 1)
@@ -671,10 +650,9 @@ class Adjudication:
     """A session that decides between annotators.
 
     Args:
-        session: the adjudicator's session
-        annotators: between whom; None means all people. Models are decided on only if they are named
-        topic: only disputes of this topic, if one is given
-        document: only disputes on this document, if one is given
+        annotators: whose grades count; None means all people. Models count only if named
+        topic: restricts disputes to this topic
+        document: restricts disputes to this document
     """
 
     def __init__(
@@ -691,7 +669,7 @@ class Adjudication:
         self._find_disputes()
 
     def opinions(self, dispute: Dispute) -> list[Opinion]:
-        """Return all opinions on the document, also of annotators that don't count here."""
+        """Return all opinions on the document, including annotators whose grades do not count here."""
         return self.session.view.opinions(*dispute.key)
 
     def decision(self, dispute: Dispute) -> Event | None:
@@ -711,7 +689,7 @@ class Adjudication:
         return next((place for place, dispute in enumerate(self.disputes) if dispute.key == key), None)
 
     def next_open(self, after: int = -1) -> int | None:
-        """Return the index of the next undecided dispute, from the first again after the last one."""
+        """Return the index of the next undecided dispute; wraps around."""
         places = cyclic_order(len(self.disputes), after)
         return next((place for place in places if self.decision(self.disputes[place]) is None), None)
 
@@ -722,7 +700,7 @@ class Adjudication:
         return self.session.note(dispute.seen, words)
 
     def refresh(self) -> tuple[Event, ...]:
-        """Read the events that other sessions have written since; return those of the task."""
+        """Read the events that other sessions appended; return those of the task."""
         events = self.session.refresh()
         if events:
             self._find_disputes()

@@ -1,8 +1,6 @@
-"""Exchange of judgments with a team: the log in a file, and an index in a cluster with the same events.
+"""Exchange of judgments between the log and an index in a cluster.
 
-Judgments are saved in the file. `synchronize` sends events that the index lacks, and fetches events that the file
-lacks. Its progress is recorded in the file afterwards: an interrupted exchange repeats some events, which has no
-effect, because events are known by their ids. While the server is away, events wait in the file.
+Judgments are saved in the file first. An interrupted exchange may repeat events, which has no effect.
 """
 
 from __future__ import annotations
@@ -18,12 +16,9 @@ from searchapp.errors import DataError, EngineError, SearchappError
 from searchapp.judging.events import Event
 from searchapp.judging.log import JudgmentLog
 
-EVENTS_AT_ONCE = 1000
-"""Number of events in one request."""
-LOOK_SECONDS = 0.5
-"""Interval in which a synchronizer looks for events to send."""
-FETCH_SECONDS = 5.0
-"""Interval in which it fetches others' events, and retries a server that did not answer."""
+EVENTS_AT_ONCE = 1000  # number of events in one request
+LOOK_SECONDS = 0.5  # interval in which a synchronizer looks for events to send
+FETCH_SECONDS = 5.0  # interval in which it fetches others' events, and retries after a failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +43,22 @@ class EventPage:
 
 
 class EventIndex(Protocol):
-    """An index in a cluster that holds events. Every method raises `EngineError` when the cluster fails."""
+    """An index in a cluster that stores events. Every method raises `EngineError` if the cluster fails."""
 
     @property
     def address(self) -> str:
         """Its address with its name."""
 
     def state(self) -> IndexState:
-        """Return the present state; makes the index if it is missing."""
+        """Return the present state; create the index if it is missing."""
 
     def send(self, events: Sequence[Event]) -> tuple[int, tuple[str, ...]]:
-        """Write the events that the index lacks.
-
-        Returns how many these are, and the ids that it has for other events. All others are durable by then.
-        """
+        """Write the events that the index lacks; return their number, and the ids that it has for other events."""
 
     def fetch(self, after: int, up_to: int) -> EventPage:
-        """Return the first events behind a place and up to another."""
+        """Return the first events after a place and up to another."""
 
-    def close(self) -> None:
-        """Close the connection."""
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +72,13 @@ class Exchanged:
 def synchronize(
     log: JudgmentLog, index: EventIndex, task: str | None = None, *, fetch: bool = True
 ) -> Exchanged:
-    """Send the events that the index lacks, of one task if it is named, and fetch those of all that the log lacks.
+    """Send the events that the index lacks, and fetch the events of all tasks that the log lacks.
 
     Raises:
-        EngineError: the cluster fails; nothing is lost, and the next exchange resumes here.
+        EngineError: the cluster fails; the next exchange resumes here.
         NotSaved: the log can't be written.
-        DataError: log and index have different events of the same id, or the index holds something else than events.
-            All others have been exchanged.
+        DataError: log and index have different events of one id, or the index has invalid events. All others have been
+            exchanged.
     """
     problems: dict[str, None] = {}  # sending and fetching may detect the same one
     exchanged = Exchanged(_send(log, index, problems, task), _fetch(log, index, problems) if fetch else 0)
@@ -134,7 +125,7 @@ def _contradiction(log: JudgmentLog, index: EventIndex, event_id: str) -> str:
 
 
 def waiting_label(unsent: int) -> str:
-    """Return the label of judgments that are saved here and not sent to the cluster yet."""
+    """Return the label of judgments that are not sent to the cluster yet."""
     return f"{'1 waits' if unsent == 1 else f'{unsent:,} wait'} for the cluster"
 
 
@@ -142,7 +133,7 @@ class Synchronizer:
     """A background thread that synchronizes, so that judging never waits for a network.
 
     Args:
-        path: the log's file, which it opens itself
+        path: the log's file
         connect: connects to the index
         address: the index's address
         task: the task whose judgments are sent; None means all

@@ -1,16 +1,13 @@
 """The judgments that hold now: a fold of a task's events, and its snapshot in a file beside the log.
 
-A view keeps a few numbers of each event (place in the log, time, action, document, annotator), so that a log of a
-million events opens in about a second. It reads the events of a topic, and checks their checksums, when that topic is
-looked at.
-
-The snapshot holds the numbers up to a place of the log and the log's checksum there; only later events are read from
-the log. A snapshot that is missing, damaged, of another format or of another log is ignored and written again. Layout:
+A view has a few numbers of each event, so that a log of a million events opens in about a second. It reads a topic's
+events, and verifies their checksums, on first use. The snapshot has the numbers up to a place of the log and the log's
+checksum there; an invalid snapshot is ignored and written again. Layout:
 
     one line of JSON: format, task, place, the log's checksum there, byte order, digest of the rest
-    one line of JSON: annotators, retractions, topics and the sizes of what follows
+    one line of JSON: annotators, retractions, topics and the sizes of the following parts
     the documents of each topic, as JSON
-    the columns of `COLUMNS`, each of all topics one after the other
+    the columns of `COLUMNS`, each of all topics in sequence
 """
 
 from __future__ import annotations
@@ -33,17 +30,15 @@ from searchapp.files import atomic_file, parse_json
 from searchapp.judging.events import Action, Event, Kind
 from searchapp.judging.log import JudgmentLog
 
-Key = tuple[str, str]
-"""The ids of a topic and of a document."""
+Key = tuple[str, str]  # the ids of a topic and of a document
 
+# The actions that state an annotator's opinion, unlike notes and decisions.
 VERDICTS = (Action.grade, Action.skip, Action.cant_tell)
-"""The actions that state an annotator's opinion, unlike notes and decisions."""
 
-CACHED_TOPICS = 64
-"""Number of topics whose events stay in memory."""
+CACHED_TOPICS = 64  # topics whose events stay in memory
 
+# Array types of the events' numbers. Times are microseconds since 1970; for codes see `_code`.
 COLUMNS = {"places": "q", "times": "q", "codes": "q", "documents": "i", "annotators": "i"}
-"""The numbers of events with the types of their arrays; times are microseconds since 1970, for codes see `_code`."""
 
 _ACTIONS = tuple(Action)
 _NUMBERS = {action: number for number, action in enumerate(_ACTIONS)}
@@ -76,7 +71,7 @@ class Judgment(NamedTuple):
 
 
 def is_timed(event: Event) -> bool:
-    """Return whether an event is a judgment made with the document on the screen, whose time says something of pace."""
+    """Return whether an event's time counts for the pace: a judgment with the document on the screen."""
     return event.action in (Action.grade, Action.cant_tell) and event.rank is not None
 
 
@@ -137,7 +132,7 @@ class _TopicColumns:
         columns["annotators"].append(annotator)
 
     def judgments(self, annotator: int, retracted: Collection[int]) -> dict[str, Judgment] | None:
-        """Return an annotator's verdict on each document; None where two events have the same time."""
+        """Return an annotator's verdict on each document; None if two events have the same time."""
         last: dict[int, tuple[int, int]] = {}
         for number, code, time, document, place in zip(
             *(self.columns[name] for name in ("annotators", "codes", "times", "documents", "places")),
@@ -175,7 +170,7 @@ class _TopicEvents:
 
 @dataclass(slots=True)
 class AnnotatorWork:
-    """The first and the last event of an annotator, by their times, and the annotator's kind."""
+    """The first and the last event of an annotator by time, and the annotator's kind."""
 
     number: int
     first: str
@@ -187,14 +182,13 @@ class AnnotatorWork:
 
 
 class JudgmentView:
-    """The state that a task's events add up to, independent of the order in which they are added.
+    """The state of a task's events, independent of the order in which they are added.
 
-    A retracted event does not count, and the one before it holds again; retracting a retraction restores the event.
-    The latest time decides between an annotator's verdicts.
+    The latest standing verdict of an annotator holds; retracting a retraction restores the event.
 
     Args:
         events: events that are in no log
-        log: the log from which events that were added with their places are read again
+        log: the log from which events with places are read
         task: the task of the log's events
     """
 
@@ -258,7 +252,7 @@ class JudgmentView:
             self._cache[event.topic_id].add(event)
 
     def _settle(self) -> None:
-        """Bring the places of retracted events up to date."""
+        """Update the places of retracted events."""
         unsettled, self._unsettled = self._unsettled, set()
         targets = [id_ for id_ in unsettled if id_ not in self._places and id_ not in self._refers]
         if self._log is not None:
@@ -315,7 +309,7 @@ class JudgmentView:
     # One document
 
     def events_on(self, annotator: str, topic_id: str, document_id: str) -> Sequence[Event]:
-        """Return an annotator's events on a document by time, retracted ones too, without retractions."""
+        """Return an annotator's events on a document by time, with retracted ones, without retractions."""
         return self._topic(topic_id).of.get((annotator, document_id), ())
 
     def _standing_events(self, annotator: str, topic_id: str, document_id: str) -> list[Event]:
@@ -326,16 +320,13 @@ class JudgmentView:
         return sorted(self._topic(topic_id).annotators.get(document_id, ()))
 
     def latest(self, topic_id: str, document_id: str) -> datetime | None:
-        """Return the time of the latest event on a document.
-
-        A new event gets a later one, because the clocks of two machines differ.
-        """
+        """Return the time of the latest event on a document."""
         names = self.annotators_of(topic_id, document_id)
         times = (self.events_on(name, topic_id, document_id)[-1].order[0] for name in names)
         return max(times, default=None)
 
     def opinion(self, annotator: str, topic_id: str, document_id: str) -> Opinion | None:
-        """Return an annotator's verdict on a document; decisions between annotators are no verdicts."""
+        """Return an annotator's verdict on a document; adjudications do not count."""
         verdict, note = None, ""
         for event in self._standing_events(annotator, topic_id, document_id):
             if event.action is Action.note:
@@ -352,7 +343,7 @@ class JudgmentView:
         return [opinion for opinion in opinions if opinion is not None]
 
     def words(self, annotator: str, topic_id: str, document_id: str) -> str:
-        """Return an annotator's last note on a document, else the reason of the verdict."""
+        """Return an annotator's last note on a document, otherwise the reason of the verdict."""
         opinion = self.opinion(annotator, topic_id, document_id)
         if opinion is not None:
             return opinion.note
@@ -361,7 +352,7 @@ class JudgmentView:
         return notes[-1] if notes else ""
 
     def decision(self, topic_id: str, document_id: str, among: Collection[str] | None = None) -> Event | None:
-        """Return the last standing decision between annotators; only of the annotators `among`, if given."""
+        """Return the last standing decision, by the annotators `among` if given."""
         decisions = [
             event
             for annotator in self.annotators_of(topic_id, document_id)
@@ -372,10 +363,7 @@ class JudgmentView:
         return max(decisions, key=_event_order, default=None)
 
     def standing(self, annotator: str, topic_id: str, document_id: str) -> list[Event]:
-        """Return the events that make up an annotator's present statement on a document.
-
-        These are the event of the verdict (without one, the last note), and the annotator's own last decision.
-        """
+        """Return an annotator's present verdict on a document (otherwise the last note), and last decision."""
         own = self._standing_events(annotator, topic_id, document_id)
         verdicts = [event for event in own if event.action in VERDICTS]
         notes = [event for event in own if event.action is Action.note]
@@ -385,7 +373,7 @@ class JudgmentView:
     # Topics and annotators
 
     def judgments(self, annotator: str, topic_id: str) -> Mapping[str, Judgment]:
-        """Return an annotator's verdict on each document of a topic that has one."""
+        """Return an annotator's verdict on each judged document of a topic."""
         columns, work = self._columns.get(topic_id), self.work.get(annotator)
         if columns is None or work is None:
             return {}
@@ -402,7 +390,7 @@ class JudgmentView:
         }
 
     def judged_documents(self, topics: Iterable[str] | None = None) -> Iterator[Key]:
-        """Yield every topic and document with events, topic by topic; only of the given topics, if any."""
+        """Yield every topic and document with events, topic by topic."""
         for topic_id in self.topics() if topics is None else topics:
             for document_id in list(self._topic(topic_id).annotators):
                 yield topic_id, document_id
@@ -420,7 +408,7 @@ class JudgmentView:
     # One annotator
 
     def judging_times(self, annotator: str) -> list[datetime]:
-        """Return the times of an annotator's judgments of documents on the screen, unordered."""
+        """Return the times of an annotator's timed judgments, unordered."""
         own = self._own(annotator, lambda code: code & _PACE)
         return [_EPOCH + timedelta(microseconds=time) for time, _place in own]
 
@@ -459,7 +447,7 @@ class JudgmentView:
         return b"".join((json.dumps(state).encode(), b"\n", *documents, *arrays))
 
     def restore(self, body: bytes, last: int) -> None:
-        """Take on the state that `snapshot` returned for the events up to the place `last`."""
+        """Restore the state that `snapshot` returned for the events up to the place `last`."""
         end = body.index(b"\n")
         state: dict[str, Any] = json.loads(body[:end])  # noqa: TID251  # the digest was compared
         self.last, self.count = last, state["count"]
@@ -487,14 +475,13 @@ class JudgmentView:
 
 
 FORMAT = 2
+# At each opening, up to FEW events, or one in SHARE of the snapshot's, are read from the log.
 FEW = 2_000
-"""Up to this many events are read from the log at each opening, rather than written to a new snapshot."""
 SHARE = 10
-"""The same for a fraction of the snapshot's events: one in this many."""
 
 
 def open_view(log: JudgmentLog, task: str) -> JudgmentView:
-    """Return the view of a task's events in a log; writes a snapshot if there are many events behind the last one.
+    """Return the view of a task's events in a log; write a snapshot if many events are new.
 
     Raises:
         DataError: the log can't be read.
@@ -512,7 +499,7 @@ def open_view(log: JudgmentLog, task: str) -> JudgmentView:
 
 
 def snapshot_path(log: Path, task: str) -> Path:
-    """Return the snapshot's file; a task's name may hold any character."""
+    """Return the snapshot's file; a digest, because a task's name may contain any character."""
     return log.with_name(f"{log.name}-view-{hashlib.blake2b(task.encode(), digest_size=4).hexdigest()}")
 
 
@@ -533,7 +520,7 @@ def write_snapshot(log: JudgmentLog, view: JudgmentView) -> None:
 
 
 def read_snapshot(log: JudgmentLog, task: str) -> JudgmentView | None:
-    """Return the view as of the snapshot; None if there is no snapshot of this log."""
+    """Return the view of the snapshot; None if there is no snapshot of this log."""
     try:
         header_line, _, body = snapshot_path(log.path, task).read_bytes().partition(b"\n")
         header = parse_json(header_line.decode())
