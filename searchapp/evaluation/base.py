@@ -1,4 +1,4 @@
-"""The interface of official scorers (scores, breakdowns, options), and functions on rankings that scorers share."""
+"""The interface of official scorers, and functions on rankings that scorers share."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ from searchapp.errors import UsageError
 from searchapp.model import Run
 from searchapp.options import flag, option
 
-P = TypeVar("P")
-"""The predictions of a submission in the form of its scorer."""
+P = TypeVar("P")  # the predictions of a submission in the form of its scorer
 P_contra = TypeVar("P_contra", contravariant=True)
 
-Qrels = Mapping[str, Mapping[str, int]]
-"""Grades by topic and document, in the scorer's names."""
+Qrels = Mapping[str, Mapping[str, int]]  # grades by topic and document, in the scorer's names
 
+# Figures of one topic or file by official name; None if the topic does not count for a figure.
 Figures = Mapping[str, float | None]
-"""Figures of one topic or file by their official names; None where the topic is left out of a figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfficialScore:
-    """The figures of the organisers' scorer for the same files."""
+    """The figures of the official scorer for the same files."""
 
     # The figure that ranks submissions.
     measure: str
@@ -45,7 +43,7 @@ class OfficialScore:
     def of_topics(self, name: str | None = None) -> dict[str, float | None]:
         """Return the values by topic whose mean is a figure, by default the one that ranks submissions.
 
-        None for a topic that is left out of it; an empty dictionary for a figure that is not such a mean.
+        None for a topic that does not count; empty for a figure that is not a mean.
         """
         name = self.measure if name is None else name
         values = {topic: _of_topic(given, name, self.measure) for topic, given in self.per_topic.items()}
@@ -56,18 +54,13 @@ _OF_ONE = {"MAP": "AP", "MRR": "RR"}
 
 
 def of_one(measure_name: str) -> str:
-    """Return the name of a measure of many topics for one of them.
-
-    >>> of_one("MAP@500"), of_one("MRR (whole labels)"), of_one("mean NDCG"), of_one("F1")
-    ('AP@500', 'RR', 'NDCG', 'F1')
-    """
+    """Return the name of a measure for a single topic: AP@500 for MAP@500."""
     name = measure_name.removeprefix("mean ").partition(" (")[0]
     kind, at, cutoff = name.partition("@")
     return f"{_OF_ONE.get(kind, kind)}{at}{cutoff}"
 
 
 def _of_topic(given: float | Figures | None, name: str, ranking_name: str) -> float | None:
-    """Return the figure of a topic for a mean; a single number belongs to the figure that ranks submissions."""
     if not isinstance(given, Mapping):
         return given if name == ranking_name else None
     names = (name, of_one(name), of_one(name).lower())
@@ -118,7 +111,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class ScorerOptions:
-    """Arguments of the organisers' scripts besides the files."""
+    """Arguments of the official scripts, without the files."""
 
     cutoff: int | None = option("nlps: the scorer's cut-off; 500 by default.", min=1)
     hierarchy: Path | None = option(
@@ -139,7 +132,7 @@ class ScorerOptions:
 
 @dataclass(frozen=True, slots=True)
 class GoldFiles:
-    """The gold files of a submission, and the other arguments of the organisers' scripts."""
+    """The gold files of a submission, and further arguments of the official scripts."""
 
     files: Sequence[Path]
     options: ScorerOptions = field(default_factory=ScorerOptions)
@@ -170,10 +163,10 @@ class Scorer(Protocol[P]):
         """Whether several prediction files are one submission, paired with as many gold files."""
 
     def read(self, files: Sequence[Path]) -> P:
-        """Read the organisers' files of a submission.
+        """Read the official files of a submission.
 
         Raises:
-            NotScorable: their script stops on the files or rejects them.
+            NotScorable: the official script stops on the files or rejects them.
             DataError: a file is missing or can't be read.
         """
 
@@ -181,10 +174,10 @@ class Scorer(Protocol[P]):
         """Return the result of `read` for the official files of a run."""
 
     def qrels(self, gold: GoldFiles) -> Qrels:
-        """Read the grades of gold files, as `Scored.qrels` has them.
+        """Read the grades of gold files for `Scored.qrels`.
 
         Raises:
-            NotScorable: the organisers' script stops on a file or rejects it.
+            NotScorable: the official script stops on a file or rejects it.
             DataError: a gold file is missing or can't be read.
         """
 
@@ -192,47 +185,44 @@ class Scorer(Protocol[P]):
         """Score predictions against gold files.
 
         Raises:
-            NotScorable: the organisers' script stops or rejects them.
+            NotScorable: the official script stops on them or rejects them.
             DataError: a gold file is missing or can't be read.
         """
 
 
 class BreakdownScorer(Protocol[P_contra]):
-    """A scorer whose figures can be broken down."""
+    """A scorer with breakdowns."""
 
     @property
-    def breakdowns(self) -> tuple[str, ...]:
-        """The names of the breakdowns."""
+    def breakdowns(self) -> tuple[str, ...]: ...
 
     def breakdown(self, predictions: P_contra, gold: GoldFiles, wanted: Sequence[str]) -> Iterable[Breakdown]:
         """Compute the breakdowns of these names, which may need the gold's folder."""
 
 
+# A ranking as `formats.two_column` reads it: each fact once; None is a missing value, which occupies a rank.
 Ranked = Sequence[str | None]
-"""A ranking as `formats.two_column` reads it: each fact once; None is a missing value, which takes up a rank."""
 
-Predictions = Mapping[str, Ranked]
-"""The ranking of each question."""
+Predictions = Mapping[str, Ranked]  # the ranking of each question
 
-Terms = Callable[[str], frozenset[str]]
-"""Returns the stemmed content words of a text."""
+Terms = Callable[[str], frozenset[str]]  # returns the stemmed content words of a text
 
 
 def ranks_of(ranked: Ranked, facts: Collection[str]) -> dict[str, int]:
-    """Return the ranks, from 1, of the facts that are ranked."""
+    """Return the ranks, from 1, of the ranked facts."""
     wanted = facts if isinstance(facts, Mapping | set | frozenset) else set(facts)
     return {fact: rank for rank, fact in enumerate(ranked, 1) if fact in wanted and fact is not None}
 
 
 def average_precision(ranks: Iterable[int], relevant: int) -> float:
-    """Return the sum of the precisions at the ranks of relevant facts, divided by the number of all of them."""
+    """Return the sum of the precisions at the ranks of relevant facts, divided by their total number."""
     return (
         math.fsum(count / rank for count, rank in enumerate(sorted(ranks), 1)) / relevant if relevant else 0.0
     )
 
 
 def without(ranked: Ranked, excluded: Collection[str]) -> list[str | None]:
-    """Remove facts from a ranking: those behind them move up."""
+    """Remove facts from a ranking; later facts move up."""
     return [fact for fact in ranked if fact not in excluded]
 
 

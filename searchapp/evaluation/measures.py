@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from ir_measures import Measure
 
 
+# Providers that compute inside this process; the last one needs its package.
 _PROVIDERS = ("pytrec_eval", "msmarco", "judged", "accuracy", "compat", "cwl_eval")
-"""Providers that compute inside this process, the last one if its package is installed."""
 
+# The provider of measures of diversity, which need grades for each subtopic of a topic.
 _DIVERSITY = "pyndeval"
-"""The provider of measures of diversity, which need grades for each subtopic of a topic."""
 
+# Parameters without a default that some measures of cwl-eval require.
 _REQUIRED: Sequence[Mapping[str, int]] = ({}, {"rel": 1}, {"max_rel": 1}, {"max_rel": 1, "cutoff": 10})
-"""Parameters without a default that some measures of cwl-eval require."""
 
 ADVICE = "use ir-measures' notation, such as AP, RR, P@5, R@100 or nDCG@10"
 
@@ -51,7 +51,7 @@ class Measures:
         return cls({}, {})
 
     def of(self, topics: Collection[str]) -> dict[str, float]:
-        """Return the values over some of the topics; empty if none of them was measured."""
+        """Return the values over some topics; empty if none of them was measured."""
         known = {
             name: {topic: of_topic[topic] for topic in topics if topic in of_topic}
             for name, of_topic in self.per_topic.items()
@@ -62,10 +62,10 @@ class Measures:
 def measure(
     rankings: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, int]], names: Sequence[str]
 ) -> Measures:
-    """Measure rankings, given best first; the first place of a repeated document counts.
+    """Measure rankings, given best first, on the topics of the qrels.
 
-    The topics of the qrels count: a topic without a ranking counts 0, and so does one without relevant documents (as in
-    the official scorer of nlps; the providers of ir-measures differ). Other topics are ignored.
+    A topic without a ranking or without relevant documents has the value 0; only the first occurrence of a document
+    counts.
 
     Args:
         rankings: the documents of each topic
@@ -73,7 +73,7 @@ def measure(
         names: measures in ir-measures' notation: AP, RR, P@5, R@100, nDCG@10, AP(rel=2)
 
     Raises:
-        UsageError: a name is not that of a measure that can be computed here.
+        UsageError: a measure is unknown or can't be computed here.
     """
     parsed = {name: _parse(name) for name in names}
     if not parsed:
@@ -99,8 +99,7 @@ def measure(
 
 
 def _safe(id_: str) -> str:
-    """Replace an id that trec_eval, which is written in C, cannot hold: it ends ids at a NUL character, and crashes
-    at half a surrogate pair. Distinct ids stay distinct."""
+    """Replace an id that trec_eval can't store: its C code ends ids at NUL, and crashes at half a surrogate pair."""
     if "\0" not in id_ and not id_.startswith("\1"):
         try:
             id_.encode()
@@ -112,11 +111,8 @@ def _safe(id_: str) -> str:
 
 
 def _scored(rankings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
-    """Return the rankings with scores made from the ranks: n, n - 1, ..., 1.
-
-    trec_eval sorts by score and breaks ties by descending document id. The scores of a run may be tied, also because
-    trec_eval keeps them as 32-bit floats, in which integers up to 2^24 are exact.
-    """
+    """Return the rankings with scores from the ranks: n, n - 1, ..., 1."""
+    # trec_eval sorts by 32-bit scores, and ties by descending id: only distinct scores keep the order.
     scored = {}
     safe = cache(_safe)  # most documents are in many rankings
     for topic, documents in rankings.items():
@@ -129,7 +125,7 @@ def require_measures(names: Sequence[str]) -> None:
     """Reject measures that can't be computed here.
 
     Raises:
-        UsageError: a measure can't be computed or does not exist; with a suggestion.
+        UsageError: a measure is unknown or can't be computed here.
     """
     for name in names:
         _parse(name)
@@ -156,9 +152,10 @@ def _parse(name: str) -> Measure:
     return parsed
 
 
+# Errors of ir-measures for unknown names and parameters.
 _NO_MEASURE = (AttributeError, ValueError, KeyError, TypeError, AssertionError, SyntaxError)
-"""Errors of ir-measures for unknown names and parameters."""
 
+# Patterns of trec_eval's names of measures, and ir-measures' names of the same measures.
 _OF_TREC_EVAL = {
     r"map": "AP",
     r"map_cut[._](\d+)": r"AP@\1",
@@ -174,17 +171,16 @@ _OF_TREC_EVAL = {
     r"set_([PF])": r"Set\1",
     r"set_recall": "SetR",
 }
-"""Patterns of trec_eval's names of measures, and ir-measures' names for the same."""
 
 
 def _advice(candidates: Iterable[str]) -> str:
-    """Suggest the first candidate that is a measure, or else describe the notation."""
+    """Suggest the first candidate that is a measure, otherwise describe the notation."""
     meant = next(filter(_is_measure, candidates), None)
     return ADVICE if meant is None else f"did you mean {meant}? Otherwise {ADVICE}"
 
 
 def _alike(name: str) -> Iterator[str]:
-    """Yield similar names: ir-measures' for trec_eval's, another spelling, or nearly the same letters."""
+    """Yield similar names of measures."""
     from ir_measures.measures import registry
 
     for pattern, other in _OF_TREC_EVAL.items():
@@ -209,7 +205,7 @@ def _is_measure(name: str) -> bool:
 
 
 def _needed(name: str) -> str:
-    """Return what a known measure lacks for searchapp to compute it; empty for an unknown measure."""
+    """Return the missing requirements of a known measure; empty for an unknown measure."""
     from ir_measures import providers
 
     cwl_eval: Any = providers.registry["cwl_eval"]
@@ -237,11 +233,7 @@ def _needed(name: str) -> str:
 
 
 def _with(name: str, further: Mapping[str, int]) -> str:
-    """Return the name of a measure with further parameters.
-
-    >>> _with("RBP(p=0.8)", {"rel": 1}), _with("BPM", {"max_rel": 1, "cutoff": 10})
-    ('RBP(rel=1,p=0.8)', 'BPM(max_rel=1)@10')
-    """
+    """Return the name of a measure with further parameters."""
     head, at, cutoff = name.strip().partition("@")
     kind, _, given = head.partition("(")
     added = [f"{key}={value}" for key, value in further.items() if key != "cutoff"]
@@ -250,12 +242,10 @@ def _with(name: str, further: Mapping[str, int]) -> str:
 
 
 def _read(name: str, further: Mapping[str, int] | None = None) -> Measure:
-    """Parse a measure such as P(rel=2)@5, with `further` parameters that the name does not have.
-
-    ir-measures' own `parse_measure` uses names that Python 3.14 has removed from the module `ast`.
-    """
+    """Parse a measure such as P(rel=2)@5, with `further` parameters."""
     from ir_measures.measures import registry
 
+    # ir-measures' own `parse_measure` uses names that Python 3.14 has removed from `ast`.
     expression: ast.expr = ast.parse(name.strip(), mode="eval").body
     parameters: dict[str, Any] = {**(further or {})}
     cutoff: ast.expr | None = None
@@ -283,7 +273,6 @@ def _provider() -> Any:
 
 
 def _aggregate(kind: Measure, values: Mapping[str, float]) -> float:
-    """Return the figure of all topics: mostly their mean, which is exact, whatever their order."""
     from ir_measures.measures.base import MeanAgg
 
     aggregator: Any = kind.aggregator()
@@ -294,11 +283,10 @@ def _aggregate(kind: Measure, values: Mapping[str, float]) -> float:
     return float(aggregator.result())
 
 
-LEVELS = tuple(tenth / 10 for tenth in range(11))
-"""TREC's levels of recall for interpolated precision: the best precision from there on."""
+LEVELS = tuple(tenth / 10 for tenth in range(11))  # TREC's levels of recall for interpolated precision
 
+# Depths of recall, about evenly spread on a logarithmic scale.
 DEPTHS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10_000)
-"""Depths of recall, about evenly spread on a logarithmic scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,11 +300,7 @@ class Curves:
 
 
 def measures_of_curves(depth: int) -> tuple[str, ...]:
-    """Return the measures for the curves of rankings of this depth.
-
-    >>> measures_of_curves(4)[10:]
-    ('IPrec@1.0', 'R@1', 'R@2', 'R@3', 'R@4')
-    """
+    """Return the measures for the curves of rankings of this depth."""
     return (*map(_precision, LEVELS), *map(_recall, _depths(depth)))
 
 

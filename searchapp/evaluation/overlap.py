@@ -1,4 +1,4 @@
-"""Similarity of two rankings of a topic, whatever is relevant.
+"""Similarity of two rankings of a topic.
 
 W. Webber, A. Moffat, J. Zobel, A Similarity Measure for Indefinite Rankings, ACM TOIS 28, 2010 (RBO)
 M. G. Kendall, A New Measure of Rank Correlation, Biometrika 30, 1938
@@ -15,19 +15,16 @@ import numpy as np
 
 from searchapp.evaluation.significance import mean
 
-PERSISTENCE = 0.9
-"""RBO's p: the first ten ranks have 86 per cent of the weight."""
+PERSISTENCE = 0.9  # RBO's p: the first ten ranks have 86 per cent of the weight
 
-JACCARD_AT = (10, 100)
-"""Ranks up to which the sets of documents are compared."""
+JACCARD_AT = (10, 100)  # ranks up to which the sets of documents are compared
 
-TAU_DEPTH = 100
-"""Depth of the rankings for Kendall's tau."""
+TAU_DEPTH = 100  # depth of the rankings for Kendall's tau
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The similarity of two runs, as means over the topics of both."""
+    """The similarity of two runs, as means over their shared topics."""
 
     topics: int
     # The number of topics with the same rankings.
@@ -48,7 +45,7 @@ class Overlap:
 
 
 def overlap(first: Mapping[str, Sequence[str]], second: Mapping[str, Sequence[str]]) -> Overlap:
-    """Return the similarity of two runs on the topics of both; rankings hold a document once."""
+    """Return the similarity of two runs on their shared topics; rankings contain a document once."""
     pairs = [(first[topic], second[topic]) for topic in first if topic in second]
     taus = [kendall_tau(one[:TAU_DEPTH], other[:TAU_DEPTH]) for one, other in pairs]
     defined_taus = [tau for tau in taus if not math.isnan(tau)]
@@ -63,15 +60,10 @@ def overlap(first: Mapping[str, Sequence[str]], second: Mapping[str, Sequence[st
 
 
 def rbo(first: Sequence[str], second: Sequence[str], persistence: float = PERSISTENCE) -> float:
-    """Return rank-biased overlap, extrapolated: equation 32 of Webber, Moffat and Zobel, for lists of any lengths.
-
-    1 for equal lists, 0 for lists without a common document. Two empty lists have 1, an empty one and another 0.
+    """Return extrapolated rank-biased overlap: equation 32 of Webber, Moffat and Zobel; 1 for two empty lists.
 
     Raises:
         ValueError: `persistence` is not between 0 and 1, or a list has a document twice.
-
-    >>> round(rbo("abcdefg", "zcavwxy"), 4)
-    0.2882
     """
     if not 0 < persistence < 1:
         raise ValueError(f"the persistence of RBO must be between 0 and 1, not {persistence}")
@@ -98,25 +90,19 @@ def rbo(first: Sequence[str], second: Sequence[str], persistence: float = PERSIS
 
 
 def kendall_tau(first: Sequence[str], second: Sequence[str]) -> float:
-    """Return Kendall's tau of the documents of both rankings; nan with fewer than two of them.
-
-    There are no ties: tau is 1 − 2 × the share of pairs in another order. SciPy's function takes ten times as long for
-    the lists of a run, most of it to check its arguments.
-    """
+    """Return Kendall's tau of the shared documents; nan with fewer than two."""
     places = {document: place for place, document in enumerate(second)}
     order = np.asarray([places[document] for document in first if document in places])
     if len(order) < 2:
         return math.nan
+    # Without ties tau is 1 − 2 × the share of pairs in another order. SciPy's function takes ten times as
+    # long, mostly to check its arguments.
     swapped = int(np.triu(order[:, None] > order[None, :], 1).sum())
     return 1.0 - 4.0 * swapped / (len(order) * (len(order) - 1))
 
 
 def jaccard(first: Sequence[str], second: Sequence[str], k: int) -> float:
-    """Return the share of the first k documents of either ranking that both have; 1 without documents.
-
-    >>> jaccard("abc", "abd", 3)
-    0.5
-    """
+    """Return the share of the first k documents of either ranking that both have; 1 without documents."""
     one, other = set(first[:k]), set(second[:k])
     either = one | other
     return len(one & other) / len(either) if either else 1.0

@@ -1,19 +1,14 @@
-"""Statistical significance of the differences between runs on the same topics, of two runs and of several at once.
+"""Statistical significance of the differences between runs on the same topics.
 
-All functions take paired values: the measure of each topic under the one run and under the other. The difference is
-second − first, and every test is two-sided. A test without an answer, for want of topics or of variance, returns nan.
+Differences are second − first; every test is two-sided and returns nan for too few topics or without variance.
 
     R. A. Fisher, The Design of Experiments, 1935, section 21 (randomisation test)
     M. D. Smucker, J. Allan, B. Carterette, A Comparison of Statistical Significance Tests for Information Retrieval
         Evaluation, CIKM 2007
     B. Efron, Better Bootstrap Confidence Intervals, JASA 82, 1987 (BCa)
     J. Cohen, Statistical Power Analysis for the Behavioral Sciences, 1988, section 2.3.5 (d_z)
-    B. Phipson, G. K. Smyth, Permutation P-values Should Never Be Zero, SAGMB 9, 2010 (the one that is added)
+    B. Phipson, G. K. Smyth, Permutation P-values Should Never Be Zero, SAGMB 9, 2010 ((b + 1) / (m + 1))
     T. Sakai, Laboratory Experiments in Information Retrieval, 2018
-
-Among many comparisons some differences are large by chance. Corrections adjust the p-values of single tests; Tukey's
-tests compare all runs at once and return corrected p-values.
-
     S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6, 1979
     Y. Benjamini, Y. Hochberg, Controlling the False Discovery Rate, JRSS B 57, 1995
     J. W. Tukey, The Problem of Multiple Comparisons, 1953
@@ -34,33 +29,26 @@ from numpy.typing import ArrayLike, NDArray
 
 Values: TypeAlias = NDArray[np.float64]
 
-PERMUTATIONS = 100_000
-"""Sign vectors of the randomisation test if there are too many to try all of them."""
+PERMUTATIONS = 100_000  # sign vectors of the randomisation test if there are too many to try all of them
 
-RESAMPLES = 5_000
-"""Resamples of the bootstrap."""
+RESAMPLES = 5_000  # resamples of the bootstrap
 
-LEVEL = 0.95
-"""Confidence of an interval."""
+LEVEL = 0.95  # confidence of an interval
 
-SEED = 20_071_109
-"""Seed of everything random here, so that the same runs always have the same figures."""
+SEED = 20_071_109  # fixed, so that the same runs always have the same figures
 
+# Decimals in which equal differences agree: the order of adding fractions changes the sixteenth decimal.
 DECIMALS = 9
-"""Decimals in which differences must agree to be equal, for ties and ranks of differences.
 
-Two orders of adding the same fractions differ in the sixteenth decimal."""
-
+# Topics up to which the Wilcoxon test is exact; beyond, and with ties, it is the normal approximation.
 EXACT_UP_TO = 50
-"""Topics up to which the Wilcoxon test is exact; beyond, and with ties, it is the normal approximation."""
 
-_CELLS_AT_ONCE = 1 << 22
-"""Numbers in memory at a time for permutations and resamples: 32 MiB."""
+_CELLS_AT_ONCE = 1 << 22  # numbers in memory at a time for permutations and resamples: 32 MiB
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """The values of two runs on the topics with a value for both, in the order of the first."""
+    """The values of two runs on their shared topics, in the order of the first."""
 
     topics: tuple[str, ...]
     first: Values
@@ -75,11 +63,7 @@ class Paired:
 
 
 def paired(first: Mapping[str, float | None], second: Mapping[str, float | None]) -> Paired:
-    """Return the topics with a value for both runs.
-
-    >>> paired({"1": 0.5, "2": 1.0, "3": None}, {"2": 0.25, "1": 0.5}).topics
-    ('1', '2')
-    """
+    """Return the topics with a value for both runs."""
     one, other = (
         {topic: value for topic, value in run.items() if value is not None and math.isfinite(value)}
         for run in (first, second)
@@ -96,7 +80,7 @@ def paired(first: Mapping[str, float | None], second: Mapping[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class TTest:
-    """The paired t-test: t with n − 1 degrees of freedom; nan where the differences do not vary."""
+    """The paired t-test with n − 1 degrees of freedom."""
 
     statistic: float
     degrees: int
@@ -105,11 +89,7 @@ class TTest:
 
 @dataclass(frozen=True, slots=True)
 class Wilcoxon:
-    """The Wilcoxon signed-rank test.
-
-    Topics without a difference are left out before ranking (Wilcoxon's own treatment); equal differences share the
-    mean of their ranks. If no topic has a difference p is 1.
-    """
+    """The Wilcoxon signed-rank test; topics without a difference do not count, ties share their mean rank."""
 
     # The smaller sum of ranks.
     statistic: float
@@ -135,7 +115,7 @@ class Randomisation:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval of a mean: of differences, or of the values of one run."""
+    """A confidence interval of a mean."""
 
     low: float
     high: float
@@ -146,7 +126,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Numbers of topics on which the second run wins, ties (a difference of 0 in nine decimals) and loses."""
+    """Numbers of topics on which the second run wins, ties and loses."""
 
     wins: int
     ties: int
@@ -199,27 +179,20 @@ def pair_tests(
 
 
 def mean(values: ArrayLike) -> float:
-    """Return the mean, whatever the order of the values; nan without values."""
+    """Return the mean, independent of the order of the values; nan without values."""
     array = np.asarray(values, dtype=np.float64)
     return math.fsum(array) / len(array) if len(array) else math.nan
 
 
 def outcomes(differences: ArrayLike) -> Outcomes:
-    """Count wins, ties and losses.
-
-    >>> outcomes([0.25, 0.0, 1e-12, -0.5])
-    Outcomes(wins=1, ties=2, losses=1)
-    """
+    """Count wins, ties and losses."""
     rounded = _rounded(differences)
     wins, losses = int((rounded > 0).sum()), int((rounded < 0).sum())
     return Outcomes(wins, len(rounded) - wins - losses, losses)
 
 
 def effect_size(differences: ArrayLike) -> float:
-    """Return Cohen's d_z: the mean difference in standard deviations (n − 1) of the differences.
-
-    0 without any difference; nan where the differences do not vary, or there are fewer than two.
-    """
+    """Return Cohen's d_z: the mean difference in standard deviations (n − 1) of the differences; 0 without any."""
     array = np.asarray(differences, dtype=np.float64)
     if _are_zero(array):
         return 0.0
@@ -227,7 +200,7 @@ def effect_size(differences: ArrayLike) -> float:
 
 
 def t_test(differences: ArrayLike) -> TTest:
-    """Run the paired t-test, by SciPy; without any difference t is 0 and p is 1."""
+    """Run the paired t-test; without any difference t is 0 and p is 1."""
     from scipy import stats
 
     array = np.asarray(differences, dtype=np.float64)
@@ -241,7 +214,7 @@ def t_test(differences: ArrayLike) -> TTest:
 
 
 def wilcoxon(differences: ArrayLike) -> Wilcoxon:
-    """Run the Wilcoxon signed-rank test, by SciPy."""
+    """Run the Wilcoxon signed-rank test; without any difference p is 1."""
     from scipy import stats
 
     rounded = _rounded(differences)
@@ -258,11 +231,7 @@ def wilcoxon(differences: ArrayLike) -> Wilcoxon:
 def randomisation_test(
     differences: ArrayLike, permutations: int = PERMUTATIONS, seed: int = SEED
 ) -> Randomisation:
-    """Run Fisher's randomisation test: how often the mean is as far from 0 under random signs.
-
-    Exact if the sign vectors of the topics that differ are no more than `permutations`. SciPy's `permutation_test`
-    does the same in minutes for 2,000 topics: here sums over eight topics at a time are looked up in tables of their
-    256 sign vectors.
+    """Run Fisher's randomisation test; exact if there are at most `permutations` sign vectors.
 
     Raises:
         ValueError: `permutations` is less than 1.
@@ -277,6 +246,8 @@ def randomisation_test(
         return Randomisation(1.0, 1, True, 0.0) if len(array) else Randomisation(math.nan, 0, True, 0.0)
     # Sums that differ by rounding alone count as equal.
     enough = abs(math.fsum(array)) - 100 * float(np.finfo(np.float64).eps) * math.fsum(moving)
+    # SciPy's `permutation_test` takes minutes for 2,000 topics: here tables have the sums of eight topics
+    # under their 256 sign vectors.
     tables = _tables(moving)
     if len(moving) < 63 and 2 ** len(moving) <= permutations:
         numbers = np.arange(2 ** len(moving), dtype="<u8")
@@ -295,7 +266,7 @@ def randomisation_test(
 
 
 def _tables(differences: Values) -> Values:
-    """Return for each eight differences the sums under their 256 sign vectors."""
+    """Return the sums of each eight differences under their 256 sign vectors."""
     eights = np.zeros((-(-len(differences) // 8), 8))
     eights.ravel()[: len(differences)] = differences
     signs = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
@@ -304,7 +275,7 @@ def _tables(differences: Values) -> Values:
 
 
 def _sums(tables: Values, codes: NDArray[np.uint8]) -> Values:
-    """Return the sum under each sign vector, a row of bytes with the signs of eight topics each."""
+    """Return the sum under each sign vector: a row of bytes, each with the signs of eight topics."""
     total = np.zeros(len(codes))
     for table, column in zip(tables, np.ascontiguousarray(codes.T), strict=True):
         total += table[column]
@@ -314,10 +285,9 @@ def _sums(tables: Values, codes: NDArray[np.uint8]) -> Values:
 def bootstrap_interval(
     differences: ArrayLike, resamples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL
 ) -> Interval:
-    """Compute the bias-corrected and accelerated bootstrap interval of a mean, of differences or values, by SciPy.
+    """Compute the bias-corrected and accelerated bootstrap interval of a mean.
 
-    The random draws depend neither on the order of the topics nor on that of the runs. nan with fewer than two topics;
-    if all differences are equal the interval is that difference.
+    It is independent of the order of topics and runs; nan with fewer than two topics.
     """
     from scipy import stats
 
@@ -354,28 +324,18 @@ def _varies(differences: Values) -> bool:
 
 
 def solved_by(values: Sequence[Mapping[str, float | None]], least: float) -> dict[str, int]:
-    """Return the number of runs that solve each topic, with a value of at least `least`.
-
-    >>> solved_by([{"1": 0.6, "2": None}, {"1": 0.5, "2": 0.1}], 0.5)
-    {'1': 2, '2': 0}
-    """
+    """Return the number of runs with a value of at least `least` on each topic."""
     topics = dict.fromkeys(topic for run in values for topic in run)
     return {topic: sum((run.get(topic) or 0.0) >= least for run in values) for topic in topics}
 
 
-TRIALS = 10_000
-"""Permutations of the randomised Tukey test."""
+TRIALS = 10_000  # permutations of the randomised Tukey test
 
-_TRIAL_CELLS = 1 << 21
-"""Numbers in memory at a time for trials, each of which takes topics × runs."""
+_TRIAL_CELLS = 1 << 21  # numbers in memory at a time for trials, each of which takes topics × runs
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return Holm's corrected p-values, in their order; nan stays and does not count as a test.
-
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
+    """Return Holm's corrected p-values, in their order; nan does not count as a test."""
     tested = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
     corrected = [math.nan] * len(p_values)
     highest = 0.0
@@ -386,7 +346,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values corrected for the false discovery rate, by SciPy; nan as in `holm`."""
+    """Return p-values corrected for the false discovery rate; nan does not count as a test."""
     from scipy import stats
 
     corrected = np.array(p_values, dtype=np.float64)
@@ -409,10 +369,7 @@ def blocks(runs: Sequence[Mapping[str, float | None]]) -> tuple[tuple[str, ...],
 
 @dataclass(frozen=True, slots=True)
 class Tukey:
-    """Tukey's honestly significant difference, runs and topics being the factors of a two-way analysis of variance.
-
-    nan where there are fewer than two topics, or the runs differ by the same on every topic.
-    """
+    """Tukey's honestly significant difference; runs and topics are the factors of a two-way analysis of variance."""
 
     # The p-value of each pair of runs by their numbers.
     p: Mapping[tuple[int, int], float]
@@ -425,7 +382,7 @@ class Tukey:
 
 
 def tukey(values: ArrayLike, level: float = LEVEL) -> Tukey:
-    """Run Tukey's HSD of values with a row per topic and a column per run, by SciPy's studentised range."""
+    """Run Tukey's HSD of values with a row per topic and a column per run."""
     from scipy import stats
 
     array = np.asarray(values, dtype=np.float64)
@@ -453,7 +410,7 @@ def tukey(values: ArrayLike, level: float = LEVEL) -> Tukey:
 
 @dataclass(frozen=True, slots=True)
 class RandomisedTukey:
-    """The randomised Tukey HSD: in each trial the values of a topic are dealt to the runs at random."""
+    """The randomised Tukey HSD: each trial permutes the values of every topic over the runs."""
 
     # (b + 1) / (m + 1) for each pair of runs by their numbers; in b of m trials the range of means was as great.
     p: Mapping[tuple[int, int], float]
@@ -463,7 +420,7 @@ class RandomisedTukey:
 
 
 def randomised_tukey(values: ArrayLike, trials: int = TRIALS, seed: int = SEED) -> RandomisedTukey:
-    """Run the randomised Tukey HSD of values with a row per topic and a column per run; nan without topics.
+    """Run the randomised Tukey HSD of values with a row per topic and a column per run.
 
     Raises:
         ValueError: `trials` is less than 1.

@@ -1,7 +1,4 @@
-"""Text files: UTF-8, gzip, recognition of other kinds of file by their first bytes.
-
-`open_unpacked` reads a user's own file, which may be compressed with gzip.
-"""
+"""Text files: UTF-8, gzip, recognition of other kinds of file by their first bytes."""
 
 from __future__ import annotations
 
@@ -19,13 +16,12 @@ from searchapp.formats.problems import Problems
 
 SAVE_AS_UTF8 = "save the file as UTF-8"
 
-HEAD_BYTES = 4096
-"""How much of a file is read to recognise its kind."""
+HEAD_BYTES = 4096  # how much of a file is read to recognise its kind
 
-LONGEST_LINE = 1 << 26
-"""In bytes. A few kilobytes of gzip can hold a line that no memory holds."""
+LONGEST_LINE = 1 << 26  # in bytes: a few kilobytes of gzip can contain a line that exceeds the memory
 
 GZIP = b"\x1f\x8b"
+# Compression methods by the magic number of their files.
 COMPRESSED = {
     GZIP: "gzip",
     b"PK\x03\x04": "zip",
@@ -36,15 +32,14 @@ COMPRESSED = {
     b"Rar!": "RAR",
     b"\x1f\x9d": "compress",
 }
-"""Compression methods by the magic number of their files."""
 
+# Documents by a text near the beginning of their zip file.
 _ZIPPED_DOCUMENTS = {
     b"xl/": "an Excel workbook",
     b"word/": "a Word document",
     b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet": "an OpenDocument spreadsheet",
     b"mimetypeapplication/vnd.oasis.opendocument.text": "an OpenDocument text",
 }
-"""Documents by a text near the beginning of their zip file."""
 
 _EXPORT = "save its table as CSV in UTF-8, and use that file"
 _EXTRACT = "extract its text, one JSON object per line (JSONL), and use that file"
@@ -52,6 +47,7 @@ _CONVERT = "write its rows as JSONL or CSV, for instance with pandas or DuckDB, 
 _AS_TABLE = "write each topic as a line `id<tab>text` of a file that ends in .tsv, and use that file"
 _AS_JSONL = "write each document as a JSON object with id and text, one per line, and use that file"
 _ADVICE = {"workbook": _EXPORT, "spreadsheet": _EXPORT, "document": _EXTRACT, "text": _EXTRACT}
+# Other files that users mistake for tables or texts, by their beginning.
 _MAGIC_NUMBERS = {
     b"PAR1": ("a Parquet file", _CONVERT),
     b"ARROW1": ("an Arrow file", _CONVERT),
@@ -73,13 +69,12 @@ _MAGIC_NUMBERS = {
     b"\x89PNG": ("an image", _EXTRACT),
     b"\xff\xd8\xff": ("an image", _EXTRACT),
 }
-"""Other files that users take for tables or texts, by their beginning."""
 
 _TAR_OFFSET, _TAR = 257, b"ustar"
 
 
 class ForeignKind(NamedTuple):
-    """The kind of a file that is not text in UTF-8, and what to do about it."""
+    """The kind of a file that is not text in UTF-8, and advice."""
 
     kind: str
     advice: str
@@ -108,9 +103,9 @@ def foreign_kind(head: bytes) -> ForeignKind | None:
 
 
 def _begins(head: bytes, magic: bytes) -> bool:
-    """Compare the beginning; where text could begin alike, the file must also hold bytes that no text has."""
     if head[: len(magic)].lower() != magic.lower():
         return False
+    # A text may begin like a magic number of letters: require bytes that no text has.
     return not magic.isalnum() or b"\0" in head or not _is_utf8(head)
 
 
@@ -141,7 +136,7 @@ def _wide_encoding(head: bytes) -> str | None:
 
 
 def undecodable(path: Path, error: UnicodeDecodeError, line: int | None = None) -> str:
-    """Return the message on a file that is not UTF-8; `line` is counted at LF unless it is given."""
+    """Return the message on a file that is not UTF-8."""
     return f"{path}: line {line or _line(error)}: {_byte(error)} is not UTF-8; {remedy(path)}"
 
 
@@ -152,7 +147,7 @@ def add_undecodable(path: Path, error: UnicodeDecodeError, problems: Problems) -
 
 
 def read_utf8(path: Path, problems: Problems) -> str | None:
-    """Return the text of a file, with its byte-order mark if it has one; None if it can't be read, a problem."""
+    """Return the text of a file, with its byte-order mark; report a file that can't be read and return None."""
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError as error:
@@ -171,7 +166,7 @@ def _byte(error: UnicodeDecodeError) -> str:
 
 
 def remedy(path: Path) -> str:
-    """Return the advice on a file that is not UTF-8, by the kind of file."""
+    """Return the advice on a file that is not UTF-8."""
     with open_file(path) as file:
         foreign = foreign_kind(file.read(HEAD_BYTES))
     if foreign is None:
@@ -192,7 +187,7 @@ class LongLine(OSError):
 
 
 class UnpackedFile:
-    """A user's own file, to be read once from its beginning, by lines or pieces; `head` are its first bytes."""
+    """A user's file, read once from its beginning; `head` has its first bytes."""
 
     def __init__(self, file: BufferedReader | gzip.GzipFile) -> None:
         self._file = file
@@ -222,7 +217,6 @@ class UnpackedFile:
 
 @contextmanager
 def _unpacking() -> Iterator[None]:
-    """Turn every error of unpacking into `BrokenFile`."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -232,7 +226,7 @@ def _unpacking() -> Iterator[None]:
 
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[UnpackedFile]:
-    """Open a user's own file, unpacking gzip.
+    """Open a user's file; unpack gzip.
 
     Raises:
         OSError: the file can't be opened or read; `BrokenFile` if it can't be unpacked.
@@ -247,13 +241,12 @@ def open_unpacked(path: Path) -> Iterator[UnpackedFile]:
 
 GZIP_SUFFIX = ".gz"
 
-GZIP_LEVEL = 1
-"""The fastest: no level compresses the random part of a run, the order of its ids."""
+GZIP_LEVEL = 1  # the fastest: no level compresses the random part of a run, the order of its ids
 
 
 @contextmanager
 def write_gzip(path: Path) -> Iterator[BinaryIO]:
-    """Open a file whose content is compressed, the same content to the same bytes."""
+    """Open a file for compressed content; the same content gives the same bytes."""
     with (
         path.open("wb") as file,
         gzip.GzipFile(filename="", mode="wb", compresslevel=GZIP_LEVEL, fileobj=file, mtime=0) as packed,

@@ -1,9 +1,4 @@
-"""JSON files: read the members of one object, read the entries of one list with their lines, load as a scorer does.
-
-`read_members` and `read_entries` decode one member or entry after the other: a problem in the middle of a file has a
-position, and everything before it is read. `load` reads a file as the organisers' scripts do, and reports the errors
-that they stop with.
-"""
+"""JSON files, decoded member by member or entry by entry, or loaded as an official script loads them."""
 
 from __future__ import annotations
 
@@ -21,8 +16,7 @@ from searchapp.formats.problems import EntryProblems, Problems, encodable, shown
 
 T = TypeVar("T")
 
-_LONGEST_INTEGER = 4000
-"""Digits of the longest integer that is read as one; Python's own limit is 4300."""
+_LONGEST_INTEGER = 4000  # digits of the longest integer that is read; Python's own limit is 4300
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _NO_NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|(NaN|-?Infinity)', re.DOTALL)
@@ -33,16 +27,16 @@ class _UnreadableFile(Exception):
 
 
 def read_members(path: Path, problems: Problems) -> Iterator[tuple[str, Any]]:
-    """Read key and value of each member of the file's object, in order and with repeated keys.
+    """Yield key and value of each member of the file's object, in order and with repeated keys.
 
-    Integers are exact, other numbers are Decimal. A byte-order mark is accepted. A problem of the whole file is
-    reported once, after the members before its position.
+    Integers are exact, other numbers are Decimal. A problem of the whole file is reported once, after the members
+    before its position.
     """
     return _read(path, problems, _members, bom=True)
 
 
 class ListEntry(NamedTuple):
-    """One entry of a list and the line that it begins in."""
+    """One entry of a list and the number of its first line."""
 
     line: int
     value: Any
@@ -58,10 +52,9 @@ class RepeatedKeys(dict[str, Any]):
 
 
 def read_entries(path: Path, problems: Problems, *, bom: bool = False) -> Iterator[ListEntry]:
-    """Read the entries of the file's list in order; an object with a repeated key is `RepeatedKeys`.
+    """Yield the entries of the file's list; an object with a repeated key is `RepeatedKeys`.
 
-    A byte-order mark is a problem unless `bom` accepts it: most official scripts stop on one. A problem of the whole
-    file is reported once, after the entries before its position.
+    Without `bom` a byte-order mark is a problem: most official scripts stop on one.
     """
     return _read(path, problems, _entries, bom=bom)
 
@@ -129,7 +122,7 @@ def _entries(text: str) -> Iterator[ListEntry]:
 
 
 def _begin(decoder: json.JSONDecoder, text: str, bracket: str, noun: str) -> int:
-    """Return the position of the first character behind the opening bracket that is not blank."""
+    """Return the position of the first character after the opening bracket that is not blank."""
     at = _skip_blanks(text, 0)
     if not text[at:]:
         raise _UnreadableFile("empty file", "", f"a JSON {noun} is expected")
@@ -141,7 +134,7 @@ def _begin(decoder: json.JSONDecoder, text: str, bracket: str, noun: str) -> int
 
 
 def _misplaced(text: str) -> NoReturn:
-    """Raise the error of the standard library about a misplaced character between members.
+    """Raise the standard library's error about a misplaced character between members.
 
     Raises:
         json.JSONDecodeError: with the position.
@@ -166,7 +159,7 @@ def _decoded(decoder: json.JSONDecoder, text: str, at: int, where: str = "") -> 
 
 
 class _LongInteger:
-    """Stands for an integer that is too long to be read."""
+    """An integer that is too long to be read."""
 
 
 def _integer(digits: str) -> int | _LongInteger:
@@ -181,7 +174,7 @@ def _fraction(digits: str) -> Decimal:
 
 
 class _ConstantError(Exception):
-    """NaN or an infinity, which the standard library reads although JSON has none."""
+    """NaN or an infinity, which the standard library reads although JSON excludes them."""
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -211,15 +204,15 @@ def type_name(value: object) -> str:
     return names.get(type(value), "an object")
 
 
+# An id with its JSON type: official scorers distinguish the number 7 from the text "7".
 OfficialId = str | int
-"""An id with its JSON type: the official scorers distinguish the number 7 from the text "7"."""
 
 
 def official_ids(path: Path, *, bom: bool = False) -> dict[str, OfficialId]:
     """Return the ids of the file's objects with their JSON types, by their text; nothing else is checked.
 
     Raises:
-        InvalidFiles: the file is missing, or holds no list.
+        InvalidFiles: the file is missing, or contains no list.
     """
     problems = Problems(lenient=True)
     ids: dict[str, OfficialId] = {}
@@ -234,12 +227,12 @@ def official_ids(path: Path, *, bom: bool = False) -> dict[str, OfficialId]:
 
 
 def is_id(value: object) -> TypeGuard[OfficialId]:
-    """Return whether a value can be an id: text or an integer; to Python, unlike JSON, true and false are integers."""
+    """Return whether a value is text or an integer; in Python, unlike JSON, booleans are integers."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 class EntryReader(EntryProblems):
-    """Reads one entry of a file, an object, key by key."""
+    """Reads an entry of a file, an object, key by key, and reports its problems."""
 
     def __init__(self, path: Path, where: str, value: Any, problems: Problems) -> None:
         super().__init__(path, where, problems)
@@ -275,7 +268,6 @@ class EntryReader(EntryProblems):
         return value
 
     def check_encodable(self, text: str, name: str) -> None:
-        """Report a text with half a surrogate pair."""
         if not encodable(text):
             self.wrong("lone surrogate", f"{name} has an escape that is half of a character")
 
@@ -291,9 +283,9 @@ class EntryReader(EntryProblems):
         return None
 
     def official_id(self, first: OfficialId | None) -> OfficialId | None:
-        """Return the usable id of the entry, of the type of the file's first id; None if it has none.
+        """Return the entry's id, of the type of the file's first id; None if it is unusable.
 
-        From then on the place of the entry names the id.
+        Later problems of the entry name the id.
         """
         if not self.is_object("the entry"):
             return None
@@ -314,13 +306,11 @@ class EntryReader(EntryProblems):
 
 
 def load_list(path: Path, noun: str, *, bom: bool = False) -> list[dict[str, Any]]:
-    """Return the objects in a file's list, otherwise unchecked; `noun` names them in messages.
-
-    NaN and infinities are read, a repeated key has its last value; a byte-order mark is accepted with `bom` only.
+    """Return the objects in a file's list as an official script loads them; `noun` names them in messages.
 
     Raises:
-        NotScorable: not UTF-8, not JSON.
-        DataError: the file cannot be opened, or it is JSON of another shape.
+        NotScorable: the file is not JSON in UTF-8.
+        DataError: the file can't be opened, or is not a list of objects.
     """
     value = load(path, bom=bom)
     if not isinstance(value, list):
@@ -334,11 +324,11 @@ def load_list(path: Path, noun: str, *, bom: bool = False) -> list[dict[str, Any
 
 
 def load(path: Path, *, bom: bool = False) -> Any:
-    """Return the value in a file.
+    """Return the value in a file as an official script loads it.
 
     Raises:
-        NotScorable: not UTF-8, not JSON.
-        DataError: the file cannot be opened.
+        NotScorable: the file is not JSON in UTF-8.
+        DataError: the file can't be opened.
     """
     try:
         return json.loads(read_bytes(path).decode("utf-8-sig" if bom else "utf-8"))
@@ -354,5 +344,5 @@ def load(path: Path, *, bom: bool = False) -> Any:
 
 
 def official(error: Exception) -> str:
-    """Return an exception as the organisers' script would print it."""
+    """Return an exception as Python prints it."""
     return f"{type(error).__name__}: {error}"

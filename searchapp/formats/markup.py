@@ -1,8 +1,4 @@
-"""Text in markup: the shown text with the positions of its characters in the source; LaTeX formulas.
-
-`formulas` finds the formulas between dollar signs, between brackets after a backslash, and in environments, in time
-proportional to the text, even with unclosed delimiters.
-"""
+"""Shown text with the positions of its characters in the source; LaTeX formulas."""
 
 from __future__ import annotations
 
@@ -13,15 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-Span = tuple[int, int]
-"""A range of characters, the end not included."""
+Span = tuple[int, int]  # a range of characters, without the end
 
 
 class MarkupPiece(NamedTuple):
-    """The characters from `start` to `end` of the source, which are shown from `first` to `last`.
-
-    With `is_kept` they are shown unchanged.
-    """
+    """Characters `start` to `end` of the source, shown as `first` to `last`; unchanged with `is_kept`."""
 
     start: int
     end: int
@@ -31,7 +23,7 @@ class MarkupPiece(NamedTuple):
 
 
 class Style(NamedTuple):
-    """The name of a style, and its characters of the shown text."""
+    """A style of characters of the shown text."""
 
     start: int
     end: int
@@ -47,7 +39,7 @@ class Rewritten:
     pieces: tuple[MarkupPiece, ...]
 
     def moved(self, spans: Iterable[Span]) -> list[Span]:
-        """Return the shown ranges of ranges of the source, disjoint and in order; replaced pieces as a whole."""
+        """Return the shown ranges of source ranges, disjoint and in order; replaced pieces as a whole."""
         shown: list[Span] = []
         for start, end in spans:
             if start >= end:
@@ -63,15 +55,14 @@ class Rewritten:
 
 
 class Rewriter:
-    """Builds a shown text from the beginning of a source on."""
+    """Builds a shown text from the beginning of a source."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._parts: list[str] = []
         self._pieces: list[MarkupPiece] = []
         self._styles: list[Style] = []
-        self.length = 0
-        """The length of the text so far."""
+        self.length = 0  # the length of the text so far
 
     def keep(self, start: int, end: int) -> None:
         """Show characters unchanged."""
@@ -103,11 +94,7 @@ class Rewriter:
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """Return the same characters as disjoint ranges in ascending order; adjacent ranges become one.
-
-    >>> joined([(4, 6), (0, 2), (1, 3), (6, 7), (9, 9)])
-    [(0, 3), (4, 7)]
-    """
+    """Return the same characters as disjoint ranges in ascending order; adjacent ranges become one."""
     result: list[Span] = []
     for start, end in sorted(spans):
         if start >= end:
@@ -129,12 +116,7 @@ _DIAGRAM = re.compile(r"(?=\\begin)(?:\\.|[^$\\]++)++\$", re.DOTALL)
 
 
 def formulas(text: str) -> Iterator[Span]:
-    r"""Return the formulas of a text with their delimiters, in order.
-
-    >>> text = r"Let $x$ be \(y\), \$5."
-    >>> [text[start:end] for start, end in formulas(text)]
-    ['$x$', '\\(y\\)']
-    """
+    """Yield the formulas of a text with their delimiters, in time proportional to the text."""
     endings: defaultdict[str, list[int]] = defaultdict(list)
     for match in _ENDING.finditer(text):
         endings[match[1]].append(match.end())

@@ -1,4 +1,4 @@
-"""Problems: everything that is wrong with the files of one request, reported together; unusable ids."""
+"""Problems of the files of one request, collected and reported together; unusable ids."""
 
 from __future__ import annotations
 
@@ -9,23 +9,16 @@ from pathlib import Path
 from searchapp.errors import InvalidFiles, Problem
 from searchapp.files import reason
 
-MAX_SHOWN = 40
-"""Characters of an id or value in a message."""
+MAX_SHOWN = 40  # characters of an id or value in a message
 
-MOST_KEYS = 12
-"""Keys of an object in a message."""
+MOST_KEYS = 12  # keys of an object in a message
 
 
 class Problems:
     """Collects problems in the order in which readers report them.
 
-    A reader reports a problem and goes on with the next entry. With `lenient`, an entry that has a problem is left out
-    and only reported; a problem that is not `skippable` (a missing file, one that is not JSON) stays an error.
-
-        problems = Problems(lenient=True)
-        documents = list(read_knowledge_base(path, problems))
-        problems.raise_if_any()
-        if problems.skipped: print("left out:", problems.skipped)
+    A reader reports a problem and continues with the next entry. With `lenient`, entries with problems are left out,
+    and only problems that are not `skippable` (a missing file) are errors.
     """
 
     def __init__(self, *, lenient: bool = False) -> None:
@@ -55,11 +48,11 @@ class Problems:
             self._fatal.append(problem)
 
     def note(self, file: str | Path, kind: str, where: str = "", detail: str = "") -> None:
-        """Record an oddity that the user should know of, although nothing is left out for it."""
+        """Record an oddity for which nothing is left out."""
         self._notes.append(Problem(str(file), kind, where, detail))
 
     def add_all(self, others: Problems) -> None:
-        """Record the problems of another collection, without those that this one has already."""
+        """Record the problems of another collection, without duplicates."""
         for own, new in (
             (self._problems, others._problems),
             (self._fatal, others._fatal),
@@ -69,7 +62,7 @@ class Problems:
             own += [problem for problem in new if problem not in known]
 
     def add_unopened(self, file: Path, error: OSError) -> None:
-        """Record that a file cannot be opened: which one is expected, and where."""
+        """Record that a file can't be opened."""
         if isinstance(error, FileNotFoundError):
             detail = f"{file.name} is expected in the folder {file.absolute().parent}"
             self.add(file, "missing file", detail=detail, skippable=False)
@@ -84,14 +77,14 @@ class Problems:
 
     @property
     def stopped(self) -> bool:
-        """Whether a problem is not skippable: a file, for example, was not read to its end."""
+        """Whether a problem is not skippable."""
         return bool(self._fatal)
 
     def raise_if_any(self, advice: str = "") -> None:
         """Raise all problems, unless `lenient` accepts every one of them.
 
         Raises:
-            InvalidFiles: has all problems, also those that `lenient` alone would accept.
+            InvalidFiles: has all problems, including skippable ones.
         """
         if self._fatal or (self._problems and not self.lenient):
             raise InvalidFiles(self._problems, advice)
@@ -108,7 +101,7 @@ class Problems:
 
 
 class EntryProblems:
-    """Reports the problems of one entry of a file, which is `good` until one is reported."""
+    """Reports the problems of one entry of a file; `good` until the first one."""
 
     def __init__(self, path: str | Path, where: str, problems: Problems) -> None:
         self.path = path
@@ -133,17 +126,12 @@ def shown(text: str) -> str:
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """Return the first names for a message, and the number of others.
-
-    >>> some(["q1", "q2"]), some(["q1", "q2", "q3", "q4", "q5"])
-    ('q1, q2', 'q1, q2, q3 and 2 more')
-    """
+    """Return the first names for a message, and the number of others."""
     first = ", ".join(map(shown, names[:most]))
     return f"{first} and {len(names) - most:,} more" if len(names) > most else first
 
 
-MAX_ID_BYTES = 512
-"""The limit of Elasticsearch."""
+MAX_ID_BYTES = 512  # the limit of Elasticsearch
 
 
 def unusable_id(id_: str) -> tuple[str, str] | None:
@@ -162,7 +150,7 @@ def unusable_id(id_: str) -> tuple[str, str] | None:
 
 
 def encodable(text: str) -> bool:
-    """Return whether UTF-8 can encode a text, which half a surrogate pair prevents."""
+    """Return whether UTF-8 can encode a text: half a surrogate pair can't be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError:

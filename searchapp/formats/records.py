@@ -1,12 +1,11 @@
-r"""Records of a user's own: a table with named columns, or a JSON object a line.
+"""Records of a user's file: a table with named columns, or JSON lines.
 
-    csv     commas; cells may be quoted as in RFC 4180, over line ends, quotes inside doubled
-    tsv     tabs; nothing is quoted, a quote is an ordinary character, no cell holds a tab or a line end
-    jsonl   a JSON object a line; blank lines are skipped
+    csv     commas; cells may be quoted as in RFC 4180
+    tsv     tabs; without quoting, so that no cell contains a tab or a line end
+    jsonl   a JSON object per line; blank lines are skipped
 
-Files are UTF-8, or that compressed with gzip, and read as streams. A byte-order mark, CRLF and a last line without an
-end are accepted. The first row of a table names its columns, unless the names are given because the file has none.
-Every problem is reported with its line, and the record left out.
+Files are UTF-8, may be compressed with gzip, and are read as streams. A byte-order mark and CRLF are accepted. Every
+problem is reported with its line, and the record left out.
 """
 
 from __future__ import annotations
@@ -23,11 +22,9 @@ from searchapp.formats.json_files import type_name
 from searchapp.formats.problems import Problems, shown
 from searchapp.text import counted
 
-FORMATS = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl"}
-"""The formats, and the suffix of each."""
+FORMATS = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl"}  # the suffix of each format
 
-SEPARATORS = {"csv": "commas", "tsv": "tabs"}
-"""The separators of the cells of a table."""
+SEPARATORS = {"csv": "commas", "tsv": "tabs"}  # the separators of the cells of a table
 
 
 def has_keys(format_: str) -> bool:
@@ -42,26 +39,26 @@ _OTHER_SEPARATORS = (
     (",", "commas", 'say format = "csv" in the task file, or give the file a name that ends in .csv'),
 )
 
+# In characters. Without a limit, an unclosed quote makes the rest of a large file one cell.
 LONGEST_CELL = 1 << 24
-"""In characters. Without a limit, a quote that is never closed makes the rest of a large file one cell."""
 
 
 class Record(NamedTuple):
-    """The values of one record by column or key, and the line in which it begins."""
+    """The values of one record by column or key, and its first line."""
 
     line: int
     values: dict[str, Any]
 
 
 def format_of(path: Path) -> str | None:
-    """Return the format that a file's name shows, if any."""
+    """Return the format that a file's name indicates, or None."""
     suffix = suffix_of(path)
     suffix = ".jsonl" if suffix == ".ndjson" else suffix
     return next((name for name, own in FORMATS.items() if own == suffix), None)
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix that shows a file's format, in lower case: that of `a.jsonl.gz` is `.jsonl`."""
+    """Return the suffix of a file's format in lower case: `.jsonl` for `a.jsonl.gz`."""
     name = Path(path.stem) if path.suffix.lower() == ".gz" else path
     return name.suffix.lower()
 
@@ -74,10 +71,11 @@ def read_records(
     required: Sequence[str] = (),
     columns: Sequence[str] | None = None,
 ) -> Iterator[Record]:
-    """Read the good records of a file, in order.
+    """Yield the good records of a file.
 
-    A table must have the columns `required`; the caller checks the keys of JSON objects. `columns` are the names for a
-    table without a header line.
+    Args:
+        required: columns that a table must have; the caller checks the keys of JSON objects
+        columns: names for a table without a header line
     """
     lines = _DecodedLines(path, problems)
     try:
@@ -92,11 +90,11 @@ def read_records(
 
 
 class Unsupported(Exception):
-    """A file is neither a table nor JSONL; the message says what it is, and what to do."""
+    """A file is neither a table nor JSONL; the message has advice."""
 
 
 def read_rows(path: Path, format_: str) -> Iterator[list[str]]:
-    """Read the cells of every row of a table, including its first; a broken row is the last.
+    """Yield the cells of every row of a table, including its first; a broken row ends the table.
 
     Raises:
         Unsupported: the file is not text.
@@ -169,7 +167,7 @@ def _rows(
 
 
 def other_separator(cells: Sequence[str], format_: str) -> tuple[str, str] | None:
-    """Return the separator of a row that another format would split, with advice; None for a row that is split."""
+    """Return the separator, with advice, of a row that another format would split; otherwise None."""
     if len(cells) == 1:
         for mark, name, advice in _OTHER_SEPARATORS:
             if mark in cells[0] and name != SEPARATORS[format_]:
@@ -178,7 +176,6 @@ def other_separator(cells: Sequence[str], format_: str) -> tuple[str, str] | Non
 
 
 def _cells(lines: _DecodedLines, format_: str) -> Iterator[tuple[int, list[str]]]:
-    """Return line and cells of every row that is not blank."""
     if format_ == "tsv":
         for text in lines:
             if line := text.rstrip("\r\n"):
@@ -218,8 +215,7 @@ def _check_header(lines: _DecodedLines, names: Sequence[str], required: Sequence
     return lines.were_good()
 
 
-_ARRAY = re.compile(r"\s*\[\s*(\{.*)?", re.DOTALL)
-"""The first line of a JSON array of objects."""
+_ARRAY = re.compile(r"\s*\[\s*(\{.*)?", re.DOTALL)  # the first line of a JSON array of objects
 
 
 def _objects(lines: _DecodedLines) -> Iterator[Record]:
@@ -266,5 +262,5 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"there is no {name} in JSON")
 
 
+# Made once: `json.loads` makes one for each line.
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant)
-"""Made once: `json.loads` makes one for each line."""

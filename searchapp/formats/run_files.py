@@ -1,21 +1,16 @@
-"""Runs of other programs: read their rows from TREC, tables, JSON lines or Parquet; write rankings and `ir_metadata`.
+"""Runs of other programs: read rows from TREC, tables, JSON lines or Parquet; write rankings and `ir_metadata`.
 
     trec       topic Q0 document rank score tag
     csv, tsv   a header that names the columns
-    jsonl      a JSON object a line, whose keys are the columns
-    parquet    a Parquet file, which takes the package pyarrow
+    jsonl      a JSON object per line, whose keys are the columns
+    parquet    a Parquet file, which needs the package pyarrow
 
-Columns have common names, such as `qid` or `query_id`; a topic, a document, and a score or a rank are required.
-
-Rankings are written as a JSON object or a CSV row for each retrieved document, with the shortest decimal of its float32
-score:
+Rankings are written as a JSON object or a CSV row for each document, with the shortest decimal of its float32 score:
 
     {"topic": "7", "rank": 1, "document": "b12", "score": 8.2517}
     topic,rank,document,score
 
-`write_ir_metadata` writes metadata of a run as YAML between two comment lines, which may precede a TREC run:
-
-    T. Breuer, J. Keller, P. Schaer, ir_metadata: An Extensible Metadata Schema for IR Experiments, SIGIR 2022
+Metadata: T. Breuer, J. Keller, P. Schaer, ir_metadata: An Extensible Metadata Schema for IR Experiments, SIGIR 2022
 """
 
 from __future__ import annotations
@@ -39,6 +34,7 @@ from searchapp.resources import install_command
 TREC, PARQUET = "trec", "parquet"
 FORMATS = (TREC, *records.FORMATS, PARQUET)
 
+# The names of columns, by priority.
 COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "topic": ("topic", "qid", "query_id", "topic_id", "query-id", "queryid", "query"),
     "document": ("document", "docno", "doc_id", "docid", "document_id", "corpus-id", "did", "pid"),
@@ -46,16 +42,13 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "score": ("score", "sim", "similarity"),
     "tag": ("tag", "run_id", "run", "runid", "system"),
 }
-"""The names of columns, by priority."""
 
-LARGEST_COLUMN = 1 << 28
-"""The greatest unpacked size of a column of a row group of a Parquet file, in bytes."""
+LARGEST_COLUMN = 1 << 28  # unpacked bytes of a column of a row group of a Parquet file
 
+# Characters of a text in a Parquet file, where few bytes can repeat a long text in every row.
 LONGEST_TEXT = 1 << 12
-"""The greatest length of a text in a Parquet file, where few bytes can repeat a long text in every row."""
 
-PARQUET_ROWS = 1 << 12
-"""Rows of a Parquet file that are read at once."""
+PARQUET_ROWS = 1 << 12  # rows of a Parquet file that are read at once
 
 _SUFFIXES = {".trec": TREC, ".run": TREC, ".txt": TREC, ".res": TREC, ".parquet": PARQUET}
 _MAGIC = b"PAR1"
@@ -73,7 +66,7 @@ class RunRow(NamedTuple):
 
 
 def format_of(path: Path) -> str:
-    """Detect the format of a file by its name, or else by its beginning.
+    """Detect the format of a file by its name, otherwise by its beginning.
 
     Raises:
         OSError: the file can't be read.
@@ -88,7 +81,7 @@ def format_of(path: Path) -> str:
 
 
 def read_rows(path: Path, format_: str, problems: Problems) -> Iterator[RunRow]:
-    """Read the good rows of a file, in order.
+    """Yield the good rows of a file.
 
     Raises:
         UsageError: the format requires a package that is not installed.
@@ -159,7 +152,7 @@ def _parquet_rows(path: Path, problems: Problems) -> Iterator[tuple[str, Mapping
 
 
 def _parquet_columns(file: Any, path: Path, problems: Problems) -> tuple[list[str], list[str]]:
-    """Return the columns of texts, and other known columns; report those beyond the limits."""
+    """Return the columns of texts, and other known columns; report columns beyond the limits."""
     from pyarrow import types
 
     known = {name for names in COLUMN_NAMES.values() for name in names}
@@ -219,7 +212,6 @@ def _row(entry: EntryProblems, values: Mapping[str, Any]) -> RunRow:
 
 
 def _id(entry: EntryProblems, name: str, value: object) -> str:
-    """Return an id as a run directory can hold it."""
     text = value.strip() if isinstance(value, str) else str(value) if type(value) is int else ""
     if not trec.is_id(text):
         expected = "a text without white space, or a whole number, is expected"
@@ -228,7 +220,7 @@ def _id(entry: EntryProblems, name: str, value: object) -> str:
 
 
 def _numbers(entry: EntryProblems, values: Mapping[str, object]) -> tuple[int | None, float | None]:
-    """Return rank and score; the score must be good, or the rank without a score."""
+    """Return rank and score; report a missing or invalid score, or rank if there is no score."""
     score, rank = _number(values.get("score")), _number(values.get("rank"))
     whole = None if rank is None or rank != int(rank) else int(rank)
     if "score" in values and score is None:
@@ -251,7 +243,7 @@ COLUMNS = ("topic", "rank", "document", "score")
 
 
 def write_jsonl(target: BinaryIO, run: Run) -> None:
-    """Write a run as a JSON object a line, UTF-8."""
+    """Write a run as one JSON object per line."""
     for row in _rows(run):
         line = json.dumps(dict(zip(COLUMNS, row, strict=True)), ensure_ascii=False)
         target.write(f"{line}\n".encode())
@@ -282,15 +274,12 @@ START, END = "# ir_metadata.start", "# ir_metadata.end"
 SCHEMA_VERSION = 0.1
 RUN_VERSION = 1.0
 
+# The parts of the metadata, in the order of the schema.
 PRIMAD = ("platform", "research goal", "implementation", "method", "actor", "data")
-"""The parts of the metadata, in the order of the schema."""
 
 
 def write_ir_metadata(target: BinaryIO, tag: str, parts: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the metadata of a run, without empty values.
-
-    Values are mappings, sequences, texts, numbers and truth values.
-    """
+    """Write the metadata of a run as YAML between two comment lines, without empty values."""
     metadata = {"schema-version": SCHEMA_VERSION, "run-version": RUN_VERSION, "tag": tag}
     metadata |= {name: parts[name] for name in PRIMAD if name in parts}
     lines = _yaml_lines(_without_empty(metadata), 0)
@@ -307,7 +296,7 @@ def _without_empty(value: Any) -> Any:
 
 
 def _yaml_lines(mapping: Mapping[str, Any], depth: int) -> Iterator[str]:
-    """Return a mapping without empty values as YAML in blocks; texts are quoted as in JSON."""
+    """Yield the lines of a mapping as YAML blocks; texts are quoted as in JSON."""
     for name, value in mapping.items():
         key, indent = f"{'  ' * depth}{_key(name)}:", "  " * (depth + 1)
         if isinstance(value, Mapping):
@@ -327,8 +316,7 @@ def _yaml_lines(mapping: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9 _-]*[A-Za-z0-9]")
-_YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null"}
-"""Plain words that are not texts in YAML."""
+_YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null"}  # plain words that are not texts in YAML
 
 
 def _key(name: str) -> str:
@@ -346,7 +334,7 @@ def _scalar(value: Any) -> str:
 
 
 def _character(character: str) -> str:
-    """Return a character between double quotes, as YAML's escape if it is invisible or acts on a terminal."""
+    """Return a character for a quoted text; escape it if it is invisible or acts on a terminal."""
     if character in '"\\':
         return f"\\{character}"
     return character if character.isprintable() else f"\\U{ord(character):08x}"

@@ -21,14 +21,13 @@ _KEY = re.compile(
 _PART = re.compile(r"[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*'")
 _PLACE = re.compile(r"(.*) \(at (line \d+, column \d+|end of document)\)")
 
-Keys = tuple[str, ...]
-"""The key of a value in the file, through all tables."""
+Keys = tuple[str, ...]  # the key of a value in the file, through all tables
 
 
 class TomlTable:
     """One table of a file, which checks the values that it returns.
 
-    A value that is missing or wrong is None, or the default. `finish` reports the keys that were never read.
+    A missing or wrong value is None, or the default.
     """
 
     def __init__(self, file: TomlFile, keys: Keys, content: Mapping[str, Any]) -> None:
@@ -106,7 +105,7 @@ class TomlTable:
         return tuple(dict.fromkeys(value))
 
     def mapping(self, key: str) -> dict[str, str]:
-        """Return a table of texts; a list of texts is a table from each to itself."""
+        """Return a table of texts; a list maps each text to itself."""
         value = self._value(key)
         if isinstance(value, list) and all(isinstance(text, str) for text in value):
             return {text: text for text in value}
@@ -133,7 +132,7 @@ class TomlTable:
         return self._value(key)
 
     def finish(self) -> None:
-        """Report the keys that were never read, which are unknown."""
+        """Report the keys that were never read: they are unknown."""
         for key in self.content:
             if key not in self._read_keys:
                 unknown = f"{shown(key)!r}{suggestion(key, self._read_keys)}"
@@ -155,7 +154,7 @@ class TomlTable:
 
 
 class TomlFile:
-    """A parsed TOML file; `root` is its table, empty when the file is unreadable."""
+    """A parsed TOML file; `root` is its table, empty if the file is unreadable."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
         self.path = path
@@ -192,10 +191,8 @@ class TomlFile:
 
 
 def _lines_of_keys(text: str) -> dict[Keys, int]:
-    """Return the first line of each key or table, which TOML's parser does not provide.
-
-    A line of a multi-line text that looks like a key may make a message name the wrong line.
-    """
+    """Return the first line of each key or table, which TOML's parser does not provide."""
+    # Approximate: a line of a multi-line text that looks like a key may yield a wrong line.
     lines: dict[Keys, int] = {}
     table: Keys = ()
     for number, line in enumerate(text.splitlines(), 1):
@@ -217,9 +214,6 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def inline(value: Any) -> str:
     """Return a value as TOML in one line.
 
-    >>> inline({"a": [1, 2.0, True], "b c": "so"})
-    '{ a = [1, 2.0, true], "b c" = "so" }'
-
     Raises:
         TypeError: TOML has no such value.
     """
@@ -240,7 +234,7 @@ def inline(value: Any) -> str:
 
 
 def assignments(table: Mapping[str, Any]) -> Iterator[str]:
-    """Return the lines of a table."""
+    """Yield the lines of a table."""
     for name, value in table.items():
         yield f"{key(name)} = {inline(value)}"
 
@@ -251,6 +245,6 @@ def key(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a basic string: TOML's escapes are those of JSON, except for DEL and half surrogate pairs."""
+    """Return a basic string: TOML escapes like JSON, except for DEL and half surrogate pairs."""
     escaped = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
     return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in escaped)

@@ -1,15 +1,10 @@
-"""TREC's run and qrels files.
+"""TREC's run and qrels files, possibly compressed with gzip.
 
     run     topic Q0 document rank score tag
-    qrels   topic 0 document grade        or as BEIR has them: a header `query-id corpus-id score`, then such lines
+    qrels   topic 0 document grade        or, as in BEIR, a header `query-id corpus-id score` and such lines
 
-Cells are separated by whitespace, which ids can't contain. Files may be compressed with gzip. The scores of a file
-order it, by the rule of trec_eval: see `read_by_score`. Only in `run.trec` of a run directory the order of a topic's
-lines is its ranking, and the rank column must agree: 1, 2, 3, ...; engines order equal scores by ascending id.
-`with_distinct_scores` makes a file of such a run that every reader orders alike.
-
-`read_as_written` reads a run file in exactly the form that searchapp writes, many lines at a time, in half the time;
-`read_run` reads every other file, line by line.
+Scores determine the order of documents, by the rule of trec_eval: see `read_by_score`. Only in `run.trec` of a run
+directory the order of lines is the ranking, and the rank column must agree.
 """
 
 from __future__ import annotations
@@ -39,24 +34,21 @@ if TYPE_CHECKING:
 _CELLS = 6
 _BLANK, _LINE_END, _DELETE = 0x20, 0x0A, 0x7F
 
-PIECE = 1 << 20
-"""ByteTable that are read at a time, few enough for the caches of a processor."""
+PIECE = 1 << 20  # bytes that are read at a time, few enough for the caches of a processor
 
-LONGEST_LINE = 1 << 16
-"""In bytes: searchapp writes no longer line."""
+LONGEST_LINE = 1 << 16  # in bytes: searchapp writes no longer line
 
-LONGEST_CELL = 64
-"""In bytes. A table of cells is as wide as the longest one."""
+LONGEST_CELL = 64  # in bytes: a table of cells is as wide as the longest one
 
 _LONGEST_RANK = 9
 _OF_SCORES = b"0123456789eE.+-\0"
 
 
 def read_as_written(file: UnpackedFile | BinaryIO) -> Run | None:
-    """Return the run in an open file; None where a line, an id, a rank or a score is not as searchapp writes it.
+    """Return a run that searchapp wrote, in half the time of `read_run`; None for any other file.
 
-    The form is: ASCII; lines of six cells with one blank between them, and LF; the lines of a topic together, with the
-    ranks 1, 2, 3, ...; no document twice in a topic; scores that are finite as float32.
+    The form: ASCII; six cells per line with one blank between them, and LF; topics as contiguous lines with the ranks
+    1, 2, 3, ...; distinct documents; scores that are finite as float32.
     """
     import numpy as np
 
@@ -101,7 +93,7 @@ class _ParsedLines(NamedTuple):
 
 
 def _parse_lines(content: bytes) -> _ParsedLines | None:
-    """Return the columns of complete lines; None where a cell is not as searchapp writes it."""
+    """Return the columns of complete lines; None if searchapp would write a cell differently."""
     import numpy as np
 
     characters = np.frombuffer(content, dtype=np.uint8)
@@ -131,7 +123,7 @@ def _parse_lines(content: bytes) -> _ParsedLines | None:
 
 
 def _cells(padded: ByteTable, starts: Positions, ends: Positions) -> ByteTable | None:
-    """Return a column as a table of bytes, a row for each cell, filled with NUL; None for a cell that is too long."""
+    """Return a column as a table of bytes, a row for each cell, padded with NUL; None if a cell is too long."""
     import numpy as np
 
     widths = ends - starts
@@ -149,7 +141,7 @@ def _as_bytes(table: ByteTable) -> list[bytes]:
 
 
 def _scores(table: ByteTable) -> NDArray[np.float64] | None:
-    """Return the float32 nearest to each score; None for a score that is not a finite number."""
+    """Return the float32 nearest to each score; None if a score is not a finite number."""
     import numpy as np
 
     allowed = np.zeros(256, dtype=bool)
@@ -183,27 +175,23 @@ def _numbers(table: ByteTable) -> Positions | None:
 
 RUN = "topic Q0 document rank score tag"
 QRELS = "topic 0 document grade"
-BEIR = ["query-id", "corpus-id", "score"]
-"""The first line of BEIR's qrels, whose lines have no second cell."""
+BEIR = ["query-id", "corpus-id", "score"]  # the first line of BEIR's qrels, whose lines have no second cell
 
+# Control characters that are not white space.
 _ACTING = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
-"""Control characters that are not white space."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FLOAT32 = struct.Struct("<f")
-_BEYOND_FLOAT32 = (2 - 2**-24) * 2.0**127
-"""The least number that is infinite as a float32."""
+_BEYOND_FLOAT32 = (2 - 2**-24) * 2.0**127  # the least number that is infinite as a float32
 
 
 def read_run(path: Path, problems: Problems | None = None) -> Run:
-    """Read the rankings of a run file, topics in the order of their first lines; the first line has the tag.
+    """Read the rankings of a run file, in the order of lines; scores are rounded to float32.
 
-    Scores are rounded to float32. The lines of a topic may be anywhere. Without `problems` a file that has any is
-    rejected; with it they are added there, and a line that has one is left out. Ranks that do not ascend by one from 1
-    are the problem "ranks out of order", reported once per topic. Lenient `problems` accept a gap, but not ranks that
-    fall or repeat, whose order is unknown.
+    With `problems`, lines with problems are reported there and left out. Lenient problems accept a gap between ranks,
+    but not ranks that fall or repeat.
 
     Raises:
         InvalidFiles: the file has problems and `problems` was not given.
@@ -257,7 +245,7 @@ def _as_written(path: Path) -> Run | None:
 
 @dataclass(frozen=True, slots=True)
 class RunByScore:
-    """A run ordered by its scores; in `tied` topics the file has documents of equal scores in another order."""
+    """A run ordered by its scores; in `tied` topics, equal scores change the order of the file."""
 
     run: Run
     tied: int
@@ -266,13 +254,13 @@ class RunByScore:
 def read_by_score(path: Path) -> RunByScore:
     """Read the rankings of any run file in the order of trec_eval.
 
-    The documents of a topic are sorted by descending score and, among equal scores, by the bytes of the id, the last
-    one first. Scores are first rounded to float32, as by trec_eval. The order of the lines and the rank column, which
-    may hold anything, are ignored. Topics are in the order of their first lines, the tag is that of the first line.
+    Documents are sorted by descending score, rounded to float32, then by descending bytes of the id. The order of the
+    lines and the rank column are ignored.
 
     Raises:
-        InvalidFiles: a line has too few or too many cells, a score is not a finite number, a document is twice in a
-            topic, which trec_eval rejects too, or there is no line.
+        InvalidFiles: a line has a wrong number of cells, a score is not a finite number, a document repeats in a topic,
+            or
+            there is no line.
     """
     problems = Problems()
     topics: dict[str, dict[str, float]] = {}
@@ -298,25 +286,18 @@ def read_by_score(path: Path) -> RunByScore:
 
 
 def by_score(scores: Mapping[str, float]) -> list[str]:
-    """Return documents in the order of trec_eval: by descending score, equal ones by descending id.
-
-    >>> by_score({"a": 1.0, "c": 2.0, "b": 1.0})
-    ['c', 'b', 'a']
-    """
+    """Return documents in the order of trec_eval: by descending score, then by descending id."""
     by_id = sorted(scores, key=lambda document: document.encode("utf-8", "surrogatepass"), reverse=True)
     return sorted(by_id, key=lambda document: -scores[document])
 
 
 def reordered(run: Run) -> int:
-    """Count the rankings that a reader which sorts by score, such as trec_eval, changes."""
+    """Count the rankings that sorting by score, as in trec_eval, would change."""
     return sum(by_score(dict(ranking.hits)) != list(ranking.hits.document_ids) for ranking in run)
 
 
 def with_distinct_scores(run: Run) -> Run:
     """Return the same rankings with strictly descending scores, so that sorting by them changes nothing.
-
-    A score that is not below the previous one becomes the next float32 below that: the smallest change in 32 bits.
-    Subnormal numbers are skipped, since some readers take them for 0.
 
     Raises:
         DataError: no number is below a score.
@@ -337,9 +318,10 @@ def _descending(ranking: Ranking) -> Hits:
 
 
 def _below(score: float) -> float:
-    """Return the next float32 below a score that is not subnormal."""
+    """Return the next float32 below a score, or 0 instead of a subnormal number."""
     import numpy as np
 
+    # Some readers take subnormal numbers for 0.
     smallest = float(np.finfo(np.float32).smallest_normal)
     if 0 < score <= smallest:
         return 0.0
@@ -350,11 +332,11 @@ def _below(score: float) -> float:
 
 
 def write_run(file: BinaryIO, run: Run) -> None:
-    """Write a run file: UTF-8, LF, scores with the nine digits that a float32 needs to be read back the same.
+    """Write a run file: UTF-8, LF, scores with the nine digits that identify a float32.
 
     Raises:
-        DataError: an id or the tag is empty or holds whitespace, a document is twice in a ranking, a topic twice in the
-            run, or a score is not a finite float32. The rankings before it are written.
+        DataError: an id or the tag is empty or contains white space, a topic or a document in it repeats, or a score is
+            not a finite float32. Earlier rankings are written.
     """
     for text in _written_rankings(run):
         file.write(text.encode())
@@ -385,7 +367,7 @@ def write_qrels(file: BinaryIO, qrels: Mapping[str, Mapping[str, int]]) -> None:
     """Write grades; a topic without documents has no line.
 
     Raises:
-        DataError: an id is empty or holds whitespace.
+        DataError: an id is empty or contains white space.
     """
     for topic, grades in qrels.items():
         for document, grade in grades.items():
@@ -393,7 +375,7 @@ def write_qrels(file: BinaryIO, qrels: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[int, list[str]]]:
-    """Read number and cells of each line that has as many as `layout`, RUN or QRELS; blank lines are skipped."""
+    """Yield number and cells of each line with the columns of `layout`, RUN or QRELS; skip blank lines."""
     columns = len(layout.split())
     offset, blank, is_beir = 0, True, False
     try:
@@ -444,7 +426,7 @@ def _rank(text: str) -> int | None:
 
 
 def score_of(text: str) -> float | None:
-    """Return the float32 nearest to a decimal number; None of another text, or if it would be infinite."""
+    """Return the float32 nearest to a decimal number; None for other text, or if it would be infinite."""
     if not _NUMBER.fullmatch(text):
         return None
     try:
@@ -455,7 +437,7 @@ def score_of(text: str) -> float | None:
 
 
 def _written_rankings(run: Run) -> Iterator[str]:
-    """Return the lines of each ranking as one text."""
+    """Yield the lines of each ranking as one text."""
     tag = _cell("run", run.tag)
     topics: set[str] = set()
     good: set[str] = set()  # most documents are in many rankings: each is checked once
@@ -482,7 +464,7 @@ def _written_rankings(run: Run) -> Iterator[str]:
 
 
 def _are_float32(scores: Sequence[float]) -> bool:
-    """Return whether all scores are finite float32 numbers; the sum shows a nan."""
+    # The sum detects a nan.
     return min(scores) > -_BEYOND_FLOAT32 and max(scores) < _BEYOND_FLOAT32 and not math.isnan(sum(scores))
 
 

@@ -1,16 +1,15 @@
-"""The prediction file of the TextGraphs tasks: `topic<TAB>document` a line, ranked in the order of lines.
+"""The prediction file of the TextGraphs tasks: lines `topic<TAB>document`, best first.
 
-The official scorers read it with `pandas.read_csv(sep=TAB, names=[...], dtype=str)`. This module reads it alike
+The official scorers read it with `pandas.read_csv(sep=TAB, names=[...], dtype=str)`. This module reads the same cells
 (recorded with pandas 2.3):
 
-- lines end with LF, CRLF or CR; a line that is empty or only spaces is skipped; a byte-order mark is dropped;
-- a cell that begins with a double quote runs to the next lone one, over tabs and line ends;
-- a cell ends for good at a NUL character;
-- the first row fixes the number of cells, the last two of which count; a shorter row is filled up with
-  missing values and a longer one is an error;
+- lines end with LF, CRLF or CR; blank lines and a byte-order mark are skipped; - a cell that begins with a double quote
+extends to the next single one, over tabs and line ends; - a cell ends at a NUL character; - the first row determines
+the number of cells, of which the last two count; a shorter row is padded with missing
+  values, a longer one is an error;
 - an empty cell, and spellings such as NA, are missing values.
 
-One quirk of pandas is left out: after a *lone* CR, pandas drops a tab, and with a space it may repeat rows without end.
+Not reproduced: after a CR without LF, pandas drops a tab, and with a space it may repeat rows without end.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from searchapp.formats.encoding import GZIP, GZIP_SUFFIX, open_unpacked, undecod
 from searchapp.formats.problems import shown
 from searchapp.model import Run
 
+# The cells that are missing values.
 MISSING = frozenset(
     {"", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "NULL", "null", "None", "<NA>"}
     | {"NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
 )
-"""The cells that are missing values."""
 
 _CELL = re.compile(
     r'(?:"([^"]*+(?:""[^"]*+)*+)"([^\t\r\n]*+)'  # quoted, and what follows the closing quote
@@ -66,20 +65,17 @@ class Memo(dict[K, V]):
 
 
 def read_two_column(path: Path) -> dict[str, list[str | None]]:
-    """Return the ranking of each topic as the official scorers see it, topics in the order of their first rows.
+    """Return the ranking of each topic as the official scorers read it, topics by first row.
 
     Raises:
         NotScorable: the official scorers stop on this file.
-        DataError: the file cannot be opened.
+        DataError: the file can't be opened.
     """
     return gather((row.topic_id, row.document_id) for row in read_rows(path))
 
 
 def gather(rows: Iterable[tuple[str | None, str | None]]) -> dict[str, list[str | None]]:
-    """Return the documents of each topic, in lower case and each once, at the position of its first row.
-
-    Rows without a topic are dropped. All missing documents of a topic are one entry, None.
-    """
+    """Return the documents of each topic, in lower case, at their first position; rows without a topic do not count."""
     topics: dict[str, dict[str | None, None]] = {}
     for topic, document in rows:
         if topic is not None:
@@ -89,7 +85,7 @@ def gather(rows: Iterable[tuple[str | None, str | None]]) -> dict[str, list[str 
 
 
 def of_run(run: Run) -> dict[str, list[str | None]]:
-    """Return the rankings that the file of a run would be read as."""
+    """Return the rankings that a reader of the run's file gets."""
     # Like `gather`, but a ranking at a time: a run may have 20 million hits.
     topics: dict[str, list[str | None]] = {}
     lower = Memo(str.lower)  # all rankings share the lower-case form of an id
@@ -101,11 +97,11 @@ def of_run(run: Run) -> dict[str, list[str | None]]:
 
 
 def read_rows(path: Path) -> Iterator[TwoColumnRow]:
-    """Read every row of the file, in order and without folding letter case.
+    """Yield every row of the file, without folding letter case.
 
     Raises:
         NotScorable: not UTF-8, an open quote, a row that is too long; after the last row: a column without values.
-        DataError: the file cannot be opened.
+        DataError: the file can't be opened.
     """
     width, has_topic, has_document = 0, False, False
     for line, row, cells in split_cells(read_text(path), path):
@@ -133,13 +129,11 @@ def read_rows(path: Path) -> Iterator[TwoColumnRow]:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a table that the official scorers read with pandas, without its byte-order mark.
-
-    As pandas does, it unpacks a file whose name ends in `.gz`, and no other.
+    """Return the text of a table without its byte-order mark; like pandas, unpack only files named `.gz`.
 
     Raises:
         NotScorable: the file is not UTF-8, or not compressed although its name ends in `.gz`.
-        DataError: the file cannot be opened.
+        DataError: the file can't be opened.
     """
     try:
         content = _unpacked(path) if path.name.lower().endswith(GZIP_SUFFIX) else read_bytes(path)
@@ -163,7 +157,7 @@ def _unpacked(path: Path) -> bytes:
 
 
 def split_cells(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]:
-    """Return line number, row number and cells of each row that is not blank; `path` is for the messages.
+    """Yield line number, row number and cells of each row that is not blank.
 
     Row numbers are those of pandas: blank lines are rows, lines inside a quoted cell are not.
 
@@ -201,14 +195,12 @@ def _split_quoted(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]
 
 
 def write_two_column(target: BinaryIO, run: Run) -> None:
-    """Write rankings so that every reader gets back the same ids: UTF-8, LF, nothing quoted.
-
-    A topic without documents has no row. Ids keep their upper-case letters, which the scorers fold.
+    """Write rankings that every reader reads back: UTF-8, LF, no quotes.
 
     Raises:
-        DataError: an id would not be read back: it is empty, reads as a missing value, begins with a double quote or
-            a byte-order mark, or holds a tab, a line end, NUL or half a surrogate pair; or two documents of a topic
-            differ in letter case only. The rankings before it are written.
+        DataError: an id would not be read back, or two documents of a topic differ only in letter case, which the
+            scorers
+            fold. Earlier rankings are written.
     """
     lower: dict[str, str] = {}  # most documents are in many rankings: each is checked once
     for ranking in run:
@@ -238,7 +230,7 @@ def _check_id(noun: str, id_: str) -> None:
 
 
 class TwoColumnFiles:
-    """The reading half of a scorer whose submission is one file of two columns."""
+    """The reading part of a scorer whose submission is one file of two columns."""
 
     files_make_one = False
 

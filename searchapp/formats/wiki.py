@@ -1,10 +1,7 @@
 """Rendering of wiki markup (https://www.mediawiki.org/wiki/Help:Formatting) with the templates of ProofWiki.
 
-The common parser mwparserfromhell is unsuitable: it takes braces of LaTeX for templates, does not report the positions
-of its nodes, and takes quadratic time for unclosed signs.
-
-Parsing takes time proportional to the text: no sign is searched for twice, and an opening sign without its closing one
-is text.
+The common parser mwparserfromhell takes braces of LaTeX for templates, does not report positions, and takes quadratic
+time for unclosed signs. Here the time is proportional to the text, and unclosed markup is text.
 """
 
 from __future__ import annotations
@@ -16,9 +13,10 @@ from typing import NamedTuple
 
 from searchapp.formats.markup import Rewriter, Rewritten, formulas
 
+# The styles; asides are references and unknown templates.
 BOLD, ITALIC, HEADING, LINK, ASIDE = "bold", "italic", "heading", "link", "aside"
-"""The styles; asides are references and unknown templates."""
 
+# The words of templates, by their names in lower case.
 WORDS = {
     "iff": "if and only if",
     "wrt": "with respect to",
@@ -37,12 +35,13 @@ WORDS = {
     "begin-axiom": "",
     "end-axiom": "",
 }
-"""The words of templates, by their names in lower case."""
 
 
 _NAMED_FOR = ("This entry was named for ", ("1",), ".")
 _EQUIVALENT = ("The following definitions of the concept of ", ("view", "def"), " are equivalent:")
 
+# Templates that show one argument, by name in lower case: words before it, its names by priority, words after
+# it. An unnamed argument has its number from 1, or 0 for the last one.
 ARGUMENT_TEMPLATES: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "defof": ("", ("2", "1"), ""),
     "authorref": ("", ("2", "1"), ""),
@@ -58,12 +57,10 @@ ARGUMENT_TEMPLATES: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "tfae": _EQUIVALENT,
     "tfaenocat": _EQUIVALENT,
 }
-"""Templates that show one argument, by their names in lower case: words before it, its names by priority, words after
-it. The name of an unnamed argument is its number from 1 on, or 0 for the last one."""
 
-EQUATIONS = {"eqn", "axiom"}
-"""Templates of a line of aligned formulas."""
+EQUATIONS = {"eqn", "axiom"}  # templates of a line of aligned formulas
 
+# The arguments of equations, from left to right.
 EQUATION_PARTS = (
     "n",
     "lc",
@@ -83,17 +80,15 @@ EQUATION_PARTS = (
     "rc",
     "c",
 )
-"""Their arguments, from left to right."""
 
+# The arguments that are text; the others are formulas without delimiters.
 TEXT_PARTS = {"lc", "rc", "c", "t"}
-"""The arguments that are text; the others are formulas without delimiters."""
 
-MAX_NESTING = 20
-"""The greatest depth of templates and links within each other; a deeper one is text."""
+MAX_NESTING = 20  # depth of templates and links within each other; a deeper one is text
 
 
 class WikiToken(NamedTuple):
-    """A sign and its characters; the kinds are the names of groups in `_SIGNS`, and "formula" and "verbatim"."""
+    """A sign and its characters; the kinds are the groups in `_SIGNS`, "formula" and "verbatim"."""
 
     kind: str
     start: int
@@ -199,15 +194,15 @@ _TAG = re.compile(
     r"|blockquote|section|onlyinclude|includeonly|noinclude|table|t[rdh]|caption|gallery|poem|nowiki|pre)\b",
     re.IGNORECASE,
 )
+# The kinds of tokens that are not text and do not enclose other tokens.
 _SHOWN_ALONE = {"quotes", "formula", "comment", "switch", "entity", "verbatim", "tag"}
-"""The kinds of tokens that are not text, besides those that enclose other tokens."""
 
 _TAG_SHOWS = {"br": "\n", "sup": "^", "sub": "_", "hr": "────────"}
 _TAG_STYLES = {"b": BOLD, "strong": BOLD, "i": ITALIC, "em": ITALIC, "ref": ASIDE}
 
 
 def _styles_of(tokens: Sequence[WikiToken]) -> dict[int, tuple[str, ...]]:
-    """Return the styles that the apostrophes of a line begin or end, by their positions."""
+    """Return the styles that the apostrophes of a line begin or end, by position."""
     styles: dict[int, tuple[str, ...]] = {}
     begun: dict[str, int] = {}
     for token in tokens:
@@ -221,8 +216,7 @@ def _styles_of(tokens: Sequence[WikiToken]) -> dict[int, tuple[str, ...]]:
     return styles
 
 
-Formula = Callable[[str], str]
-"""Renders a formula in LaTeX, with its delimiters or without."""
+Formula = Callable[[str], str]  # renders a formula in LaTeX, with its delimiters or without
 
 _NAME = re.compile(r"\s*+(?P<name>[^\s|{}\[\]<>$\\](?:[^|{}\[\]<>$\\\n]{0,60}[^\s|{}\[\]<>$\\])?+)\s*+")
 _ARGUMENT_NAME = re.compile(r"\s*+(?P<name>[A-Za-z][\w-]{0,30}+)\s*+=")
@@ -246,13 +240,7 @@ class Argument(NamedTuple):
 
 
 def rendered(text: str, formula: Formula | None = None) -> Rewritten:
-    """Render a text in wiki markup; formulas as they are written, or as `formula` renders them.
-
-    Unclosed markup is shown as text. The text may be of any kind: the time is proportional to its length.
-
-    >>> rendered("A '''set''' {{iff}} [[Definition:Class|class]]").text
-    'A set if and only if class'
-    """
+    """Render a text in wiki markup; formulas unchanged, or as `formula` renders them."""
     rendering = _Rendering(text, formula or (lambda latex: latex))
     rendering.block(0, len(rendering.tokens), 0, len(text))
     return rendering.out.done()
@@ -382,7 +370,7 @@ class _Rendering:
         self._inline(first, last, start, end)
 
     def _outer(self, first: int, last: int) -> Iterator[int]:
-        """Return the indexes of tokens, without those inside templates and links."""
+        """Yield the indices of tokens outside templates and links."""
         while first < last:
             yield first
             first = self.ends.get(first, first) + 1
@@ -390,7 +378,6 @@ class _Rendering:
     # Within a line
 
     def _inline(self, first: int, last: int, start: int, end: int) -> None:
-        """Show characters of a line."""
         outer = list(self._outer(first, last))
         quotes = [self.tokens[index] for index in outer if self.tokens[index].kind == "quotes"]
         styles = _styles_of([token for token in quotes if token.start >= start])
@@ -429,7 +416,7 @@ class _Rendering:
                 begun[style] = self.out.length
 
     def _tag(self, token: WikiToken) -> None:
-        """Show a tag that begins or ends a style, or has a sign of its own."""
+        """Show a tag that begins or ends a style, or is rendered as a sign."""
         tag = _TAG.match(self.text, token.start)
         if tag is None:
             self.out.keep(token.start, token.end)
@@ -475,7 +462,7 @@ class _Rendering:
             self.out.keep(closing.start, closing.end)
 
     def _link(self, arguments: list[Argument]) -> None:
-        """Show the words of a link, after its first bar; those of a picture are its last argument."""
+        """Show the words of a link, after its first bar; for a picture its last argument."""
         begin, target, words = self.out.length, arguments[0], arguments[1:]
         if words and _PICTURE.match(self.text, target.start, target.end):
             words = words[-1:]
@@ -546,7 +533,7 @@ class _Rendering:
             self.out.insert(")")
 
     def _equation(self, given: list[Argument], *, is_equation: bool) -> None:
-        """Show a line of aligned formulas; by default the sides of an equation are equal."""
+        """Show a line of aligned formulas."""
         given = [argument for argument in given if self.text[argument.start : argument.end].strip()]
         named = {argument.name: argument for argument in given if argument.name in EQUATION_PARTS}
         self.out.insert("   ")

@@ -334,16 +334,16 @@ def cyclic_order(length: int, after: int) -> Iterator[int]:
 class JudgingSession:
     """One annotator's work on a run.
 
-        Args:
-            topics: the ids of the topics in the order of judging
-            ranking: returns the ids of a topic's documents, best first
-            length: returns how many documents of a topic may be judged
-            run: the name of the run in the log
-                depth: how many documents of each ranking are judged; None means all
-            seed: shuffles each topic's documents and hides others' opinions; None keeps the order of the ranking
-            show_others: show others' opinions before the annotator's own verdict
-            require: raises an error if the document must not be graded
-        """
+    Args:
+        topics: the ids of the topics in the order of judging
+        ranking: returns the ids of a topic's documents, best first
+        length: returns how many documents of a topic may be judged
+        run: the name of the run in the log
+            depth: how many documents of each ranking are judged; None means all
+        seed: shuffles each topic's documents and hides others' opinions; None keeps the order of the ranking
+        show_others: show others' opinions before the annotator's own verdict
+        require: raises an error if the document must not be graded
+    """
 
     def __init__(
         self,

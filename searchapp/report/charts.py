@@ -1,7 +1,7 @@
-"""Charts as SVG in a page or, for a learning curve, in a file: drawn by pygal, with names on hover.
+"""Charts as SVG, drawn by pygal, with names on hover.
 
-pygal gets only numbers and words of searchapp. Other text, such as the id of a topic, is put into the finished drawing
-as text of an element, so that it can't become markup.
+pygal receives only numbers and placeholders; other text, such as a topic's id, becomes text of an element in the
+finished drawing, so that it can't become markup.
 """
 
 from __future__ import annotations
@@ -29,20 +29,15 @@ if TYPE_CHECKING:
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != pygal.__name__]
 
 WIDTH, HEIGHT = 1100, 320
-HALF_WIDTH, LOW = 560, 220
-"""The width of a chart beside another one, and the height of one without labels."""
+HALF_WIDTH, LOW = 560, 220  # of a chart beside another one, and of one without labels
 
-CURVE_WIDTH, CURVE_HEIGHT, HEADING = 860, 380, 30
-"""The sizes of a chart in a file, and of the heading above it."""
+CURVE_WIDTH, CURVE_HEIGHT, HEADING = 860, 380, 30  # of a chart in a file, with a heading above it
 
-TEXT = 13
-"""The font size in pixels, as in the page's style."""
+TEXT = 13  # font size in pixels, as in the page's style
 
-LONGEST_NAME = 160
-"""The maximum length of a name on hover."""
+LONGEST_NAME = 160  # characters of a name on hover
 
-LONGEST_LABEL = 24
-"""The maximum length of a label of an axis."""
+LONGEST_LABEL = 24  # characters of a label of an axis
 
 _DECIMALS = re.compile(r"-?\d+\.\d+")
 _OF_SCRIPTS = {"reactive", "tooltip-trigger", "activate-serie"}
@@ -54,13 +49,10 @@ class Mark:
     """A bar or a dot."""
 
     value: float | None
-    name: str
-    """The text on hover."""
-    low: float | None = None
-    """The lower end of its interval."""
+    name: str  # the text on hover
+    low: float | None = None  # the lower end of its interval
     high: float | None = None
-    kind: str = ""
-    """A class of the page's style, for a bar unlike its series."""
+    kind: str = ""  # a class of the page's style, for a bar unlike its series
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +64,7 @@ class Line:
 
 
 def _labels(labels: Sequence[str]) -> dict[str, str]:
-    """Return the labels of an axis by the placeholders of the same length that pygal gets."""
+    """Return the labels of an axis by placeholder of the same length."""
     shown = [
         name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
         for name in map(visible_line, labels)
@@ -90,7 +82,7 @@ def grouped_bars(labels: Sequence[str], series: Sequence[Sequence[Mark]], about:
 
 
 def sorted_bars(marks: Sequence[Mark], about: str) -> Markup:
-    """Draw a bar for each mark in their order, without labels; none for 0."""
+    """Draw a bar for each mark except 0, in their order, without labels."""
     bars = [replace(mark, value=mark.value or None) for mark in marks]
     return _drawn(_chart(pygal.Bar, height=LOW, range=_range([marks])), [bars], about, {})
 
@@ -98,7 +90,7 @@ def sorted_bars(marks: Sequence[Mark], about: str) -> Markup:
 def lines(
     labels: Sequence[str], series: Sequence[Sequence[Mark]], about: str, titles: tuple[str, str]
 ) -> Markup:
-    """Draw a line for each series over evenly spread labels; `titles` are those of the axes."""
+    """Draw a line for each series over evenly spread labels."""
     texts = _labels(labels)
     chart = _chart(
         pygal.Line,
@@ -113,7 +105,7 @@ def lines(
 
 
 def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
-    """Return lines and dots over numbers as an SVG file with the heading `about`; `titles` are those of the axes."""
+    """Return lines and dots over numbers as an SVG file with the heading `about`."""
     places = sorted({x for line in series for x, _ in line.points})
     values = [mark.value for line in series for _, mark in line.points if mark.value is not None]
     spread = max(values) - min(values) or 0.01
@@ -139,6 +131,7 @@ def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
     return _alone(_element(chart.render(is_unicode=True), marked, keys, about), about)
 
 
+# The page's colours for a drawing in a file.
 _STYLE = """
 svg { --paper: #ffffff; --ink: #1a1d21; --soft: #4d555e; --line: #c9d0d8; --c: #0b62b0;
   font: 13px system-ui, sans-serif; }
@@ -151,7 +144,6 @@ svg { --paper: #ffffff; --ink: #1a1d21; --soft: #4d555e; --line: #c9d0d8; --c: #
 .line { fill: none; } .series .line { stroke: var(--c); stroke-width: 2; } .dot { fill: var(--c); }
 .color-1 .dot { fill: var(--soft); }
 """
-"""The page's colours for a drawing in a file."""
 
 
 def _alone(root: ElementTree.Element, heading: str) -> str:
@@ -202,7 +194,7 @@ def _range(series: Sequence[Sequence[Mark]]) -> tuple[float, float]:
 
 
 def _drawn(chart: Graph, series: Sequence[Sequence[Mark]], about: str, labels: Mapping[str, str]) -> Markup:
-    """Return a chart as an element of a page, its marks and labels under their names."""
+    """Return a chart as an element of a page, with the names of its marks and labels."""
     marked: dict[str, Mark] = {}
     for number, marks in enumerate(series):
         points: list[dict[str, Any]] = []
@@ -233,7 +225,7 @@ def _element(
 
 
 def _clean(node: ElementTree.Element, marked: Mapping[str, Mark]) -> None:
-    """Remove invisible parts of a drawing, and add the names of marks, which pygal would show by a script."""
+    """Remove invisible parts of a drawing, and add the names of marks, for which pygal uses a script."""
     node.tag = node.tag.rpartition("}")[2]
     key = None
     for child in list(node):

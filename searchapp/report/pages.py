@@ -1,8 +1,6 @@
-"""Reports of runs and of a bench as one self-contained HTML file each.
+"""Reports of runs and of a bench as self-contained HTML files.
 
-The environment of the templates replaces control and deceptive characters and escapes HTML in every expression. The
-page's policy forbids every request, and every style and script but its own two, by their digests. The script only sorts
-tables.
+The page's policy forbids every request, and every style and script except its own, by their digests.
 """
 
 from __future__ import annotations
@@ -29,16 +27,14 @@ from searchapp.report import wording
 from searchapp.report.charts import Mark, grouped_bars, lines, sorted_bars
 from searchapp.text import counted, visible_line
 
-KINDS = 6
-"""Line styles and colours before they repeat."""
+KINDS = 6  # line styles and colours before they repeat
 
 
-Sections = dict[str, str]
-"""The headings of sections by the names of their templates."""
+Sections = dict[str, str]  # headings of sections by the names of their templates
 
 
 def rendered(template: str, sections: Sections, warnings: Sequence[str], /, **context: Any) -> bytes:
-    """Return a page in UTF-8 with these sections behind the warnings."""
+    """Return a page in UTF-8 with these sections after the warnings."""
     style, script = _file("style.css"), _file("script.js")
     text = (
         _environment()
@@ -94,7 +90,7 @@ def _environment() -> Environment:
 
 
 def _visible(value: object) -> object:
-    """Return the value of an expression without control and deceptive characters, before it is escaped."""
+    """Return the value of an expression without control and deceptive characters; the template escapes it later."""
     return visible_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -103,21 +99,17 @@ def share(value: float, greatest: float) -> float:
     return round(100 * abs(value) / greatest, 1) if greatest else 0.0
 
 
-ENDS = 15
-"""The maximum of topics with the greatest gains, and with the greatest losses, in the table."""
+ENDS = 15  # topics with the greatest gains, and with the greatest losses, in the table
 
-MOST_PAIRS = 10
-"""The maximum of pairs of runs that have a chart of their topics and a sentence."""
+MOST_PAIRS = 10  # pairs of runs that have a chart of their topics and a sentence
 
-MOST_GROUPS = 24
-"""The maximum of groups of a breakdown in a chart."""
+MOST_GROUPS = 24  # groups of a breakdown in a chart
 
-LONGEST_TEXT = 140
-"""The maximum of characters of a topic's text."""
+LONGEST_TEXT = 140  # characters of a topic's text
 
 
 def page(report: Report) -> bytes:
-    """Return the report as HTML in UTF-8; the same report gives the same bytes."""
+    """Return the report as HTML in UTF-8."""
     found = report.comparison
     names = [run.name for run in found.runs]
     several = len(names) > 1
@@ -150,7 +142,6 @@ def page(report: Report) -> bytes:
 
 
 def _present(sections: Sections) -> Sections:
-    """Return the sections that have a heading."""
     return {name: heading for name, heading in sections.items() if heading}
 
 
@@ -162,7 +153,7 @@ def shortened(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TopicInRun:
-    """The value of a topic in one run, and how many of its relevant documents are among the first."""
+    """The value of a topic in one run, and the number of its relevant documents among the first."""
 
     value: float
     found: int
@@ -170,7 +161,7 @@ class TopicInRun:
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """A topic in all runs, None where a run has no value for it."""
+    """A topic in all runs; None if a run has no value for it."""
 
     topic_id: str
     runs: Sequence[TopicInRun | None]
@@ -189,7 +180,7 @@ class TopicRow:
 
 
 def topic_rows(found: Comparison) -> list[TopicRow]:
-    """Return all topics of all pairs; of two runs the greatest gain first, otherwise the least mean."""
+    """Return all topics; for two runs the greatest gain first, otherwise the least mean."""
     of_topics: dict[str, dict[int, TopicInRun]] = {}
     relevant: dict[str, int] = {}
     for pair in found.topics:
@@ -210,7 +201,7 @@ def topic_rows(found: Comparison) -> list[TopicRow]:
 
 
 def _charts(report: Report, names: Sequence[str]) -> dict[str, Any]:
-    """Return the charts by the names of their sections; None in place of a chart that would show nothing."""
+    """Return the charts by section; None for an empty chart."""
     found, ranks = report.comparison, ranks_of(report)
     levels = list(report.curves[0].precision)
     level_labels, rank_labels = [f"{level:g}" for level in levels], [_rank(rank) for rank in ranks]
@@ -241,7 +232,7 @@ def _charts(report: Report, names: Sequence[str]) -> dict[str, Any]:
 
 
 def ranks_of(report: Report) -> list[int]:
-    """Return the ranks of the curves, up to the first one behind which no run has relevant documents."""
+    """Return the ranks of the curves, up to the first rank after which no run has relevant documents."""
     ranks = list(report.curves[0].recall)
     while len(ranks) > 2 and all(
         curves.recall[ranks[-2]] == curves.recall[ranks[-1]] for curves in report.curves
@@ -251,11 +242,7 @@ def ranks_of(report: Report) -> list[int]:
 
 
 def _rank(rank: int) -> str:
-    """Return a rank in few characters.
-
-    >>> _rank(500), _rank(1000), _rank(1234)
-    ('500', '1k', '1234')
-    """
+    """Return a rank in few characters: 1k for 1000."""
     return f"{rank // 1000}k" if rank % 1000 == 0 else f"{rank}"
 
 
@@ -326,7 +313,7 @@ def _nonzero_bars(marks: Sequence[Mark], about: str) -> Markup | None:
 
 
 def _breakdown(breakdown: ComparedBreakdown, names: Sequence[str]) -> Markup | None:
-    """Return the chart of the first figure of a breakdown, if it is a fraction of not too many groups."""
+    """Return the chart of a breakdown's first figure, if it is a fraction and the groups fit."""
     rows = breakdown.rows
     figure = next((name for row in rows for name in row.values), None)
     if figure is None or len(rows) > MOST_GROUPS:
@@ -346,7 +333,7 @@ def _breakdown(breakdown: ComparedBreakdown, names: Sequence[str]) -> Markup | N
 
 
 def bench_page(found: BenchResult) -> bytes:
-    """Return the bench as HTML in UTF-8; the same result gives the same bytes."""
+    """Return the bench as HTML in UTF-8."""
     file = Path(found.file).name
     sections = {
         "bench-heatmap": "Figures" if wording.official(found) else "",
@@ -370,7 +357,6 @@ def bench_page(found: BenchResult) -> bytes:
 
 
 def _warnings(found: BenchResult) -> list[str]:
-    """Return sentences on cells without figures, and on misleading figures."""
     warnings = [
         f"{column.name}, {system.name} has no figures: {cell.error}" for system, column, cell in found.failed
     ]

@@ -1,4 +1,4 @@
-"""Figures, p-values, shades of a bench and learning curves in the same words wherever they are shown."""
+"""The wording of figures, p-values, shades of a bench and learning curves."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from searchapp.evaluation.significance import Interval
 
 
-LEVEL = 0.05
-"""The level at which a sentence says that a difference can be told from chance."""
+LEVEL = 0.05  # the significance level of sentences
 
 
 def effect(value: float) -> str:
@@ -42,7 +41,7 @@ def between(interval: Interval | Difference | None, *, sign: bool = False) -> st
 
 
 def tests_cells(one: Difference) -> dict[str, str]:
-    """Return a difference and its tests as the cells of a table, by their headings."""
+    """Return a difference and its tests as the cells of a table, by heading."""
     at_random = one.corrected[RANDOMISATION]
     return {
         "difference": signed(one.mean),
@@ -65,7 +64,7 @@ def pairs(found: Comparison) -> Iterator[tuple[Measured, Pair]]:
 
 
 def tests_table(found: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Return headings and rows of the tests, a row for each measure and pair; the first two columns are words."""
+    """Return headings and rows of the tests, a row for each measure and pair."""
     left_out = () if len(found.measures[0].pairs) > 1 else ("Holm", "BH")
     heading: list[str] = []
     rows = []
@@ -85,7 +84,7 @@ def tests_table(found: Comparison) -> tuple[list[str], list[list[str]]]:
 
 
 def doubted(found: Comparison) -> list[tuple[Measured, Pair, Doubt]]:
-    """Return the influence of unjudged documents on each difference, where it was computed."""
+    """Return the influence of unjudged documents on each difference."""
     return [(measured, pair, pair.unjudged) for measured, pair in pairs(found) if pair.unjudged is not None]
 
 
@@ -139,12 +138,11 @@ def comparison_legend(found: Comparison) -> Iterator[str]:
     yield from found.notes
 
 
-MOVES = 4
-"""The maximum of documents of a topic that are named."""
+MOVES = 4  # documents of a topic that are named
 
 
 def moves(topic: TopicDifference) -> Iterator[str]:
-    """Yield the gained (+), lost (-) and moved documents of a topic with their ranks in both runs, – for none."""
+    """Yield the gained (+), lost (-) and moved documents of a topic with their ranks in both runs."""
     found = [("+", move) for move in topic.gained] + [("-", move) for move in topic.lost]
     found += [("", move) for move in topic.moved]
     for sign, move in found[:MOVES]:
@@ -153,24 +151,22 @@ def moves(topic: TopicDifference) -> Iterator[str]:
         yield f"{len(found) - MOVES} more"
 
 
+# Whether a difference can be due to unjudged documents, see `comparison.Doubt`.
 DUE = {
     "yes": "can be due to them alone",
     "no": "not due to them",
     "unknown": "nobody can tell",
     "none": "–",
 }
-"""Whether a difference can be due to unjudged documents, see `comparison.Doubt`."""
 
 
-LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-"""Marks of a difference by its p-value."""
+LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))  # marks of a difference by its p-value
 
-STEPS = 4
-"""Shades of gains, and of losses."""
+STEPS = 4  # shades of gains, and of losses
 
 
 def lines_of(found: BenchResult) -> list[tuple[BenchColumn, BenchMeasure | None]]:
-    """Return the lines of a table: the columns of the bench with each of their measures, None without any."""
+    """Return the lines of a table: the columns of the bench with each of their measures, or None."""
     lines: list[tuple[BenchColumn, BenchMeasure | None]] = []
     for column in found.columns:
         lines += [(column, measure) for measure in column.measures] or [(column, None)]
@@ -189,7 +185,7 @@ def greatest(found: BenchResult) -> float:
 
 
 def step(difference: Difference, greatest: float) -> int:
-    """Return the absolute value of a difference in steps up to `STEPS` for the greatest one."""
+    """Return the absolute value of a difference in steps, `STEPS` for the greatest one."""
     share = abs(difference.mean) / greatest if greatest else 0.0
     return 0 if math.isnan(share) else math.ceil(STEPS * share - 1e-9)
 
@@ -218,7 +214,7 @@ def bench_legend(found: BenchResult) -> Iterator[str]:
 
 
 def curve_heading(found: LearningCurve) -> str:
-    """Return the heading: what is scored, by which measure and recipe."""
+    """Return the heading of a learning curve."""
     official = " (official)" if found.official else ""
     where = f"{found.task} {found.split}, recipe {found.recipe['name']}"
     return f"{where}: {found.measure}{official} of {counted(found.unjudged, 'unjudged topic')}"
