@@ -6,7 +6,7 @@ import signal
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C has the same effect during imports and cleanup as during a command."""
+    """Run the command line; handle Ctrl-C during imports and cleanup as during a command."""
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, _exit_on_interrupt)
     from searchapp.cli import main as run_command_line
@@ -15,7 +15,6 @@ def main() -> None:
 
 
 def _exit_on_interrupt(_number: int, _frame: object) -> None:
-    """End as an interrupted command does; nothing has started yet, or all is done."""
     try:
         os.write(2, b"searchapp: interrupted\n")
     finally:  # even if stderr is closed

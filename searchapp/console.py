@@ -1,4 +1,4 @@
-"""A console of rich for foreign text: the tables of the commands, and the output of a screen after it closes."""
+"""A Rich console for hostile text: the tables of commands, and output after a screen has closed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from searchapp.text import visible
 
 
 class HarmlessConsole(Console):
-    """Makes every piece of text harmless after the layout, so that no text is missed; none is markup.
-
-    The options are those of rich's own console.
-    """
+    """Makes every text harmless after the layout; interprets no markup. The options are those of Rich's
+    console."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, markup=False, emoji=False, **options)
@@ -25,4 +23,4 @@ class HarmlessConsole(Console):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # the commands know what that means; rich would end the process
+        raise BrokenPipeError  # commands handle it; Rich would end the process

@@ -208,7 +208,7 @@ _OURS = re.compile(r"\.(?P<name>.+)\.searchapp-[0-9a-f]{16}\.(?P<kind>tmp|old)")
 _OLDER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}\.tmp")
 
 
-def first_there(folder: Path, names: Sequence[str]) -> Path:
+def first_existing(folder: Path, names: Sequence[str]) -> Path:
     """Return the path of the first name that exists in the folder, or else of the first name."""
     paths = [folder / name for name in names]
     return next((path for path in paths if path.exists()), paths[0])

@@ -1,7 +1,6 @@
-"""The records that all packages share.
+"""Records that all packages share, frozen and without behaviour.
 
-They are frozen and have no behaviour beyond their fields. Identifiers are text everywhere: a shared task may use
-128-bit integers, UUIDs or line numbers.
+Identifiers are texts: tasks use 128-bit integers, UUIDs or line numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from searchapp.lucene.records import Token as Token
 
 
 class Markup(StrEnum):
-    """The markup of texts: none, LaTeX between dollar signs, or wiki markup with LaTeX in it."""
+    """The markup of texts: none, LaTeX between dollar signs, or wiki markup with LaTeX."""
 
     plain = "plain"
     latex = "latex"
@@ -31,7 +30,7 @@ class Markup(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One of the answers that a multiple-choice question offers: its label, such as A, and its text."""
+    """An answer of a multiple-choice question; its label is a letter such as A."""
 
     label: str
     text: str
@@ -42,8 +41,8 @@ class Option:
 class Topic:
     """An information need: a statement to prove, a question, a debate.
 
-    `id` is empty for typed words. `fields` are further template variables (`{{topic.answer}}`). `options` are shown to
-    users of a multiple-choice question; no template reads them, so they enter no ranking.
+    `id` is empty for typed words. `fields` are further template variables (`{{topic.answer}}`). Screens show
+    `options`; no template reads them, so they do not influence rankings.
     """
 
     id: str
@@ -57,13 +56,13 @@ class Topic:
 
 
 def float32(value: float) -> float:
-    """Return the nearest float32: a score that was printed as decimal text becomes exact again."""
+    """Return the nearest float32, which restores a score from decimal text exactly."""
     (nearest,) = struct.unpack("f", struct.pack("f", value))
     return float(nearest)
 
 
 class Hit(NamedTuple):
-    """A retrieved document; `score` is exactly a float32, so that engines can be compared to the last bit."""
+    """A retrieved document; `score` is exactly a float32, so that engines can be compared bit for bit."""
 
     document_id: str
     score: float
@@ -71,7 +70,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A solved topic: `gold` has the grade of each answer, in the order of the gold."""
+    """A training topic; `gold` has the grade of each answer, in the order of the gold."""
 
     topic: Topic
     gold: Mapping[str, float]
@@ -80,7 +79,7 @@ class Example:
 class Hits(Sequence[Hit]):
     """The documents retrieved for one topic, best first.
 
-    A sequence of `Hit` in two columns: a run has a million hits, and most code needs the ids alone.
+    Stored in two columns, because a run has a million hits and most code needs only the ids.
     """
 
     __slots__ = ("document_ids", "scores")
@@ -102,13 +101,13 @@ class Hits(Sequence[Hit]):
         return map(Hit, self.document_ids, self.scores)
 
     @overload
-    def __getitem__(self, place: int) -> Hit: ...
+    def __getitem__(self, index: int) -> Hit: ...
     @overload
-    def __getitem__(self, place: slice) -> Hits: ...
-    def __getitem__(self, place: int | slice) -> Hit | Hits:
-        if isinstance(place, slice):
-            return Hits(self.document_ids[place], self.scores[place])
-        return Hit(self.document_ids[place], self.scores[place])
+    def __getitem__(self, index: slice) -> Hits: ...
+    def __getitem__(self, index: int | slice) -> Hit | Hits:
+        if isinstance(index, slice):
+            return Hits(self.document_ids[index], self.scores[index])
+        return Hit(self.document_ids[index], self.scores[index])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hits):
@@ -149,7 +148,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """The live build of the index `name`: `version` is its name."""
+    """The live version of an index."""
 
     name: str
     version: str

@@ -1,7 +1,7 @@
-"""Options and arguments of commands, declared without a framework.
+"""Declare options and arguments of commands without a framework.
 
-A declaration is the default of a parameter, or a field of a record that stands for several options. The command line
-derives its options from them (`cli/commands.py`), so that a record of a lower layer can declare options.
+A declaration is the default of a parameter, or a field of a record of options, which may belong to a lower
+layer. `cli/commands.py` derives Typer's options from it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import MISSING, field
 from typing import Any
 
+# The default of a required option.
 REQUIRED = MISSING
-"""The default of a required option."""
 
 
 def option(help_: str, *flags: str, default: Any = None, completes: str = "", **details: Any) -> Any:
@@ -18,7 +18,7 @@ def option(help_: str, *flags: str, default: Any = None, completes: str = "", **
 
     Args:
         help_: the text of `--help`
-        flags: names on the command line, by default that of the parameter or field
+        flags: names on the command line; default: the name of the parameter or field
         default: the value without the option, or `REQUIRED`
         completes: the function of `cli/complete.py` that completes values
         details: `min`, `max`, `metavar`; `show_default`, a text for the default; `rich_help_panel`, a heading

@@ -1,4 +1,4 @@
-"""Reports of progress, for the command line, the screens, or no display."""
+"""Progress reports for the command line, for screens, or without a display."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
+# Receives the number of further items; a negative one when work restarts.
 Advance = Callable[[int], None]
-"""Called with the number of further items done, for a progress bar; a negative one when work restarts."""
 
+# Receives a sentence for the waiting user: the reason and the time limit.
 Notify = Callable[[str], None]
-"""Called with a sentence for the waiting user: the reason, and the time limit."""
 
 
 def no_progress(_done: int) -> None:
-    """The `Advance` of a caller without a display."""
+    """Ignore progress."""
 
 
 def no_notice(_sentence: str) -> None:
-    """The `Notify` of a caller without a display."""
+    """Ignore a notice."""
 
 
 def progress_text(label: str, done: int, total: int | None, *, in_bytes: bool = False) -> str:
@@ -33,16 +33,16 @@ def progress_text(label: str, done: int, total: int | None, *, in_bytes: bool = 
     return f"{label} …" if in_bytes else f"{label} {done:,}"
 
 
-SAID_SECONDS = 0.1
-"""The interval of progress reports in words."""
+# The interval of progress reports in words.
+REPORT_SECONDS = 0.1
 
 
 class WorkStopped(Exception):
-    """Raised by an `Advance`, or at the beginning of a stage, to cancel the work; unfinished results are discarded."""
+    """An `Advance`, or the beginning of a stage, cancels the work; unfinished results are discarded."""
 
 
 class Progress(Protocol):
-    """Shows the stages of some work."""
+    """Shows the stages of work."""
 
     def stage(
         self, label: str, total: int | None = None, *, in_bytes: bool = False
@@ -51,21 +51,21 @@ class Progress(Protocol):
 
 
 class TextProgress:
-    """A `Progress` in words; `tell` receives them in the working thread."""
+    """Reports progress in words; `tell` receives them in the working thread."""
 
     def __init__(self, tell: Callable[[str], object]) -> None:
         self._tell = tell
 
     @contextmanager
     def stage(self, label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
-        done, told = 0, 0.0
+        done, reported = 0, 0.0
 
         def advance(further: int) -> None:
-            nonlocal done, told
+            nonlocal done, reported
             done += further
             now = time.monotonic()
-            if now - told >= SAID_SECONDS:
-                told = now
+            if now - reported >= REPORT_SECONDS:
+                reported = now
                 self._tell(progress_text(label, done, total, in_bytes=in_bytes))
 
         self._tell(f"{label} …")
@@ -73,7 +73,7 @@ class TextProgress:
 
 
 class SilentProgress:
-    """A `Progress` without a display."""
+    """Reports nothing."""
 
     @contextmanager
     def stage(

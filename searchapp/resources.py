@@ -1,8 +1,5 @@
-"""Finds the JSON and TOML that ship with searchapp: index mappings, query templates, recipes.
-
-In an installed wheel they lie inside the package; in a checkout they are the folders of the same name at its root, so
-that they can be edited and tried without a build.
-"""
+"""Find index mappings, query templates and recipes: in the package, or in a checkout at its root, where they
+can be edited without a build."""
 
 from __future__ import annotations
 
@@ -24,8 +21,8 @@ from searchapp.files import parse_json, parse_toml, read_text, unreadable
 
 _PACKAGE = Path(__file__).parent
 
+# Sample collections by task.
 SAMPLES = _PACKAGE / "samples"
-"""The sample collections that ship with searchapp, each in a folder of its task's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +37,9 @@ class UntestedVersion:
 
 @cache
 def untested_versions() -> tuple[UntestedVersion, ...]:
-    """Return Python and the packages that searchapp imports whose installed version is outside the tested range.
+    """Return Python and installed packages outside the ranges of `tested_versions.json`.
 
-    The ranges are in `tested_versions.json`, which `scripts/tested_versions.py` writes. Packages of extras that are not
-    installed are left out.
+    `scripts/tested_versions.py` writes that file.
     """
     untested = []
     for package, (lowest, highest) in read_json(_PACKAGE / "tested_versions.json").items():
@@ -60,7 +56,7 @@ def untested_versions() -> tuple[UntestedVersion, ...]:
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs the packages of an extra of searchapp into the running environment."""
+    """Return the command that installs an extra of searchapp into the running environment."""
     try:
         required = [requirement.partition(";") for requirement in requires("searchapp") or ()]
     except PackageNotFoundError:
@@ -71,7 +67,7 @@ def install_command(extra: str) -> str:
 
 
 def _release(text: str) -> tuple[int, ...]:
-    """Return the release number at the beginning of a version, comparable: (2, 4) of "2.4.0rc1"."""
+    """Return the release number at the beginning of a version: (2, 4) of "2.4.0rc1"."""
     match = re.match(r"\d+(?:\.\d+)*", text)
     numbers = [int(part) for part in match[0].split(".")] if match else []
     while numbers and numbers[-1] == 0:
@@ -81,7 +77,7 @@ def _release(text: str) -> tuple[int, ...]:
 
 @cache
 def folder(name: str) -> Path:
-    """Return the folder `index_mappings` or `query_templates` of this installation."""
+    """Return the folder `index_mappings` or `query_templates`."""
     for parent in (_PACKAGE, _PACKAGE.parent):
         if (parent / name).is_dir():
             return parent / name
@@ -89,32 +85,32 @@ def folder(name: str) -> Path:
 
 
 def index_mapping(name: str) -> dict[str, Any]:
-    """Return the create-index body `index_mappings/<name>.json`: `settings` and `mappings`."""
+    """Return the create-index body `index_mappings/<name>.json`."""
     return read_json(folder("index_mappings") / f"{name}.json")
 
 
+# The folder of templates and recipes that read only the text of topics.
 GENERAL = "text"
-"""The folder of templates and recipes that read only the text of topics."""
 
+# Its recipes that need training topics.
 GENERAL_LEARNING = ("neighbours",)
-"""Those of its recipes that rank by solved topics, and do not belong to a task without any."""
 
 
 def query_template(task: str, name: str) -> dict[str, Any]:
-    """Return the search body with placeholders `query_templates/<task>/<name>.json`."""
+    """Return the search body `query_templates/<task>/<name>.json` with placeholders."""
     return read_json(folder("query_templates") / task / f"{name}.json")
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeBook:
-    """The recipes of a task in TOML, by name, and the search bodies that they refer to.
+    """The recipes of a task and their search bodies.
 
     Args:
         task: the task's name
-        file: the file to correct
-        recipes: the tables of the recipes
-        template: returns a search body by its name
-        depth: the task's own depth, the window of signals that name none
+        file: the file of the recipes, for messages
+        recipes: TOML tables by recipe
+        template: returns a search body by name
+        depth: the task's depth, the default window of signals
     """
 
     task: str
@@ -125,13 +121,13 @@ class RecipeBook:
 
 
 def recipe_book(task: str) -> RecipeBook:
-    """Return the recipes in the folder `query_templates/<task>`."""
+    """Return the recipes in `query_templates/<task>`."""
     file = folder("query_templates") / task / "recipes.toml"
     return RecipeBook(task, file, recipes(task), lambda name: query_template(task, name))
 
 
 def recipes(task: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the recipes of a task, by name, from `query_templates/<task>/recipes.toml`."""
+    """Return the TOML tables of `query_templates/<task>/recipes.toml` by recipe."""
     path = folder("query_templates") / task / "recipes.toml"
     try:
         return parse_toml(read_text(path))
@@ -142,10 +138,10 @@ def recipes(task: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def read_json(path: Path, *, file_names: bool = False) -> dict[str, Any]:
-    """Return a JSON object from a file; `file_names` as in `parse_json`.
+    """Read a JSON object from a file; `file_names` as in `parse_json`.
 
     Raises:
-        DataError: the file is missing or can't be read, is not UTF-8, not JSON or no object.
+        DataError: the file is missing, unreadable, or not a JSON object in UTF-8.
     """
     try:
         value = parse_json(read_text(path), file_names=file_names)

@@ -1,10 +1,9 @@
-"""Text of messages: suggestions for misspelled names, and foreign text made harmless to print.
+"""Text of messages: suggestions for misspelled names, and hostile text made harmless.
 
-Documents, topics, ids, notes, file names and messages of servers are foreign. Printed unchanged, a control character
-can wipe the screen or set the clipboard, a bidirectional override lets one id look like another, and characters
-without width hide whole sentences. All output passes through `visible` or `visible_line`: on the screens in
-`tui.content`, on the command line in `cli.output`, for rich in `console`. JSON has such characters as escapes, see
-`escaped`.
+Control characters of documents, ids, notes, file names or servers can clear the screen or set the clipboard,
+a bidirectional override lets one id look like another, and characters without width hide sentences. All
+output passes through `visible` or `visible_line`: screens in `tui.kit.content`, commands in `cli.output`,
+Rich in `console`. JSON output uses `escaped`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from searchapp.lucene.errors import suggestion as suggestion
 
 
 def choices_hint(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence that rejects a name: the suggestion, and all choices.
+    """Return the end of a sentence that rejects a name: a suggestion, and all choices.
 
     >>> "there is no task " + choices_hint("nlp", ["nlps", "checkthat"])
     "there is no task 'nlp' (did you mean nlps?): choose nlps or checkthat"
@@ -36,7 +35,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def alternatives(names: Sequence[str]) -> str:
-    """Return names in words.
+    """Join names with commas and "or".
 
     >>> alternatives(["dark", "light", "own"])
     'dark, light or own'
@@ -45,11 +44,11 @@ def alternatives(names: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+# Start and end of a range of characters; the end is not included.
 Span = tuple[int, int]
-"""A range of characters, the end not included."""
 
-# Written out instead of asked of the package `regex`, which takes longer to import than most commands take to start;
-# a test compares them with Unicode's properties.
+# Not from the package `regex`, whose import takes longer than the start of most commands. A test compares these with
+# Unicode's properties.
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
 _FORMATS = (
     r"\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\U00013430-\U0001343f"
@@ -71,10 +70,10 @@ def _sign(match: re.Match[str]) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return a text in which only line ends and tabs are unchanged control characters.
+    r"""Show control characters and invisible characters, except for line feeds and tabs.
 
-    Control characters become the pictures that Unicode has for them; C1 and bidirectional controls, characters without
-    width, tags, other line ends and halves of characters are named.
+    Control characters become Unicode's pictures of them. Others, such as bidirectional controls and
+    surrogates, become `<U+XXXX>`.
 
     >>> visible("a\x1b[2Jb\u202ec\nd")
     'a␛[2Jb<U+202E>c\nd'
@@ -83,7 +82,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    r"""Return the same on one line, with visible line ends and tabs.
+    r"""Show line feeds and tabs too.
 
     >>> visible_line("a\tb\nc")
     'a␉b␊c'
@@ -92,7 +91,7 @@ def visible_line(text: str) -> str:
 
 
 def visible_spans(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
-    r"""Return `visible(text)`, and the ranges in it of ranges of the text.
+    r"""Return `visible(text)`, and the spans of the text in it.
 
     >>> visible_spans("\u200bab", [(1, 2)])
     ('<U+200B>ab', [(8, 9)])
@@ -111,7 +110,7 @@ def visible_spans(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
 
 
 def escaped(json_text: str) -> str:
-    r"""Return a JSON text with these characters as escapes, which every reader of JSON turns back.
+    r"""Escape these characters in a JSON text, which keeps its value.
 
     >>> escaped('"\u202e"')
     '"\\u202e"'

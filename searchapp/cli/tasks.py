@@ -386,7 +386,7 @@ def verify(
     if not sources.has_data(folder):
         raise DataError(f"there is no data of {task} in {folder}: fetch it with `searchapp data get {task}`")
     files = sources.check(source, folder)
-    others = sources.strangers(folder, files)
+    others = sources.unofficial_files(folder, files)
     if as_json:
         print_json({**_source_json(source, folder, files), "strangers": others})
     _report_files(settings, task, folder, files, others)

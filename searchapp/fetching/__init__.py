@@ -1,1 +1,1 @@
-"""Fetches the official files of the shared tasks: where they lie and what is there (`sources`), `download`, `fetch`."""
+"""Fetch the official files of the shared tasks."""

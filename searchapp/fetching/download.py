@@ -23,10 +23,11 @@ from searchapp.progress import Advance, no_progress
 
 
 class PartialFile:
-    """The unfinished form of the file `path`, beside it: `NAME.part`, and `NAME.version` with the validator.
+    """An incomplete download of `path`: `NAME.part`, and `NAME.version` with the validator.
 
-    The validator is what HTTP's If-Range takes, a strong entity tag or a date: with it a server sends the rest only
-    of the same file (RFC 9110, 13.1.5). `advance` is called with the number of bytes that arrive or are discarded.
+    The validator is a strong entity tag or a date for If-Range, with which a server sends the rest only of
+    the same file (RFC 9110, 13.1.5). `advance` receives the number of bytes that arrive (positive) or are
+    discarded (negative).
     """
 
     def __init__(self, path: Path, advance: Advance) -> None:
@@ -38,7 +39,7 @@ class PartialFile:
 
     @property
     def size(self) -> int:
-        """The number of bytes that have arrived."""
+        """The number of bytes received."""
         return self.file.stat().st_size if self.file.exists() else 0
 
     @property
@@ -49,23 +50,23 @@ class PartialFile:
             return None
 
     def begin(self, validator: str | None) -> None:
-        """Start again with the version that the validator names."""
+        """Start again with the version of a validator."""
         self.discard()
         self.file.touch()
         if validator and validator.isascii():
             self._version.write_text(validator, encoding="ascii")
 
     def append(self, pieces: Iterable[bytes], most: int) -> bool:
-        """Append pieces, unless the file would get more than `most` bytes; return whether it has room for all."""
+        """Append pieces up to a size of `most` bytes; return whether all of them fit."""
         size = self.size
-        # Unbuffered: every piece is with the system at once, however the process ends.
+        # Unbuffered, so that no received piece is lost if the process is killed.
         with self.file.open("ab", buffering=0) as file:
             for piece in pieces:
                 size += len(piece)
                 if size > most:
                     return False
                 rest = memoryview(piece)
-                while rest:  # a nearly full disk may take less than it is given
+                while rest:  # a nearly full disk may write only a part
                     rest = rest[file.write(rest) :]
                 self._advance(len(piece))
         return True
@@ -77,27 +78,27 @@ class PartialFile:
         self._version.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """Give the file its name, once it is on disk."""
+        """Sync the file to disk and rename it to its final name."""
         with self.file.open("rb") as file:
             os.fsync(file.fileno())
         self.file.replace(self.path)
         self._version.unlink(missing_ok=True)
 
 
+# A download fails after this number of attempts without progress.
 ATTEMPTS = 6
-"""Attempts without progress after which a download fails."""
 
+# The least number of bytes of an attempt with progress.
 PROGRESS_BYTES = 1 << 16
-"""The least number of bytes of an attempt with progress."""
 
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 16.0
+# A server's longer Retry-After is an error.
 LONGEST_REQUESTED_WAIT_SECONDS = 120.0
-"""The longest Retry-After of a server that is waited for."""
 
 CONNECT_SECONDS = 15.0
+# A connection that is silent for longer counts as broken.
 SILENCE_SECONDS = 30.0
-"""The longest silence of a connection before it counts as broken."""
 
 MOST_REDIRECTS = 5
 PASSING_STATUS = (408, 425, 429, 500, 502, 503, 504)
@@ -106,7 +107,7 @@ Notify = Callable[[str], None]
 
 
 class _TransientError(Exception):
-    """An attempt failed in a way that a later one may not; the message completes "URL ..."."""
+    """A failure that a later attempt may not have; the message completes "URL ..."."""
 
     def __init__(self, message: str, wait: float | None = None) -> None:
         super().__init__(message)
@@ -114,10 +115,14 @@ class _TransientError(Exception):
 
 
 class Downloader:
-    """Fetches files, one at a time, over connections that it reuses.
+    """Fetches one file at a time over reused connections.
 
-    `mirror` is an address that holds the files of all hosts, each host in a folder of its name; `notify` is called with
-    every problem that is retried.
+    Args:
+        mirror: an address with a folder for each host
+        notify: receives a sentence for each problem that is retried
+
+    Raises:
+        UsageError: the mirror, or the proxy or certificates of the environment, are invalid.
     """
 
     def __init__(self, mirror: str | None = None, notify: Notify = lambda _message: None) -> None:
@@ -135,7 +140,7 @@ class Downloader:
                 follow_redirects=True,
                 max_redirects=MOST_REDIRECTS,
                 timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
-                # A compressed file could neither be resumed nor its length be compared.
+                # A compressed response cannot be resumed, and its length differs from the file's.
                 headers={"User-Agent": f"searchapp/{__version__}", "Accept-Encoding": "identity"},
             )
         except (ValueError, ImportError, OSError) as error:  # the environment names a proxy or certificates
@@ -147,11 +152,11 @@ class Downloader:
         self._client.close()
 
     def address(self, download: Download) -> str:
-        """Return the address of a download, or that of its copy in the mirror."""
+        """Return the address of a download, or of its copy in the mirror."""
         return download.url if self._mirror is None else f"{self._mirror}/{download.url.partition('://')[2]}"
 
     def sizes(self, downloads: Sequence[Download]) -> dict[Download, int]:
-        """Return the size of each download, in bytes, as far as it is known or its server reports it."""
+        """Return the known sizes of downloads in bytes; ask servers for missing ones."""
         sizes = {download: download.size for download in downloads if download.size is not None}
         for download in downloads:
             if download not in sizes:
@@ -165,13 +170,13 @@ class Downloader:
         return sizes
 
     def fetch(self, download: Download, path: Path, advance: Advance = no_progress) -> None:
-        """Download a file to `path`, which appears when its digest is right.
+        """Download a file to `path`, which appears once its digest is right.
 
-        The bytes that have arrived are kept beside it, and a later call resumes. `advance` is called with each number
-        of bytes, also of earlier calls; a negative one takes back useless bytes.
+        A failed download leaves its bytes beside `path`, and the next call resumes. `advance` also counts
+        bytes of earlier calls; a negative number takes back discarded bytes.
 
         Raises:
-            SearchappError: the server can't be reached, or does not have the file.
+            SearchappError: the server is unreachable or lacks the file.
             DataError: the server has another file.
         """
         part = PartialFile(path, advance)
@@ -190,7 +195,7 @@ class Downloader:
         )
 
     def _transfer(self, download: Download, part: PartialFile) -> None:
-        """Complete a partial file, in several attempts if necessary."""
+        """Complete a partial file, with retries."""
         url = self.address(download)
         backoff = _BackOff(part)
         retrying = tenacity.Retrying(
@@ -230,7 +235,7 @@ class Downloader:
             raise _TransientError(f"ended after {part.size:,} of {expected:,} bytes")
 
     def _accept(self, answer: httpx.Response, url: str, download: Download, part: PartialFile) -> int | None:
-        """Prepare the partial file for the answer, and return the size of the whole file, if reported."""
+        """Prepare the partial file for the response, and return the size of the whole file, if reported."""
         status = answer.status_code
         content_range = answer.headers.get("Content-Range", "").strip()
         if status == 416:
@@ -272,7 +277,7 @@ class Downloader:
 
 
 class _BackOff:
-    """Counts the attempts since the last one with progress, and the seconds before the next one."""
+    """Counts attempts without progress, and the seconds before the next attempt."""
 
     def __init__(self, part: PartialFile) -> None:
         self._part = part
@@ -286,11 +291,11 @@ class _BackOff:
         return self._failures >= ATTEMPTS or self.seconds > LONGEST_REQUESTED_WAIT_SECONDS
 
     def accepts(self, error: BaseException) -> bool:
-        """Take account of a failed attempt, and return whether its error is transient."""
+        """Record a failed attempt, and return whether its error is transient."""
         if not isinstance(error, _TransientError):
             return False
         size = self._part.size
-        # Compared with the greatest size so far: a file that starts again and again makes no progress.
+        # Compared with the greatest size so far: a file that restarts repeatedly makes no progress.
         if size >= self._greatest_size + PROGRESS_BYTES:
             self._failures = 0
         self._greatest_size = max(self._greatest_size, size)
@@ -303,7 +308,7 @@ class _BackOff:
 
 @contextmanager
 def _translated_errors(url: str) -> Iterator[None]:
-    """Turn every error of a request into a transient one or one for the user."""
+    """Turn errors of requests into transient errors or errors for the user."""
     try:
         yield
     except httpx.TooManyRedirects as error:
@@ -325,14 +330,14 @@ def _translated_errors(url: str) -> Iterator[None]:
 
 
 def _validator(headers: httpx.Headers) -> str | None:
-    """Return a strong entity tag, else the date of the last change."""
+    """Return a strong entity tag, or else the date of the last change."""
     tag: str | None = headers.get("ETag")
     date: str | None = headers.get("Last-Modified")
     return tag if tag and not tag.startswith("W/") else date
 
 
 def _retry_after(value: str | None) -> float | None:
-    """Return the seconds of a Retry-After header, which holds a number or a date."""
+    """Return the seconds of a Retry-After header (a number or a date)."""
     if value is None:
         return None
     if value.strip().isdigit():

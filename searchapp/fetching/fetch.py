@@ -1,9 +1,7 @@
 """Fetch the missing official files of a task, all or none.
 
-Until all files have arrived, they are in a hidden folder inside the task's, with a lock.
-
-Of a ZIP file only the listed members are unpacked, and a harmful one is rejected: the digests of the archives, or a
-mirror, could be wrong.
+Only the listed members of a ZIP file are unpacked, and harmful ones are rejected, because the list of digests
+or a mirror could be wrong.
 """
 
 from __future__ import annotations
@@ -41,18 +39,18 @@ from searchapp.fetching.sources import (
 from searchapp.files import atomic_file, digest_file, open_file, reason, sync_folder
 from searchapp.progress import Advance, Progress, no_progress
 
+# Maximum number of entries of an archive.
 MOST_ENTRIES = 100_000
-"""The greatest number of entries of an archive."""
 
+# Maximum compression ratio of an entry: text shrinks to a tenth, rarely to a fiftieth.
 HIGHEST_RATIO = 200
-"""The greatest compression ratio of an entry: text shrinks to a tenth, rarely a fiftieth."""
 
+# Entries up to this size may have any ratio.
 SMALL_BYTES = 1 << 20
-"""Entries up to this size may have any ratio."""
 
 _PIECE = 1 << 18
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# The errors of the library on a damaged archive.
+# Errors of the library for a damaged archive.
 _DAMAGED = (
     struct.error,
     zipfile.BadZipFile,
@@ -74,13 +72,18 @@ def unpack(
     shown: str = "",
     advance: Advance = no_progress,
 ) -> list[str]:
-    """Unpack members into a folder and return their paths there, with slashes, in order.
+    """Unpack members into a folder, and return their paths there, with slashes, in order.
 
-    `at_most` limits their bytes together, `shown` is the name of the archive in messages, and `advance` is called with
-    each number of bytes.
+    Args:
+        archive: a ZIP file
+        members: the entries to unpack
+        folder: the destination
+        at_most: the maximum number of unpacked bytes
+        shown: the archive's name in messages
+        advance: receives numbers of unpacked bytes
 
     Raises:
-        DataError: the archive is damaged, encrypted or unsafe, is larger than it may be, or lacks a file.
+        DataError: the archive is damaged, encrypted, unsafe or too large, or lacks a file.
     """
     shown = shown or str(archive)
     try:
@@ -94,7 +97,7 @@ def unpack(
 
 
 def unpacked_bytes(archive: Path, members: Sequence[Member]) -> int | None:
-    """Return the stated size of the members in bytes; None when the archive can't be read."""
+    """Return the declared size of the members in bytes, or None if the archive is unreadable."""
     try:
         with _opened(archive) as opened:
             return sum(
@@ -117,10 +120,7 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Turn an OSError into damage: a damaged archive makes the library seek beyond its end.
-
-    An OSError of writing is not damage: the disk is full.
-    """
+    """Treat an OSError of reading as damage: the library seeks beyond the end of a damaged archive."""
     try:
         yield
     except OSError as error:
@@ -147,7 +147,7 @@ def _chosen(
             destination = member.destination(entry.filename)
             if destination is None:
                 continue
-            # Some file systems ignore letter case: one of two such files would replace the other.
+            # Some file systems ignore letter case, and one file would replace the other.
             if destination.casefold() in folded:
                 raise DataError(f"{shown} holds {destination} twice: it is not unpacked")
             _check_content(entry, shown)
@@ -165,7 +165,7 @@ def _chosen(
 
 
 def _check_path(entry: zipfile.ZipInfo, shown: str) -> None:
-    # In `filename` the library has replaced the system's own separators, and cut at a NUL.
+    # The library changes separators in `filename` and cuts it at a NUL.
     name = entry.orig_filename
     outside = name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or name[1:2] == ":"
     if outside or any(ord(character) < 0x20 for character in name):
@@ -215,8 +215,9 @@ STAGING_LOCK = "lock"
 
 
 class StagingFolder:
-    """The folder `.fetching` in a task's folder: `downloads` has complete and partial downloads, `files` the files that
-    are ready, under their final paths. It outlives a failure, so that the next attempt resumes.
+    """The folder `.fetching` in a task's folder, which survives a failure for the next attempt.
+
+    `downloads` has complete and partial downloads, `files` the finished files under their final paths.
     """
 
     def __init__(self, target: Path) -> None:
@@ -226,7 +227,7 @@ class StagingFolder:
         self.files = self.folder / "files"
 
     def remove(self) -> None:
-        """Remove the folder, and the lock last, since other processes wait for it."""
+        """Remove the folder, and last the lock, for which other processes wait."""
         shutil.rmtree(self.downloads, ignore_errors=True)
         shutil.rmtree(self.files, ignore_errors=True)
         with suppress(OSError):
@@ -234,7 +235,7 @@ class StagingFolder:
             self.folder.rmdir()
 
     def keep_only(self, paths: Collection[str], downloads: Collection[str]) -> None:
-        """Remove other files: those of an unfinished archive, or of an earlier list of sources."""
+        """Remove other files, such as those of an unfinished archive or of an earlier list of sources."""
         for path in self.ready():
             if path not in paths:
                 (self.files / path).unlink()
@@ -243,7 +244,7 @@ class StagingFolder:
                 file.unlink()
 
     def ready(self) -> list[str]:
-        """Return the paths of the files that are ready, with slashes."""
+        """Return the paths of finished files, with slashes."""
         return sorted(
             file.relative_to(self.files).as_posix() for file in self.files.rglob("*") if file.is_file()
         )
@@ -259,7 +260,7 @@ class StagingFolder:
         return (path for path in self.folder.rglob("*") if path.is_file() and path.name != STAGING_LOCK)
 
     def conflicts(self) -> list[str]:
-        """Return the paths of ready files where the task's folder has other files."""
+        """Return the paths of finished files that differ from existing files of the task's folder."""
         return [
             path
             for path in self.ready()
@@ -268,9 +269,9 @@ class StagingFolder:
         ]
 
     def put_in_place(self) -> None:
-        """Move the files that are ready to the task's folder.
+        """Move the finished files to the task's folder.
 
-        A new folder appears with all its files at once: a reader never sees only a part.
+        A new folder is moved as a whole, so that readers never see a part of it.
         """
         for entry in sorted(self.files.iterdir()):
             if entry.is_dir() and (self.target / entry.name).is_dir():
@@ -288,8 +289,8 @@ def staging(target: Path) -> Iterator[StagingFolder]:
     """Create and lock the staging folder of a task's folder.
 
     Raises:
-        SearchappError: another process is fetching into this folder.
-        UsageError: the folder can't be made or written to.
+        SearchappError: another process is fetching into the folder.
+        UsageError: the folder is not writable.
     """
     folder = StagingFolder(target)
     created = [parent for parent in (target, *target.parents) if not parent.exists()]
@@ -312,7 +313,7 @@ def staging(target: Path) -> Iterator[StagingFolder]:
 
 
 def _lock(staging: StagingFolder) -> IO[bytes]:
-    """Return an open file that holds the lock, which the system releases however the process ends."""
+    """Return a locked file, which the system unlocks when the process ends."""
     path = staging.folder / STAGING_LOCK
     while True:
         staging.folder.mkdir(parents=True, exist_ok=True)
@@ -330,7 +331,7 @@ def _lock(staging: StagingFolder) -> IO[bytes]:
                 f"process {holder} is fetching into {staging.target} at this moment: wait until it is done"
             ) from error
         with suppress(FileNotFoundError):
-            # The lock of a file that was removed excludes no other process.
+            # The lock of a removed file excludes no other process.
             if os.path.samestat(path.stat(), os.fstat(lock.fileno())):
                 lock.truncate(0)
                 lock.write(str(os.getpid()).encode("ascii"))
@@ -347,7 +348,7 @@ class Plan:
     folder: Path
     files: tuple[SourceFile, ...]
     archives: tuple[Archive, ...]
-    # The paths of the files that are intact.
+    # Paths of intact files.
     present: tuple[str, ...]
 
     @property
@@ -359,7 +360,7 @@ def make_plan(source: Source, folder: Path, *, overwrite: bool = False) -> Plan:
     """Compare a folder with the official files.
 
     Raises:
-        UsageError: other files are in the place of official ones, and may not be overwritten.
+        UsageError: other files are in the place of official ones, and `overwrite` is false.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: name a folder")
@@ -390,19 +391,23 @@ def fetch(
     *,
     overwrite: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Download, check, unpack and put in place the files of a plan; return their entries in the receipt.
+    """Download, check, unpack and install the files of a plan, and return their entries in the receipt.
 
-    `sizes` are those of the downloads in bytes, as far as they are known. After a failure the next call resumes from
-    the hidden folder `.fetching`.
+    Args:
+        plan: the files
+        downloader: the HTTP client
+        sizes: known sizes of downloads in bytes
+        progress: receives the stages
+        overwrite: replace other files in the place of official ones
 
     Raises:
-        SearchappError: a server can't be reached, the disk is full, or another process fetches into this folder.
-        DataError: a file arrived that is not the expected one.
-        UsageError: other files are in the place of official ones, and may not be overwritten.
+        SearchappError: a server is unreachable, the disk is full, or another process fetches into the folder.
+        DataError: a downloaded file is not the expected one.
+        UsageError: other files are in the place of official ones, and `overwrite` is false.
     """
     try:
         with staging(plan.folder) as folder:
-            # Another process may have fetched files since the plan was made.
+            # Another process may have fetched files meanwhile.
             plan = make_plan(plan.source, plan.folder, overwrite=overwrite)
             return _fetch(plan, folder, downloader, sizes, progress, overwrite=overwrite)
     except OSError as error:

@@ -19,7 +19,7 @@ _FILE = Path(__file__).parents[1] / "data_sources.toml"
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """The SHA-256 of a file, or git's id of it."""
+    """A file's SHA-256 or git object id."""
 
     kind: Literal["sha256", "git-blob"]
     value: str
@@ -31,7 +31,7 @@ class Digest:
         """Return whether a file has this digest.
 
         Raises:
-            DataError: the file can't be read.
+            DataError: the file cannot be read.
         """
         try:
             with open_file(path) as file:
@@ -48,7 +48,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One address."""
+    """A file at an address."""
 
     url: str
     digest: Digest
@@ -65,7 +65,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that is downloaded unpacked."""
+    """A file that needs no unpacking."""
 
     # In the task's folder, with slashes.
     path: str
@@ -74,7 +74,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """The entries of an archive to unpack, as a path or pattern, and the subfolder of the task's folder for them."""
+    """The entries of an archive that match a path or pattern, and the subfolder for them."""
 
     pattern: str
     # Empty, or with a slash at its end.
@@ -82,7 +82,7 @@ class Member:
     optional: bool = False
 
     def destination(self, entry: str) -> str | None:
-        """Return the path of an entry in the task's folder; None for an entry that does not match."""
+        """Return the path of an entry in the task's folder, or None if the entry does not match."""
         patterns, parts = self.pattern.split("/"), entry.split("/")
         if len(patterns) != len(parts) or not all(map(fnmatch.fnmatchcase, parts, patterns)):
             return None
@@ -91,7 +91,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A ZIP file; `unpacked_at_most` is the greatest accepted size of the unpacked members together."""
+    """A ZIP file; `unpacked_at_most` is the maximum size of all unpacked members, in bytes."""
 
     download: Download
     members: tuple[Member, ...]
@@ -114,7 +114,7 @@ class Source:
 
 
 def names() -> list[str]:
-    """Return the tasks whose data can be fetched."""
+    """Return the tasks with downloadable data."""
     return list(_read())
 
 
@@ -131,7 +131,7 @@ def load(task: str) -> Source:
 
 
 def parse(task: str, table: Mapping[str, Any]) -> Source:
-    """Return a source from its table in the TOML file."""
+    """Make a source from its TOML table."""
     return Source(
         task,
         table["page"],
@@ -166,8 +166,8 @@ def _download(url: str, table: Mapping[str, Any]) -> Download:
     return Download(url, digest, size, size if size is not None else table["at_most"])
 
 
+# In a task's folder: source, time, terms and the digests of the fetched files.
 RECEIPT = "fetched.json"
-"""In a task's folder: source, time, terms and the digests of the fetched files."""
 
 FileState = Literal["missing", "there", "intact", "changed", "unknown"]
 
@@ -176,8 +176,8 @@ FileState = Literal["missing", "there", "intact", "changed", "unknown"]
 class FileStatus:
     """One official file and its state in a folder.
 
-    The states are "missing"; "there", of the expected size if that is known; "intact", byte for byte; "changed";
-    "unknown", there but not fetched by searchapp, so that its digest is unknown.
+    The states are "missing"; "there" (the size is right or unknown); "intact" (the digest is right);
+    "changed"; "unknown" (not fetched by searchapp, so there is no digest).
     """
 
     # With slashes; a pattern (`tables/*.tsv`) for members of an archive that has not been fetched.
@@ -189,12 +189,12 @@ class FileStatus:
     state: FileState
 
 
+# By path: `from` (address), `size` in bytes and `sha256`.
 ReceiptFiles = Mapping[str, Mapping[str, Any]]
-"""The files in a receipt: for each path `from` (address), `size` in bytes and `sha256`."""
 
 
 def read_receipt(folder: Path) -> ReceiptFiles:
-    """Return the files in the receipt of a folder, none without a receipt.
+    """Return the files in the receipt of a folder; none without a receipt.
 
     Raises:
         DataError: the receipt is damaged.
@@ -214,22 +214,22 @@ def read_receipt(folder: Path) -> ReceiptFiles:
 
 
 def look(source: Source, folder: Path) -> list[FileStatus]:
-    """Return the state of all files by name and size: quick."""
+    """Return the state of all files by name and size."""
     return list(_survey(source, folder, thorough=False))
 
 
 def check(source: Source, folder: Path) -> list[FileStatus]:
-    """Return the state of all files by their digests: every byte is read."""
+    """Return the state of all files by digest."""
     return list(_survey(source, folder, thorough=True))
 
 
 def has_data(folder: Path) -> bool:
-    """Return whether a folder has a file that is not hidden, as an incomplete download is."""
+    """Return whether a folder has a file that is not hidden; an incomplete download is hidden."""
     return folder.is_dir() and any(not entry.name.startswith(".") for entry in folder.iterdir())
 
 
-def strangers(folder: Path, files: Sequence[FileStatus]) -> list[str]:
-    """Return unofficial files in the folders of official ones, which a task that reads a whole folder reads, too."""
+def unofficial_files(folder: Path, files: Sequence[FileStatus]) -> list[str]:
+    """Return unofficial files that a task reads too, because it reads the whole folder."""
     known = [file.path for file in files]
     subfolders = {path.rpartition("/")[0] for path in known if "/" in path}
     existing = [subfolder for subfolder in subfolders if (folder / subfolder).is_dir()]

@@ -1,1 +1,1 @@
-"""Run directories: written whole, read back, verified, exported."""
+"""Run directories: write, read and verify."""

@@ -414,7 +414,7 @@ def read_given(path: Path) -> GivenRun:
         DataError: the run directory is invalid.
         InvalidFiles: the file is not a TREC run.
     """
-    require_there(path)
+    require_exists(path)
     if path.is_dir():
         stored = read(path)
         return GivenRun(path, stored.run, stored.manifest, stored.manifest.digest)
@@ -422,7 +422,7 @@ def read_given(path: Path) -> GivenRun:
     return GivenRun(path, file.run, None, digest_file(path), file.tied)
 
 
-def require_there(path: Path) -> None:
+def require_exists(path: Path) -> None:
     """Check that a run directory or a file exists.
 
     Raises:

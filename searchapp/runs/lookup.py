@@ -1,4 +1,4 @@
-"""Look up which topics and documents a task knows, as far as its files and its index are available."""
+"""Look up ids of topics and documents in a task's files or its index."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _BATCH_SIZE = 1000
 class LookUp:
     """The result of looking up ids."""
 
+    # "topic" or "document".
     kind: str
-    """"topic" or "document"."""
+    # Number of looked-up ids.
     count: int
-    """How many ids were looked up."""
     unknown: tuple[str, ...] = ()
+    # The files or the index.
     source: str = ""
-    """Where they were looked up."""
+    # Why the ids could not be looked up, as a clause.
     why_not: str = ""
-    """Why they could not be looked up, in a clause."""
 
     def __str__(self) -> str:
         """Return a clause on the unknown ids."""
@@ -40,7 +40,7 @@ class LookUp:
 
 
 def look_up_topics(task: Task, collection: Collection, split: str | None, ids: AnyCollection[str]) -> LookUp:
-    """Look topics up in the files of a split, or of all splits that can be read."""
+    """Look up topics in the files of a split, or of all readable splits."""
     unknown = list(dict.fromkeys(ids))
     read: list[str] = []
     missing: list[str] = []
@@ -67,7 +67,7 @@ def look_up_topics(task: Task, collection: Collection, split: str | None, ids: A
 
 
 def look_up_documents(open_index: Callable[[], Index], collection: Collection, ids: Iterable[str]) -> LookUp:
-    """Look documents up in the task's index or, without one, in its files."""
+    """Look up documents in the task's index, or else in its files."""
     ids = tuple(dict.fromkeys(ids))
     try:
         index = open_index()
@@ -82,7 +82,7 @@ def look_up_documents(open_index: Callable[[], Index], collection: Collection, i
         if not known:
             return LookUp("document", len(ids), why_not=str(error))
         source = f"the files in {collection.folder}"
-    return LookUp("document", len(ids), tuple(one for one in ids if one not in known), source)
+    return LookUp("document", len(ids), tuple(document for document in ids if document not in known), source)
 
 
 def _indexed(index: Index, ids: Iterable[str]) -> set[str]:

@@ -1,7 +1,7 @@
-"""The rankings of a run directory, read a topic at a time.
+"""Read the rankings of a run directory one topic at a time.
 
-A run may have a million lines, of which an annotator sees a few hundred. The lines of a topic are adjacent, so that the
-begin of each topic is found without reading the lines between.
+A run may have a million lines, of which an annotator sees a few hundred. The lines of a topic are adjacent,
+so a search finds the first line of each topic without reading the others.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _CELLS = 6
 
 
 class Rankings(Protocol):
-    """The rankings of topics, each read or made on demand."""
+    """The rankings of topics, read or computed on demand."""
 
     @property
     def path(self) -> Path:
-        """Their source, for messages."""
+        """The source, for messages."""
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -37,19 +37,19 @@ class Rankings(Protocol):
         """Return a topic's ranking."""
 
     def length(self, topic_id: str) -> int:
-        """Return how many documents a topic's ranking has."""
+        """Return the number of documents in a topic's ranking."""
 
     def scored(self, topic_id: str, at_most: int | None = None) -> int:
-        """Return how many documents of a topic, up to `at_most`, have a score other than 0."""
+        """Return the number of a topic's documents, up to `at_most`, with a score other than 0."""
 
 
 class RunRankings:
-    """The rankings in the run directory `path`, or those of a `run` that was read from another file.
+    """The rankings in a run directory, or of a `run` read from another file.
 
     `topics` are in the order of the file; `empty` topics, which have no line, come last.
 
     Raises:
-        DataError: the file is missing or altered; an altered topic raises on demand.
+        DataError: the file is missing or altered; for an altered topic, when it is read.
     """
 
     def __init__(self, path: Path, run: Run | None = None, empty: Sequence[str] = ()) -> None:
@@ -70,7 +70,7 @@ class RunRankings:
     def ranking(self, topic_id: str) -> Ranking:
         documents, scores = [], []
         try:
-            lines = self._of(topic_id).decode().splitlines()
+            lines = self._lines(topic_id).decode().splitlines()
             for rank, line in enumerate(lines, 1):
                 cells = line.split()
                 if len(cells) != _CELLS or cells[0] != topic_id or int(cells[3]) != rank:
@@ -82,19 +82,19 @@ class RunRankings:
         return Ranking(topic_id, Hits(documents, scores))
 
     def length(self, topic_id: str) -> int:
-        block = self._of(topic_id)
+        block = self._lines(topic_id)
         return block.count(b"\n") + (bool(block) and not block.endswith(b"\n"))
 
     def scored(self, topic_id: str, at_most: int | None = None) -> int:
-        # Documents with the score 0, which do not match, are all at the end: few lines are read.
-        text = self._of(topic_id)
+        # Documents that do not match have the score 0 and are at the end, so few lines are parsed.
+        text = self._lines(topic_id)
         last = text.rfind(b"\n", 0, len(text) - 1) + 1
         lines = text[: _end_of_lines(text, at_most)].splitlines()
         if not lines or self._score(topic_id, text[last:]) != 0:
-            return len(lines)  # a run whose scores are below 0 has no such end
+            return len(lines)  # a run with negative scores has no zeros at the end
         return bisect_left(lines, True, key=lambda line: self._score(topic_id, line) <= 0)
 
-    def _of(self, topic_id: str) -> bytes:
+    def _lines(self, topic_id: str) -> bytes:
         if topic_id in self._empty:
             return b""
         begin, end = self._blocks[topic_id]
@@ -110,7 +110,7 @@ class RunRankings:
         return DataError(f"{self.path}: {what} is not as searchapp writes it: rank again")
 
     def _find_blocks(self) -> dict[str, tuple[int, int]]:
-        """Return the offsets of the first and behind the last line of each topic."""
+        """Return the offsets of each topic's lines; the end is not included."""
         blocks: dict[str, tuple[int, int]] = {}
         begin, size = 0, len(self._bytes)
         guess = 1 << 14
@@ -128,7 +128,7 @@ class RunRankings:
         return blocks
 
     def _end_of(self, topic: bytes, begin: int, guess: int) -> int:
-        """Return the offset of the next topic, found by a galloping search."""
+        """Return the offset of the next topic, by galloping search."""
         size, low, step = len(self._bytes), begin, max(guess - 1, 1)
         high = self._line_after(low + step)
         while high < size and self._topic_at(high) == topic:
@@ -145,14 +145,14 @@ class RunRankings:
             else:
                 high = middle
 
-    def _line_after(self, place: int) -> int:
-        end = self._bytes.find(b"\n", place)
+    def _line_after(self, offset: int) -> int:
+        end = self._bytes.find(b"\n", offset)
         return len(self._bytes) if end < 0 else end + 1
 
-    def _topic_at(self, place: int) -> bytes:
-        end = self._bytes.find(b" ", place)
-        topic = self._bytes[place:end]
-        if end <= place or b"\n" in topic:
+    def _topic_at(self, offset: int) -> bytes:
+        end = self._bytes.find(b" ", offset)
+        topic = self._bytes[offset:end]
+        if end <= offset or b"\n" in topic:
             raise self._altered("a line")
         return topic
 
@@ -160,13 +160,13 @@ class RunRankings:
 def _end_of_lines(text: bytes, at_most: int | None) -> int:
     if at_most is None:
         return len(text)
-    place = 0
+    offset = 0
     for _ in range(at_most):
-        end = text.find(b"\n", place)
+        end = text.find(b"\n", offset)
         if end < 0:
             return len(text)
-        place = end + 1
-    return place
+        offset = end + 1
+    return offset
 
 
 def _as_written(run: Run) -> bytes:

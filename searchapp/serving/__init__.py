@@ -1,1 +1,1 @@
-"""Screens in a browser: a web server that runs the program for each window, and admits whoever has its token."""
+"""A web server that shows screens in browsers with an access token."""

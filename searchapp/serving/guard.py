@@ -1,7 +1,8 @@
-"""The socket that the server listens at, and access control by a token and the cookie it is exchanged for.
+"""The server's socket, and access control by a token that is exchanged for a cookie.
 
-A browser shows other sites too. Their pages may send requests here, so requests need the right `Origin`, and the cookie
-is `SameSite=Strict`; or their host names may resolve to this machine, so `Host` must be a known name or an IP address.
+Pages of other sites in the same browser may send requests here, so requests need the right `Origin`, and the
+cookie is `SameSite=Strict`. Their host names may also resolve to this machine, so `Host` must be a known name
+or an IP address.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class Listening:
     """A listening socket."""
 
     socket: socket.socket
+    # As the user wrote it.
     host: str
-    """The host as the user gave it."""
     port: int
 
     @property
@@ -46,11 +47,11 @@ class Listening:
 
 
 def listen(host: str, port: int) -> Listening:
-    """Listen at a host's port; 0 takes any free port.
+    """Listen at a port; 0 takes any free port.
 
     Raises:
         UsageError: the host is not an address of this machine.
-        SearchappError: the port is taken or not allowed.
+        SearchappError: the port is in use or not allowed.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -88,10 +89,10 @@ def _refused(host: str, port: int, error: OSError) -> SearchappError:
 
 
 def public_url(given: str) -> str:
-    """Normalise the address of a reverse proxy as browsers write it, without a trailing slash.
+    """Normalise the address of a reverse proxy as browsers send it, without a trailing slash.
 
     Raises:
-        UsageError: the address is not one of a server, or has more than scheme, host and port.
+        UsageError: the address has more than scheme, host and port, or is invalid.
     """
     try:
         parts = urlsplit(given.strip())
@@ -115,8 +116,8 @@ def public_url(given: str) -> str:
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 PAGE = "/"
+# The parameter of `PAGE` with the token.
 TOKEN = "token"
-"""The parameter of `PAGE` with the token."""
 WEBSOCKET = "/ws"
 STATIC = ("/static/", "/page/")
 
@@ -124,11 +125,11 @@ _NEEDS_TOKEN = (
     "<!DOCTYPE html><title>401</title><p>This needs the token: open the address that <code>searchapp serve</code> has "
     "printed, as it stands. If you have, <a href='/'>go on</a>.\n"
 )
+# Allows nothing from other sites; the terminal creates styles at run time.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Allows nothing from other sites; the terminal creates styles at run time."""
 
 
 class Guard:
@@ -137,7 +138,7 @@ class Guard:
     def __init__(self, listening: Listening, public_url: str | None = None) -> None:
         self._token = secrets.token_urlsafe(32)
         self._secret = secrets.token_urlsafe(32)  # the cookie's value
-        # A cookie belongs to a host, whatever the port: several servers need several names.
+        # Cookies do not depend on the port, so several servers on a host need several names.
         self._cookie = f"searchapp-{listening.port}"
         self._url = public_url or listening.url
         self._is_secure = self._url.startswith("https:")
@@ -159,7 +160,7 @@ class Guard:
 
     @web.middleware
     async def authorize(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Middleware: answer 401 without token or cookie, 403 to other sites, and the token with a cookie."""
+        """Answer 401 without token or cookie, 403 to other sites, and a token with a cookie."""
         has_token = self._has_token(request)
         if not has_token and not self._has_cookie(request):
             return web.Response(status=401, text=_NEEDS_TOKEN, content_type="text/html")
@@ -172,7 +173,7 @@ class Guard:
         return self._exchange(request) if has_token else await handler(request)
 
     async def harden(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Add the security headers of a response."""
+        """Add security headers to a response."""
         is_static = response.status < 400 and request.path.startswith(STATIC)
         response.headers.update(
             {
@@ -228,7 +229,7 @@ def _is_equal(given: str, secret: str) -> bool:
 
 
 def _is_address(name: str) -> bool:
-    """Whether a host is an IP address, which no site can redirect."""
+    """Return whether a host is an IP address, which no site can redirect."""
     try:
         ip_address(name)
     except ValueError:

@@ -1,7 +1,7 @@
 """The web server: a page with a terminal, and a process of the program for each browser window.
 
-textual-serve's `AppService` implements the protocol between program and browser. `BrowserWindow` adds a start without a
-shell, the program's standard error, and a certain end.
+textual-serve's `AppService` implements the protocol between program and browser. `BrowserWindow` starts the
+program without a shell, reports its standard error, and guarantees its end.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from searchapp.files import parse_json, reason
 from searchapp.serving.guard import PAGE, STATIC, WEBSOCKET, Guard, Handler, Listening
 from searchapp.text import visible_line
 
+# The line that a program writes before its first packet.
 PRELUDE = b"__GANGLION__\n"
-"""The line that a program writes before its first packet."""
 
+# After this time a program that does not end is killed.
 END_SECONDS = 8.0
-"""Time that a program has to end before it is killed."""
 
+# Maximum lines of standard error that a window shows at the end.
 LAST_LINES = 30
-"""Number of lines of a program's standard error that its window shows at the end."""
 LONGEST_LINE = 2_000
+# Maximum columns and lines of a window.
 LARGEST = 2_000
-"""Maximum number of columns and of lines of a window."""
 
 Report = Callable[[str], None]
 
@@ -51,8 +51,8 @@ class WindowProgram:
     """The program of each window."""
 
     arguments: Sequence[str]
+    # Added to the server's variables.
     environment: Mapping[str, str] = field(repr=False)
-    """Variables that are added to those of the server."""
 
 
 class BrowserWindow(AppService):
@@ -64,7 +64,7 @@ class BrowserWindow(AppService):
         write_message: sends other messages to the browser
         close: closes the connection
         downloads: delivers files to the browser
-        report: is called with each line of the program's standard error
+        report: receives each line of the program's standard error
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class BrowserWindow(AppService):
 
     async def type(self, text: str) -> None:
         """Send keys, mouse events and pasted text to the program."""
-        if text:  # the program would wait for the rest of an empty packet
+        if text:  # after an empty packet, the program would wait for more
             await self.send_bytes(text.encode("utf-8", "replace"))
 
     async def set_terminal_size(self, width: int, height: int) -> None:
@@ -102,7 +102,7 @@ class BrowserWindow(AppService):
 
     def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
         environment: dict[str, str] = super()._build_environment(bounded(width), bounded(height))
-        environment.pop("LINES", None)  # that of the server's own terminal
+        environment.pop("LINES", None)  # describes the server's own terminal
         return {**environment, **self._program.environment}
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
@@ -112,7 +112,7 @@ class BrowserWindow(AppService):
             stdout=PIPE,
             stderr=PIPE,
             env=self._build_environment(width, height),
-            start_new_session=True,  # Ctrl-C is for the server, which ends its programs
+            start_new_session=True,  # Ctrl-C ends the server, which ends its programs
         )
         assert self._process.stdin is not None
         self._stdin = self._process.stdin
@@ -133,7 +133,7 @@ class BrowserWindow(AppService):
             await asyncio.wait({listening})
 
     async def stop(self) -> None:
-        """End the program as closing a terminal does; kill it if that takes too long."""
+        """End the program as closing a terminal does, or else kill it."""
         process, task = self._process, self._task
         if process is None or task is None:
             return
@@ -142,7 +142,7 @@ class BrowserWindow(AppService):
         await asyncio.shield(self._stopping)
 
     async def on_data(self, payload: bytes) -> None:
-        # Read on after the browser has gone: a program that can't write can't end either.
+        # Keep reading after the browser has closed, because a program that cannot write cannot end.
         if self._is_open:
             try:
                 await super().on_data(payload)
@@ -151,7 +151,7 @@ class BrowserWindow(AppService):
 
     async def on_meta(self, data: bytes) -> None:
         if parse_json(data.decode()).get("type") == "exit":
-            self._is_leaving = True  # its last output is still to come
+            self._is_leaving = True  # more output follows
         elif self._is_open:
             with suppress(ConnectionError, RuntimeError):
                 await super().on_meta(data)
@@ -171,7 +171,7 @@ class BrowserWindow(AppService):
                 await handlers[kind](payload)
 
     async def _listen(self, process: Process) -> None:
-        """Report and keep the lines of the program's standard error."""
+        """Report and store the lines of the program's standard error."""
         assert process.stderr is not None
         rest = b""
         while True:
@@ -189,7 +189,7 @@ class BrowserWindow(AppService):
                 break
 
     async def _show_last_words(self) -> None:
-        """Write the program's standard error into the window: why it did not start, or where judgments are."""
+        """Show the program's standard error: why it did not start, or where judgments are."""
         text = "\r\n".join(self._lines) or "The program has ended."
         # Switch to the main screen, clear it, and start at its first line.
         await self.on_data(f"\x1b[?1049l\x1b[0m\x1b[2J\x1b[H{text}\r\n".encode())
@@ -198,7 +198,7 @@ class BrowserWindow(AppService):
         await self._download_manager.cancel_app_downloads(app_service_id=self.app_service_id)
         if not self._is_leaving:
             if self._is_drawing:
-                self.stdin.close()  # which its driver takes for the end of its terminal
+                self.stdin.close()  # Textual's driver treats it as the end of the terminal
             else:
                 with suppress(ProcessLookupError):
                     process.terminate()
@@ -206,9 +206,9 @@ class BrowserWindow(AppService):
             await asyncio.wait_for(asyncio.shield(task), END_SECONDS)
         except TimeoutError:
             _kill(process)
-            task.cancel()  # it may wait for a browser that reads no more
+            task.cancel()  # it may wait for a browser that has stopped reading
             await asyncio.wait({task})
-            await process.communicate()  # asyncio waits for the end of its output
+            await process.communicate()  # lets asyncio read the output to its end
             self._report("the program behind a window did not end in time and was killed")
 
 
@@ -218,7 +218,7 @@ def bounded(size: int) -> int:
 
 
 def _kill(process: Process) -> None:
-    """Kill a program and the processes that it started."""
+    """Kill a program and its child processes."""
     with suppress(ProcessLookupError):
         if os.name == "posix":
             os.killpg(process.pid, signal.SIGKILL)
@@ -226,26 +226,26 @@ def _kill(process: Process) -> None:
             process.kill()
 
 
+# textual-serve's own page loads its font from another site.
 OWN_PAGE = Path(__file__).with_name("page")
-"""The page and its files: textual-serve's own loads its font from another site."""
 
+# Maximum number of windows: each has a process with an open index.
 MOST_WINDOWS = 32
-"""Maximum number of windows, each of which has a process with an open index."""
 
+# A browser that is silent for longer is gone, and its program ends.
 HEARTBEAT_SECONDS = 15
-"""Time after which a silent browser is gone, and its program ends."""
 
+# Time for a browser to confirm the end of its connection.
 CLOSE_SECONDS = 2
-"""Time for a browser to answer the closing of its connection."""
 
+# Maximum bytes of a browser's message; pasted text is the longest.
 LONGEST_MESSAGE = 1 << 20
-"""Maximum size of a message of a browser in bytes; pasted text is the longest."""
 
 FONT_SIZES = (8, 60)
 
 
 class ScreenServer(Server):
-    """Serves a program to browsers; `report` is called with lines for the user who started the server."""
+    """Serves a program to browsers; `report` receives lines for the user who started the server."""
 
     def __init__(self, program: WindowProgram, guard: Guard, title: str, report: Report) -> None:
         super().__init__("", title=title)
@@ -257,20 +257,21 @@ class ScreenServer(Server):
         self._ending = asyncio.Event()
 
     def end(self) -> None:
-        """Let `run` return after every program has ended."""
+        """Make `run` end all programs and return."""
         self._ending.set()
 
     async def run(self, listening: Listening, started: Callable[[], None]) -> None:
-        """Serve until a signal or `end`, and end all programs; `started` is called when the server accepts requests."""
+        """Serve until a signal or `end`, and end all programs; call `started` when the server accepts
+        requests."""
         loop = asyncio.get_running_loop()
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
-            # A signal that the parent process ignores stays ignored, as after `nohup`.
+            # Keep ignoring a signal that the parent process ignores, as `nohup` does.
             if number is not None and signal.getsignal(number) != signal.SIG_IGN:
                 with suppress(NotImplementedError):
                     loop.add_signal_handler(number, self.end)
         with _LibraryLog(self._guard, self._report):
-            # No log of requests: it would contain the token.
+            # No access log, because it would contain the token.
             runner = web.AppRunner(await self._make_app(), access_log=None, shutdown_timeout=1)
             await runner.setup()
             try:
@@ -307,7 +308,7 @@ class ScreenServer(Server):
         return web.Response(text=page, content_type="text/html")
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Run a window: its program starts and ends with the connection."""
+        """Run a window, whose program starts and ends with the connection."""
         socket = web.WebSocketResponse(
             timeout=CLOSE_SECONDS, heartbeat=HEARTBEAT_SECONDS, max_msg_size=LONGEST_MESSAGE
         )
@@ -367,13 +368,13 @@ class ScreenServer(Server):
                     await window.blur()
 
 
+# Parameters of a window's size, with defaults.
 SIZE = {"width": 80, "height": 24}
-"""The parameters of a window's size, with their defaults."""
 
 
 @web.middleware
 async def _refuse_long_paths(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Middleware: answer 404 to a path that is too long for a file, where the handler of static files would fail."""
+    """Answer 404 to a path that is too long for a file name; the handler of static files would fail."""
     try:
         return await handler(request)
     except OSError as error:
@@ -383,7 +384,7 @@ async def _refuse_long_paths(request: web.Request, handler: Handler) -> web.Stre
 
 
 class _LibraryLog(logging.Handler):
-    """Reports the warnings of libraries as one sentence each, without tokens."""
+    """Reports warnings of libraries in one sentence each, without tokens."""
 
     LOGGERS = ("aiohttp", "asyncio", "textual-serve")
 
@@ -407,6 +408,6 @@ class _LibraryLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, BadHttpMessage):
-            return  # the sender got an answer
+            return  # the client received an error
         why = "" if error is None else f": {type(error).__name__}: {error}"
         self._report(f"the web server reports: {self._guard.redacted(record.getMessage() + why)}")

@@ -18,7 +18,7 @@ from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.fetching import fetch as get
 from searchapp.fetching.download import Downloader
 from searchapp.fetching.fetch import STAGING, fetch, kept_bytes, make_plan, staging
-from searchapp.fetching.sources import RECEIPT, Source, check, has_data, look, parse, strangers
+from searchapp.fetching.sources import RECEIPT, Source, check, has_data, look, parse, unofficial_files
 from searchapp.progress import SilentProgress
 from tests.fetching.server import Fault, FileServer
 from tests.programs import Program
@@ -248,7 +248,7 @@ def test_what_lies_beside_the_official_files_stays(
         (folder / path).write_text("mine")
     run()
     assert content(folder).items() >= {"notes.txt": b"mine", "training/9.tsv": b"mine", **EVERYTHING}.items()
-    assert strangers(folder, check(source, folder)) == ["training/9.tsv"]
+    assert unofficial_files(folder, check(source, folder)) == ["training/9.tsv"]
 
 
 def test_files_of_an_archive_that_somebody_else_unpacked_can_be_compared_by_fetching(

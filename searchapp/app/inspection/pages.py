@@ -390,7 +390,7 @@ class RunToJudge:
             UsageError: there is no run, or it is another task's or split's.
             DataError: it can't be read.
         """
-        directory.require_there(path)
+        directory.require_exists(path)
         if path.is_dir():
             manifest = read_manifest(path)
             for what, wanted, found in (("task", task.name, manifest.task), ("split", split, manifest.split)):

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from searchapp.errors import UsageError
-from searchapp.files import first_there
+from searchapp.files import first_existing
 from searchapp.formats import two_column
 from searchapp.formats.problems import EntryProblems, Problems, shown
 from searchapp.model import Example, Option, Run, Topic
@@ -169,7 +169,7 @@ class Explanation2019Collection(SplitFiles):
             INFO_2019,
             folder,
             _facts_in(folder),
-            lambda split: first_there(folder / "questions", _FILES[split]),
+            lambda split: first_existing(folder / "questions", _FILES[split]),
         )
 
     def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[ExplainedQuestion]:

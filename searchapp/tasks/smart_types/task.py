@@ -19,7 +19,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from searchapp.files import first_there, read_bytes
+from searchapp.files import first_existing, read_bytes
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Run, Topic
 from searchapp.tasks.base import (
@@ -112,7 +112,7 @@ class TypesCollection(FoldFiles):
 
     def __init__(self, info: TaskInfo, folder: Path) -> None:
         documents = DocumentSource(self.type_files, self._read_documents)
-        super().__init__(info, folder, documents, lambda name: first_there(folder, self.names[name]))
+        super().__init__(info, folder, documents, lambda name: first_existing(folder, self.names[name]))
 
     @abstractmethod
     def type_files(self) -> list[Path]:
