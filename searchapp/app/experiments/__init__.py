@@ -1,1 +1,1 @@
-"""Experiments on recipes: bench, tuning, ablation, learning curve; cross-validation, which the last three share."""
+"""Experiments on recipes: bench, tuning, ablation and learning curve."""

@@ -1,8 +1,6 @@
 """Ablation study of a recipe: without each signal, with each signal alone, and tests of the gain of each part.
 
-Every signal answers every topic once; variants are fusions of these answers (`SignalAnswers`). Solved
-topics of the same file are divided into folds as in cross-validation. Figures are those of `evaluate`, tests those of
-`compare`.
+Every signal answers every topic once; variants are fusions of these answers.
 """
 
 from __future__ import annotations
@@ -36,18 +34,13 @@ from searchapp.ranking.signals.base import Signal, Trained
 
 
 class VariantKind(StrEnum):
-    """How a variant differs from the recipe."""
+    """The difference between a variant and the recipe."""
 
-    whole = "whole"
-    """Not at all: all others are compared with it."""
-    without = "without"
-    """Without one of its signals."""
-    alone = "alone"
-    """One of its signals alone."""
-    summed = "summed"
-    """With the weighted sum in place of the learned fusion."""
-    unseen = "unseen"
-    """With a model that was trained without a kind of features."""
+    whole = "whole"  # no difference: all others are compared with it
+    without = "without"  # without one of its signals
+    alone = "alone"  # one of its signals alone
+    summed = "summed"  # with the weighted sum instead of the learned fusion
+    unseen = "unseen"  # with a model that was trained without a kind of features
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +49,14 @@ class Variant:
 
     kind: VariantKind
     signal: str = ""
-    feature: str = ""
-    """The kind of features that its model lacks."""
-    cpu: float = 0.0
-    """Processor seconds of ranking: of its signals and of fusing them, without indexing and training."""
-    clock: float = 0.0
-    """Seconds of ranking by the clock."""
+    feature: str = ""  # the kind of features that its model lacks
+    cpu: float = 0.0  # processor seconds of its signals and of fusion, without indexing and training
+    clock: float = 0.0  # seconds of ranking
+    # whether documents of other signals follow, because the official scorer needs longer rankings
     completed: bool = False
-    """Whether documents of other signals follow, by id, because the official scorer needs longer rankings."""
 
     @property
     def name(self) -> str:
-        """The name for people."""
         return {
             VariantKind.whole: "as it is",
             VariantKind.without: f"without {self.signal}",
@@ -97,33 +86,29 @@ class Ablation:
     recipe: Mapping[str, Any]
     depth: int
     topics: int
-    folds: int
-    """1 where the topics are no solved topics."""
+    folds: int  # 1 if the topics are no training topics
+    # Signals that receive the first documents of other signals, the same in every variant.
     told: tuple[str, ...]
-    """Signals that receive the leaders of other signals; they receive the same in every variant."""
-    learned: bool
-    """Whether the fusion is learned, and is trained again for each set of signals."""
+    learned: bool  # whether the fusion is trained, again for each set of signals
     signals: tuple[SignalCost, ...]
-    variants: tuple[Variant, ...]
-    """The first one is the recipe as it is."""
+    variants: tuple[Variant, ...]  # the first one is the unchanged recipe
+    # Figures of the variants; a pair is recipe − variant; p-values are corrected among variants of a kind.
     measures: tuple[Measured, ...]
-    """Figures of the variants; a pair is recipe − variant; p-values are corrected among the variants of a kind."""
     permutations: int
     seed: int
     warnings: tuple[str, ...] = ()
 
     def rows(self, measured: Measured) -> Iterator[tuple[Variant, float, Pair | None]]:
-        """Yield each variant with its figure under a measure and, but for the recipe as it is, its comparison."""
+        """Yield each variant with its figure under a measure and its comparison with the recipe."""
         pairs = {pair.first: pair for pair in measured.pairs}
         for number, variant in enumerate(self.variants):
             yield variant, measured.means[number], pairs.get(number)
 
     def saved(self, variant: Variant) -> float:
-        """Return the processor seconds that a variant takes less than the recipe as it is."""
+        """Return the processor seconds that a variant saves."""
         return self.variants[0].cpu - variant.cpu
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON of `ablate --json`."""
         return {
             **{field.name: getattr(self, field.name) for field in fields(self)},
             "signals": [asdict(signal) for signal in self.signals],
@@ -156,14 +141,12 @@ TAG = "ablation"
 
 @dataclass(frozen=True, slots=True)
 class AblationRequest:
-    """A recipe, and the topics that its variants rank: those of all splits of `validation`."""
+    """A recipe, and the topics that its variants rank: all splits of `validation`."""
 
     validation: CrossValidationRequest
     recipe: Recipe
-    measures: tuple[str, ...] = ()
-    """Measures beside the official one."""
-    features: bool = False
-    """Whether models are trained without each kind of features too."""
+    measures: tuple[str, ...] = ()  # measures beside the official one
+    features: bool = False  # whether models are also trained without each kind of features
     permutations: int = PERMUTATIONS
     seed: int = SEED
 
@@ -174,7 +157,7 @@ def ablate(request: AblationRequest, settings: Settings, progress: Progress) -> 
     Raises:
         UsageError: the recipe has a single part, or a split or a measure is unknown.
         DataError: files are invalid, or no figure has a value for each topic.
-        NotScorable: the organisers' scorer refuses the rankings of the recipe.
+        NotScorable: the official scorer rejects the rankings of the recipe.
         EngineError: the engine failed.
     """
     recipe = request.recipe
@@ -194,7 +177,7 @@ def ablate(request: AblationRequest, settings: Settings, progress: Progress) -> 
 
 
 class _AblationStudy:
-    """The answers of all signals for the topics of each fold, from which variants are made."""
+    """The answers of all signals for the topics of each fold, and the variants."""
 
     def __init__(self, request: AblationRequest, validation: CrossValidation, progress: Progress) -> None:
         self._request = request
@@ -256,12 +239,12 @@ class _AblationStudy:
                     yield Variant(kind, signal.name)
 
     def _scored(self, variant: Variant) -> tuple[Variant, ScoredRun]:
-        """Score a variant, completed if the official scorer needs more documents than its signals retrieve."""
         try:
             return self._scored_as_is(variant)
         except NotScorable:
             if variant.kind is VariantKind.whole:
                 raise
+            # The official scorer needs more documents than the signals of the variant retrieve.
             return self._scored_as_is(replace(variant, completed=True))
 
     def _scored_as_is(self, variant: Variant) -> tuple[Variant, ScoredRun]:
@@ -287,7 +270,7 @@ class _AblationStudy:
         return variant, self._validation.scored(variant.name, rankings, self._request.measures)
 
     def _without_feature(self, variant: Variant) -> list[SignalAnswers]:
-        """Return the answers with those of a signal whose model is trained without a kind of features."""
+        """Return the answers, with a signal whose model is trained without a kind of features."""
         signals = list(self._signals)
         place = [signal.name for signal in signals].index(variant.signal)
         signal = signals[place]
@@ -302,7 +285,7 @@ class _AblationStudy:
         ]
 
     def _tested(self, name: str, scored: Sequence[ScoredRun], variants: Sequence[Variant]) -> Measured:
-        """Return all variants under a measure, with p-values that are corrected among those of a kind."""
+        """Return all variants under a measure, with p-values that are corrected among variants of a kind."""
         test = partial(
             measured, name, scored, permutations=self._request.permutations, seed=self._request.seed
         )
@@ -318,5 +301,5 @@ class _AblationStudy:
 
 
 def features_of(signal: Signal) -> Sequence[str]:
-    """Return the kinds of features that the model of a signal can be trained without."""
+    """Return the kinds of features without which the model of a signal can be trained."""
     return signal.features if isinstance(signal, Trained) else ()

@@ -1,8 +1,8 @@
-"""Carry out a bench: rank missing cells, score every split and its topic groups, compare with the baseline.
+"""Run a bench: rank missing cells, score every split and its topic groups, compare with the baseline.
 
-    <folder>/figures.jsonl      {"key": "9f2c…", "columns": […]}, a line for each split that was scored
+    <folder>/figures.jsonl      {"key": "9f2c…", "columns": […]}, a line for each scored split
 
-The key is the digest of everything that the figures depend on: while it stays the same, a split is not scored again.
+The key is the digest of all inputs of the figures: a split with a known key is not scored again.
 """
 
 from __future__ import annotations
@@ -64,22 +64,18 @@ from searchapp.text import counted
 
 FIGURES_FILE = "figures.jsonl"
 FIGURES_FORMAT = 2
-MAX_FIGURES = 1_000
-"""Lines of the file of figures that are kept when the oldest are dropped."""
+MAX_FIGURES = 1_000  # lines of the file that remain when the oldest are dropped
 
 BUSY = "process {process} is at this bench in %s: wait until it is done, or choose another folder with --out"
 
-Position = tuple[int, int]
-"""A cell by the numbers of its split and its system."""
+Position = tuple[int, int]  # a cell by the numbers of its split and its system
 
-Failure = tuple[str, int]
-"""The sentence of an error, and the exit code of its kind."""
+Failure = tuple[str, int]  # the message of an error, and its exit code
 
-EngineStates = dict[str, EngineInfo | SearchappError]
-"""Each engine, or the error of opening it, by name."""
+EngineStates = dict[str, EngineInfo | SearchappError]  # each engine, or the error of opening it, by name
 
+# Each index, or the error of opening it, by engine and name.
 IndexStates = dict[tuple[str, str], IndexInfo | SearchappError | None]
-"""Each index, or the error of looking it up, by engine and name."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -87,23 +83,21 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class BenchRequest:
-    """A plan, and the settings that it is carried out with."""
+    """A plan, and the settings of its engines."""
 
     plan: BenchPlan
     settings: Settings
-    workers: int | None = None
-    """Cells that are ranked at a time; None for as many as there are processors."""
-    overwrite: bool = False
-    """Whether every cell is ranked anew."""
+    workers: int | None = None  # cells that are ranked at a time; None for as many as there are processors
+    overwrite: bool = False  # whether every cell is ranked anew
+    # The judgments that are gold, by the name of the task's table.
     judged: Mapping[str, Grades] = field(default_factory=dict)
-    """The judgments that are gold, by the name of the task's table."""
 
 
 def run_bench(request: BenchRequest, progress: Progress) -> BenchResult:
-    """Carry out a plan and write the result, which includes failed cells, into its folder.
+    """Run a bench and write the result, including failed cells, into its folder.
 
     Raises:
-        SearchappError: another process works in the folder, or the folder can't be written to.
+        SearchappError: another process uses the folder, or it can't be written to.
     """
     with exclusive_folder(request.plan.out, BUSY % request.plan.out):
         result = _Bench(request).run(progress)
@@ -130,7 +124,6 @@ class _Split:
         return GoldSource(data=task.data, split=self.name, options=task.options, measures=task.measures)
 
     def topics_of(self, group: TopicGroup) -> frozenset[str]:
-        """Return the ids of the topics of a group."""
         if group.where is None:
             return frozenset(group.topics)
         return frozenset(
@@ -141,7 +134,7 @@ class _Split:
 
 
 class _Bench:
-    """A running bench. Its forked processes work on their own copy and return results."""
+    """A running bench; its forked processes return results."""
 
     def __init__(self, request: BenchRequest) -> None:
         self._request = request
@@ -178,7 +171,7 @@ class _Bench:
         self._figures = JsonLines(plan.out / FIGURES_FILE, MAX_FIGURES)
 
     def run(self, progress: Progress) -> BenchResult:
-        """Index, rank and score what is missing."""
+        """Index, rank and score missing cells."""
         positions = [
             (number, system)
             for number, split in enumerate(self._splits)
@@ -218,7 +211,7 @@ class _Bench:
         )
 
     def _notes(self) -> Iterator[str]:
-        """Yield a sentence for each task whose gold are judgments."""
+        """Yield a sentence for each task whose gold is judgments."""
         for task in self._plan.tasks:
             if task.judged is not None:
                 grades = self._request.judged[task.name]
@@ -235,7 +228,6 @@ class _Bench:
     def _query_engines(
         self,
     ) -> tuple[EngineStates, IndexStates]:
-        """Return each engine, and each of its indexes that a split needs, or the error of the request."""
         engines: EngineStates = {}
         indexes: IndexStates = {}
         for name, settings in self._settings.items():
@@ -275,7 +267,7 @@ class _Bench:
             unindexed.setdefault((split.task.name, name), []).append(position)
 
     def _kept(self, position: Position, engine: EngineInfo, index: IndexInfo) -> Manifest | None:
-        """Return the manifest of a cell that need not be ranked again."""
+        """Return the manifest of a cell that is up to date."""
         path, task = self._path(position), self._splits[position[0]].task.task
         if self._request.overwrite or not (path / directory.MANIFEST).is_file():
             return None
@@ -364,7 +356,7 @@ class _Bench:
         return self._key(split), list(self._scored_columns(split))
 
     def _scored_before(self, split: int) -> bool:
-        """Take the columns of a split that has no run, or whose figures are known."""
+        """Reuse the columns of a split that has no run, or whose figures are known."""
         if not self._present(split):
             self._columns[split] = [self._column(split, None, {}, ())]
             return True
@@ -393,7 +385,7 @@ class _Bench:
         return {line.get("key", ""): line.get("columns", ()) for line in self._figures.read()}
 
     def _key(self, number: int) -> str:
-        """Return the digest of everything that the figures of a split depend on.
+        """Return the digest of all inputs of the figures of a split.
 
         Raises:
             DataError: the gold can't be read.
@@ -425,7 +417,7 @@ class _Bench:
     # Columns
 
     def _scored_columns(self, number: int) -> Iterator[BenchColumn]:
-        """Yield the column of a split, and those of its groups.
+        """Yield the column of a split, and the columns of its groups.
 
         Raises:
             SearchappError: no run can be scored.
@@ -473,7 +465,7 @@ class _Bench:
     def _measures(
         self, split: _Split, scored: Mapping[int, ScoredRun], topics: AnyCollection[str] | None
     ) -> Iterator[BenchMeasure]:
-        """Yield the official figure and the measures of all systems, over some topics if these are given."""
+        """Yield the official figure and the measures of all systems, over some topics if given."""
         if not scored:
             return
         systems, scored_runs = list(scored), list(scored.values())
@@ -513,7 +505,7 @@ class _Bench:
         measures: Sequence[BenchMeasure],
         warnings: Sequence[str] = (),
     ) -> BenchColumn:
-        """Return a column with the current cells, some of which have no figures because of failures."""
+        """Return a column with the current cells, of which `failures` have no figures."""
         split = self._splits[number]
         cells = [self._cells.get((number, system)) for system in range(len(self._systems))]
         for system, (error, exit_code) in failures.items():

@@ -1,4 +1,4 @@
-"""Plan of a bench, read from TOML: recipes, splits, and the baseline of all comparisons."""
+"""Plan of a bench, read from TOML: recipes, splits, and the baseline."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from searchapp.tasks.base import Task
 from searchapp.tasks.folders import data_folder
 from searchapp.text import choices_hint
 
+# The name of a recipe, a task or a group, which is also a folder's name and part of a run's tag.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
-"""The name of a recipe, a task or a group, which is also a folder's name and part of a run's tag."""
 
 MAX_DEPTH = 1_000_000
 MAX_PERMUTATIONS = 100_000_000
 
 ADVICE = "`searchapp bench --example` prints a file to start from"
 
+# The output of `searchapp bench --example`.
 EXAMPLE = """\
 # A bench: every recipe on every split, compared with the baseline. Run it with `searchapp bench FILE`: what has been
 # ranked already is kept, so that it can be stopped, extended and run again.
@@ -64,7 +65,6 @@ splits = ["dev"]
 # [tasks.nlps.groups.long]          # some of the topics, in a column of their own
 # file = "long.txt"                 # their ids, one a line; or topics = ["12", "15"], or where = { field = "value" }
 """
-"""The output of `searchapp bench --example`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,8 @@ class BenchRecipe:
 
     name: str
     recipe: str
-    parameters: Mapping[str, object]
-    """Values of parameters, as `rank --set` takes them."""
-    tasks: tuple[str, ...] | None = None
-    """The tables of the tasks that it ranks; None for all."""
+    parameters: Mapping[str, object]  # values of parameters, as in `rank --set`
+    tasks: tuple[str, ...] | None = None  # the tables of the tasks that it ranks; None for all
 
     def is_for(self, task: BenchTask) -> bool:
         return self.tasks is None or task.name in self.tasks
@@ -84,7 +82,7 @@ class BenchRecipe:
 
 @dataclass(frozen=True, slots=True)
 class TopicGroup:
-    """Topics of a task: those with these ids, or those whose fields have these values."""
+    """Topics of a task, selected by ids, or by the values of fields."""
 
     name: str
     topics: tuple[str, ...] = ()
@@ -93,10 +91,9 @@ class TopicGroup:
 
 @dataclass(frozen=True, slots=True)
 class JudgedGold:
-    """Judgments as gold, as `evaluate --judgments` takes them."""
+    """Judgments as gold, as in `evaluate --judgments`."""
 
-    log: Path | None
-    """The file of the log; None for the log in the home folder."""
+    log: Path | None  # the file of the log; None for the log in the home directory
     aggregation: Aggregation
     unjudged: Unjudged
 
@@ -107,17 +104,14 @@ class BenchTask:
 
     name: str
     task: Task
-    data: Path
-    """The folder of its files."""
+    data: Path  # the folder of its files
     splits: tuple[str, ...]
     depth: int
-    measures: tuple[str, ...] = ()
-    """Measures beside the official figures."""
+    measures: tuple[str, ...] = ()  # measures beside the official figures
+    # Options of the scorer; `lenient` also applies to ranking.
     options: ScorerOptions = field(default_factory=ScorerOptions)
-    """Options of the scorer; `lenient` holds for ranking too."""
     groups: tuple[TopicGroup, ...] = ()
-    judged: JudgedGold | None = None
-    """The gold, unless it is the organisers'."""
+    judged: JudgedGold | None = None  # the gold, unless it is the official one
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +119,9 @@ class BenchPlan:
     """The content of the file."""
 
     path: Path
-    out: Path
-    """The folder of the bench."""
+    out: Path  # the folder of the bench
     baseline: str
-    engines: tuple[str, ...]
-    """Empty for the engine of the settings."""
+    engines: tuple[str, ...]  # empty for the engine of the settings
     recipes: tuple[BenchRecipe, ...]
     tasks: tuple[BenchTask, ...]
     permutations: int = PERMUTATIONS
@@ -137,7 +129,7 @@ class BenchPlan:
 
 
 def read_plan(path: Path, settings: Settings) -> BenchPlan:
-    """Return the plan in a file; the home of the settings knows the folders that tasks were indexed from.
+    """Return the plan in a file; the settings' home directory knows the folders of indexed tasks.
 
     Raises:
         InvalidFiles: the file is missing or has problems, such as an unknown task, split, recipe or parameter.
@@ -221,7 +213,7 @@ def _recipe(table: TomlTable, task_names: list[str], tasks: tuple[BenchTask, ...
 def _task(
     table: TomlTable, folder: Path, stores: Sequence[Settings], measures: tuple[str, ...]
 ) -> BenchTask | None:
-    """Return a task, or None if it is unknown; `stores` are the settings of each engine, which knows own tasks."""
+    """Return a task, or None if it is unknown; `stores` are the settings of each engine."""
     _require_name(table, "a task")
     reference = table.text("task", table.name) or ""
     if reference.endswith(".toml"):

@@ -1,9 +1,7 @@
-"""Result of a bench: recipes on the splits of tasks, each figure beside that of a baseline; one JSON file.
+"""Result of a bench in one JSON file; imports neither engines nor recipes, for the report.
 
-    <folder>/bench.json                             the result
-    <folder>/<task>/<split>/<engine>/<recipe>/      the run directory of each cell
-
-Separate from `experiments.bench`, so that a report of a bench imports neither engines nor recipes.
+<folder>/bench.json                             the result
+<folder>/<task>/<split>/<engine>/<recipe>/      the run directory of each cell
 """
 
 from __future__ import annotations
@@ -40,18 +38,12 @@ class System:
 class Cell:
     """The run of a system on a split."""
 
-    run: str
-    """The run directory, relative to the folder of the bench."""
-    digest: str = ""
-    """The digest of the run's manifest."""
-    made: bool = False
-    """Whether this bench ranked it, instead of keeping an earlier run."""
-    seconds: float = 0.0
-    """The time that ranking took."""
-    error: str | None = None
-    """Why there is no run, or why the run has no figures."""
-    exit_code: int = 0
-    """The exit code of a command that ends with that error."""
+    run: str  # the run directory, relative to the folder of the bench
+    digest: str = ""  # the digest of the run's manifest
+    made: bool = False  # whether this bench ranked it, instead of keeping an earlier run
+    seconds: float = 0.0  # the time of ranking
+    error: str | None = None  # why there is no run, or why the run has no figures
+    exit_code: int = 0  # the exit code of the error
     warnings: tuple[str, ...] = ()
 
 
@@ -61,35 +53,32 @@ class BenchMeasure:
 
     name: str
     is_official: bool
-    topics: int
-    """How many topics are tested."""
-    figures: tuple[float | None, ...]
-    """None for a system that has no figure here."""
+    topics: int  # number of tested topics
+    figures: tuple[float | None, ...]  # none for a system without a figure
+    # Figure − baseline; None for the baseline, without a figure, and for a figure that is not a mean over
+    # topics.
     differences: tuple[Difference | None, ...]
-    """Figure − baseline; None for the baseline, without a figure, and for a figure that is no mean over topics."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchColumn:
     """A split of a task, or a group of its topics, which shares the runs of the split."""
 
-    task: str
-    """The name of the task's table in the plan."""
+    task: str  # the name of the task's table in the plan
     split: str
     group: str | None
-    cells: tuple[Cell | None, ...]
-    """None for a system whose recipe does not rank this task."""
+    cells: tuple[Cell | None, ...]  # none for a system whose recipe does not rank this task
     measures: tuple[BenchMeasure, ...]
     warnings: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """The name for people: `nlps dev`, `nlps dev long`."""
+        """The displayed name: `nlps dev`, `nlps dev long`."""
         return " ".join(filter(None, (self.task, self.split, self.group)))
 
     @property
     def official(self) -> BenchMeasure | None:
-        """The measure that ranks submissions, or else the first measure."""
+        """The measure that ranks submissions, otherwise the first measure."""
         official = (measure for measure in self.measures if measure.is_official)
         return next(official, next(iter(self.measures), None))
 
@@ -99,12 +88,10 @@ class BenchResult:
     """The systems of a bench compared in each column."""
 
     folder: Path
-    file: str
-    """The file of the plan."""
+    file: str  # the file of the plan
     searchapp: str
     created: str
-    baseline: int
-    """The number of the system that all others are compared with."""
+    baseline: int  # the number of the baseline's system
     systems: tuple[System, ...]
     columns: tuple[BenchColumn, ...]
     permutations: int
@@ -113,7 +100,6 @@ class BenchResult:
 
     @property
     def cells(self) -> list[tuple[System, BenchColumn, Cell]]:
-        """The cells of all splits."""
         return [
             (system, column, cell)
             for column in self.columns
@@ -132,7 +118,6 @@ class BenchResult:
         return [self.folder / cell.run for _, _, cell in self.cells if cell.error is None]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON of bench.json and `bench --json`."""
         described = asdict(self)
         del described["folder"]
         return {"format": FORMAT, **described}
@@ -160,7 +145,7 @@ def read_bench(folder: Path) -> BenchResult:
 
     Raises:
         UsageError: the folder has none.
-        DataError: the file does not have the present format.
+        DataError: the file is damaged or of another format.
     """
     path = folder / FILE
     if not path.is_file():
@@ -189,7 +174,7 @@ _type_hints = cache(get_type_hints)
 
 
 def from_json(kind: Any, value: Any) -> Any:
-    """Return a value of a type from the JSON of `dataclasses.asdict`; null is nan where a float must be.
+    """Return a value of a type from the JSON of `dataclasses.asdict`; null as a float is nan.
 
     Raises:
         KeyError: a field is missing.

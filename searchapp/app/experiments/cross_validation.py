@@ -1,17 +1,9 @@
-"""Cross-validation: the value of each solved topic when a recipe learns from the other folds alone.
+"""Cross-validation: the value of each training topic if a recipe learns from the other folds alone.
 
-The topics of one split, or of several, are divided into folds by a seeded hash of their ids (`tasks.splits`), so that a
-topic's fold depends on nothing else. Voters, graded documents and training examples come from the other folds alone: no
-topic is ranked by its own answers, or by those of another topic of its fold. Each topic has one value, that of its
-ranking under a measure; recipes that are compared under the same folds are paired by topic.
-
-With the usual folds and seed the folds of the SMART tasks are those that their figures are reported for. Topics that
-are no solved topics themselves, such as those of dev, are ranked with all solved topics.
+A seeded hash of its id determines the fold of a topic (`tasks.splits`). With the default seed the folds of the SMART
+tasks are the folds of their reported figures. Other topics, such as dev, are ranked with all training topics.
 
     M. Stone, Cross-Validatory Choice and Assessment of Statistical Predictions, JRSS B 36, 1974
-
-    with CrossValidation(CrossValidationRequest(task, collection, ("train",)), settings, progress) as validation:
-        values = validation.scores(recipe)                     # topic -> value, in the order of the topics
 """
 
 from __future__ import annotations
@@ -55,22 +47,19 @@ if TYPE_CHECKING:
 
 TAG = "cross-validation"
 
-FEW = 50
-"""With fewer topics each one is a fold by default."""
+FEW = 50  # with fewer topics each one is a fold by default
 
+# bytes of hits that each index caches, so that a query of many recipes is searched once
 CACHED_HITS = 1 << 27
-"""Bytes of hits that each index caches, so that a query of many recipes is searched once."""
 
-OPEN = 4
-"""How many indexes with other similarities are open at a time."""
+OPEN = 4  # how many indexes with other similarities are open at a time
 
-TopicValues = Mapping[str, float]
-"""The value of each topic by its id, in the order of the topics."""
+TopicValues = Mapping[str, float]  # the value of each topic by its id, in the order of the topics
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarityNumbers:
-    """Numbers of similarities that differ from those of the mappings, of the documents and of the solved topics."""
+    """Numbers of similarities that differ from the mappings of documents and of training topics."""
 
     documents: Similarities = field(default_factory=dict)
     examples: Similarities = field(default_factory=dict)
@@ -90,26 +79,23 @@ class CrossValidationRequest:
     task: Task
     collection: Collection
     splits: tuple[str, ...]
+    # a measure of the official scorer or of ir-measures; the official one by default
     measure: str | None = None
-    """A measure of the official scorer or of ir-measures; by default the task's official one."""
-    folds: int | None = None
-    """By default 5, or one a topic of fewer than `FEW`; at least as many as topics leaves one out at a time."""
+    folds: int | None = None  # by default 5, or one for each topic if there are fewer than `FEW`
     seed: int = FOLD_SEED
     depth: int | None = None
-    lenient: bool = False
-    """Whether invalid topics and solved topics are left out."""
+    lenient: bool = False  # whether invalid topics and training topics are left out
     options: ScorerOptions = field(default_factory=ScorerOptions)
-    models: Path | None = None
-    """The home folder that stores trained models; None stores none."""
+    models: Path | None = None  # the home directory that stores trained models; None stores none
 
 
 def training_splits(task: Task, collection: Collection) -> tuple[str, ...]:
-    """Return the splits whose topics are solved examples, on which parameters may be chosen."""
+    """Return the splits of training topics, on which parameters may be chosen."""
     return tuple(split for split in task.info.splits if is_training(collection, split))
 
 
 def is_training(collection: Collection, split: str) -> bool:
-    """Return whether the topics of a split are solved examples."""
+    """Return whether the topics of a split are training topics."""
     own = collection.split_files(split)
     return bool(own) and set(own) <= set(collection.example_files(split))
 
@@ -122,12 +108,12 @@ class Fold:
     inputs: Inputs
     engine: EmbeddedEngine
     view: Collection
+    # Training topics with other similarities, by `SimilarityNumbers.key`.
     others: dict[str, OtherSimilarities] = field(default_factory=dict)
-    """Solved topics with other similarities, by `SimilarityNumbers.key`."""
 
 
 class OtherSimilarities:
-    """The solved topics of a fold in an index with other similarities, which is opened when it is needed."""
+    """The training topics of a fold in an index with other similarities, opened on first use."""
 
     def __init__(self, fold: Fold, models: Models, task: Task, numbers: Similarities) -> None:
         self.models = models
@@ -153,7 +139,7 @@ class OtherSimilarities:
 
 
 def _close_oldest(opened: dict[str, Index] | dict[str, OtherSimilarities]) -> None:
-    """Make room for one more of `OPEN` indexes."""
+    """Close the oldest of `OPEN` indexes."""
     if len(opened) == OPEN:
         opened.pop(next(iter(opened))).close()
 
@@ -161,13 +147,12 @@ def _close_oldest(opened: dict[str, Index] | dict[str, OtherSimilarities]) -> No
 class CrossValidation(AbstractContextManager["CrossValidation"]):
     """Topics in folds, with all inputs of ranking, which are read and indexed once for many recipes.
 
-    Ranks with the embedded engine, whose rankings equal those of Elasticsearch; the indexes of the folds are in a
-    temporary folder, which `close` removes.
+    Ranks with the embedded engine; the indexes of the folds are in a temporary folder, which `close` removes.
 
     Raises:
-        UsageError: a split or the measure is unknown, or the measure has no value a topic.
-        InvalidFiles: topics or solved topics have problems, and the request is not lenient.
-        DataError: the gold is masked, or no topic has any.
+        UsageError: a split or the measure is unknown, or the measure has no value for each topic.
+        InvalidFiles: topics or training topics have problems, and the request is not lenient.
+        DataError: the gold is masked, or no topic has gold.
         EngineRefused: the documents are not indexed on this machine.
     """
 
@@ -178,8 +163,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         self._problems = Problems(lenient=request.lenient)
         self._resources = ExitStack()
         self._topics: dict[str, list[Topic]] = {}
-        self.grades: dict[str, Grades] = {}
-        """The gold of each split by topic and document."""
+        self.grades: dict[str, Grades] = {}  # the gold of each split by topic and document
         self._other_indexes: dict[str, Index] = {}
         for split in request.splits:
             self._read(split)
@@ -200,7 +184,6 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         self.close()
 
     def close(self) -> None:
-        """Close the indexes, and remove those of the folds."""
         self._resources.close()
 
     @property
@@ -213,7 +196,6 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
 
     @property
     def depth(self) -> int:
-        """How many documents are ranked for each topic."""
         return self.request.depth or self.request.task.info.default_depth
 
     @property
@@ -223,12 +205,12 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many topics each fold has."""
+        """The number of topics of each fold."""
         return tuple(len(fold.topics) for fold in self.folds)
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files of documents, topics, gold and solved topics that the values depend on."""
+        """All files that the values depend on."""
         collection = self.request.collection
         files = [*collection.indexes[self._index.info.name].files]
         for split in self.request.splits:
@@ -237,15 +219,14 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         return tuple(dict.fromkeys(files))
 
     def fold_of(self, topic: str) -> int:
-        """Return the number of a topic's fold."""
         return self._fold_of[topic]
 
     def ranked_by(self, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
-        """Return some topics as one more fold, ranked by these solved topics alone."""
+        """Return topics as an additional fold, ranked by these training topics alone."""
         return self._fold(Path(self._temporary()), topics, solved)
 
     def prepare(self, recipes: Sequence[Recipe]) -> None:
-        """Index the solved topics of each fold if a recipe needs them, so that processes forked later share them."""
+        """Index the training topics of each fold if a recipe needs them, so that forked processes share them."""
         if any(recipe.needs(Need.examples) for recipe in recipes):
             with self._progress.stage("indexing solved topics", len(self.folds)) as advance:
                 for fold in self.folds:
@@ -258,15 +239,12 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         only: AnyCollection[str] | None = None,
         scoring: SimilarityNumbers = AS_INDEXED,
     ) -> TopicValues:
-        """Return the value of each topic, or of `only` some, under the measure; the measure may leave topics out.
-
-        A topic's value does not depend on the other topics. With another `scoring` it is the value of an index with
-        these similarities.
+        """Return the value of each topic, or of `only` some, with the similarities `scoring`.
 
         Raises:
-            UsageError: `only` some topics are given, and the task's scorer takes all or none.
-            NotScorable: the official scorer refuses the rankings.
-            DataError: a fold has no solved topics, or too few for the recipe.
+            UsageError: `only` some topics are given, and the official scorer needs all.
+            NotScorable: the official scorer rejects the rankings.
+            DataError: a fold has no training topics, or too few for the recipe.
         """
         rankings: dict[str, Ranking] = {}
         for fold in self.folds:
@@ -280,12 +258,12 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         return {topic: values[topic] for topic in self.topics if topic in values and topic in rankings}
 
     def scored(self, name: str, rankings: Mapping[str, Ranking], measures: tuple[str, ...]) -> ScoredRun:
-        """Score rankings as `evaluate` does; those of several splits as one run, with means over all topics.
+        """Score rankings as `evaluate` does; several splits as one run, with means over all topics.
 
         Topics without a ranking have meaningless values.
 
         Raises:
-            NotScorable: the official scorer refuses the rankings.
+            NotScorable: the official scorer rejects the rankings.
         """
         request = self.request
         runs = []
@@ -336,11 +314,11 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         return replace(inputs, fusion=lambda recipe: other.models.of_fusion(recipe, inputs).stored)
 
     def _values(self, split: str, rankings: Mapping[str, Ranking]) -> TopicValues:
-        """Return the values of a split's topics under the measure; those of unranked topics are meaningless.
+        """Return the values of a split's topics under the measure; unranked topics have meaningless values.
 
         Raises:
-            UsageError: the measure has no value a topic, or the scorer takes all topics or none.
-            NotScorable: the official scorer refuses the rankings.
+            UsageError: the measure has no value for each topic, or the official scorer needs all topics.
+            NotScorable: the official scorer rejects the rankings.
         """
         request, grades = self.request, self.grades[split]
         task, collection, measure = request.task, request.collection, request.measure
@@ -429,7 +407,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         ]
 
     def _solved(self, topics: AnyCollection[str]) -> dict[str, Example]:
-        """Return the solved topics of the splits, read until all of these topics are among them."""
+        """Return the training topics of the splits, read until these topics are among them."""
         solved: dict[str, Example] = {}
         with self._progress.stage("reading solved topics") as advance:
             for split in self.request.splits:
@@ -471,9 +449,9 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
 
 
 def _run_of_all(rankings: Mapping[str, Ranking], topics: Iterable[str]) -> Run:
-    """Return rankings as a run of these topics, for official scorers that stop at a topic without a ranking.
+    """Return a run of these topics for official scorers that stop at a topic without a ranking.
 
-    Such a topic gets any of the rankings: its value is meaningless.
+    Such a topic gets an arbitrary ranking: its value is meaningless.
     """
     any_ranking = next(iter(rankings.values()))
     return Run(

@@ -1,8 +1,7 @@
 """Learning curve: the score of unjudged topics by the number of judged ones.
 
-Topics are divided once, by a seed: some are never judged, and these alone are scored, at every point of the curve. Of
-the others a growing sample, in several seeded orders, counts as solved like the topics of train. Judgments are those
-of people or, in their place, the gold. Figures are those of `evaluate`.
+At every point the same topics are scored. Of the others a growing sample, in several seeded orders, are training
+topics.
 """
 
 from __future__ import annotations
@@ -34,14 +33,11 @@ class LearningPoint:
     """The score with a number of judged topics."""
 
     judged: int
-    judgments: float
-    """The mean number of their judgments over the samples."""
-    score: float
-    """The mean of `values`."""
-    values: tuple[float, ...]
-    """The score with each sample."""
+    judgments: float  # the mean number of judgments over the samples
+    score: float  # the mean of `values`
+    values: tuple[float, ...]  # the score with each sample
+    # Point − first point, paired by topic, of means over samples; None for the first point.
     gain: PairTests | None = None
-    """Point − first point, paired by topic, of means over samples; None for the first point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +49,23 @@ class LearningCurve:
     recipe: Mapping[str, Any]
     depth: int
     measure: str
-    official: bool
-    """Whether the measure ranks submissions."""
+    official: bool  # whether the measure ranks submissions
     unjudged: int
     can_be_judged: int
-    solved: int
-    """The number of topics that are solved at every point."""
-    judgments: str
-    """\"people" or "gold"."""
+    solved: int  # number of training topics at every point
+    judgments: str  # "people" or "gold"
     repetitions: int
     seed: int
     points: tuple[LearningPoint, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON of `learning-curve --json`."""
         return asdict(self)
 
 
 TAG = "learning-curve"
 REPETITIONS = 5
 SEED = 2021
-HALVINGS = 4
-"""How often the number of topics that can be judged is halved for the default points."""
+HALVINGS = 4  # how often the number of topics that can be judged is halved for the default points
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +74,13 @@ class LearningRequest:
 
     validation: CrossValidationRequest
     recipe: Recipe
-    points: tuple[int, ...] = ()
-    """Numbers of judged topics; by default 0 and halvings of the largest one."""
+    points: tuple[int, ...] = ()  # numbers of judged topics; by default 0 and halvings of the largest one
+    # How many topics are scored; by default half of those with gold, or all without judgments of people.
     unjudged: int | None = None
-    """How many topics are scored; by default half of those with gold, or all without judgments of people."""
-    judged: Grades | None = None
-    """The judgments of people; None for the gold in their place."""
-    repetitions: int = REPETITIONS
-    """Samples of each point at which samples differ."""
+    judged: Grades | None = None  # the judgments of people; None for the gold
+    repetitions: int = REPETITIONS  # samples of each point at which samples differ
     seed: int = SEED
-    judgments_only: bool = False
-    """Whether judged topics are the only solved ones."""
+    judgments_only: bool = False  # whether there are no training topics besides judged ones
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -104,7 +91,7 @@ def learning_curve(request: LearningRequest, settings: Settings, progress: Progr
     """Return the curve of a recipe on a split.
 
     Raises:
-        UsageError: the recipe learns nothing, the topics are solved already, or there are too few for the points.
+        UsageError: the recipe learns nothing, the topics are training topics, or there are too few for the points.
         DataError: files are invalid, or no figure has a value for each topic.
         EngineError: the engine failed.
     """
@@ -186,7 +173,7 @@ class _Learning:
         )
 
     def _divided(self) -> tuple[list[Topic], list[Topic]]:
-        """Return the topics that can be judged, in a seeded order, and those that are scored, in that of their file."""
+        """Return the topics that can be judged, in a seeded order, and the scored ones, in file order."""
         request = self._request
         shuffled = list(self._topics)
         random.Random(request.seed).shuffle(shuffled)
@@ -223,7 +210,7 @@ class _Learning:
         return points
 
     def _samples(self, point: int) -> Iterator[Sequence[Topic]]:
-        """Yield samples of a size, each within that of a larger point; only one where all are the same."""
+        """Yield samples of a size, each within the sample of a larger point; one if all are equal."""
         for repetition in range(self._request.repetitions):
             order = list(self._pool)
             random.Random(f"{self._request.seed}:{repetition}").shuffle(order)
@@ -232,7 +219,7 @@ class _Learning:
                 return
 
     def _values(self, sample: Sequence[Topic], advance: Advance) -> TopicValues:
-        """Return the value of each scored topic where a sample is judged."""
+        """Return the value of each scored topic if a sample is judged."""
         rankings = {ranking.topic_id: ranking for ranking in self._ranked(sample)}
         name = counted(len(sample), "judged topic")
         scored = self._validation.scored(name, rankings, self._request.measures)
@@ -243,7 +230,7 @@ class _Learning:
         return {topic: value for topic in rankings if (value := values.get(topic)) is not None}
 
     def _fixed_signals(self) -> list[Signal]:
-        """Return the signals that need no solved topics."""
+        """Return the signals that need no training topics."""
         signals = self._request.recipe.signals
         changing = dependent_signals(signals, learned_signals(signals))
         return [signal for place, signal in enumerate(signals) if place not in changing]

@@ -1,11 +1,7 @@
 """Tune the parameters of a recipe, and k1 and b of its mappings, by cross-validation; write the best recipe.
 
-Every trial is the recipe with other values, ranked for the same topics in the same folds. Each finished trial is
-appended to a log, from which an interrupted tuning continues. The result depends on the request alone, not on the
-number of processes or interruptions.
-
-The best of many trials is chosen on the topics that it is scored on, so the choice itself is validated too: each fold
-counts with the trial that is best on the other folds (`TuneResult.chosen`).
+An interrupted tuning continues from the log of finished trials. The choice of the best trial is validated too: each
+fold counts with the trial that is best on the other folds (`TuneResult.chosen`).
 
     S. Varma, R. Simon, Bias in error estimation when using cross-validation for model selection, BMC Bioinformatics 7,
         2006 (nested validation)
@@ -77,8 +73,7 @@ from searchapp.text import counted, suggestion, visible_line
 
 MAPPING, EXAMPLES = "mapping", "examples"
 
-SHIPPED = 0
-"""The number of the trial that is the unchanged recipe."""
+SHIPPED = 0  # the number of the trial that is the unchanged recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +101,7 @@ class TunableParameters:
         self._similarities = {part: similarities(mapping) for part, mapping in self.mappings.items()}
 
     def usual_name(self, name: str) -> str:
-        """Return the name that a parameter is listed under, of its several names."""
+        """Return the listed name of a parameter that has several names."""
         full = {one.full: one.name for one in self._settable.values()}
         similarity = f"{MAPPING}.{name}" if name in NUMBERS and name not in self._settable else name
         return full.get(similarity, similarity)
@@ -143,7 +138,7 @@ class TunableParameters:
         }
 
     def _similarity(self, name: str) -> tuple[str, list[str], str]:
-        """Return the mapping, the similarities and the number that a name means."""
+        """Return the mapping, the similarities and the number of a name."""
         part, *middle, key = name.split(".") if "." in name else (MAPPING, name)
         known = self._similarities.get(part, {})
         if key in NUMBERS and known and len(middle) <= 1 and (not middle or middle[0] in known):
@@ -176,19 +171,15 @@ class TuneRequest:
 
     validation: CrossValidationRequest
     recipe: str
-    over: Sequence[Dimension]
-    """The parameters with their possible values."""
-    set: Mapping[str, Any] = field(default_factory=dict)
-    """Values of parameters that stay the same."""
+    over: Sequence[Dimension]  # the parameters with their possible values
+    set: Mapping[str, Any] = field(default_factory=dict)  # values of parameters that stay the same
     search: SearchMethod = SearchMethod.random
     trials: int | None = None
     workers: int = 1
-    reported: bool = False
-    """Whether splits may be tuned on whose figures are reported."""
+    reported: bool = False  # whether splits with reported figures may be tuned on
+    # The folder of the log; by default in the home directory, named by a digest of the request.
     log: Path | None = None
-    """The folder of the log; by default one in the home folder, named by a digest of the request."""
-    restart: bool = False
-    """Whether the trials of an existing log are dropped."""
+    restart: bool = False  # whether the trials of an existing log are dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,15 +189,11 @@ class TrialResult:
     trial: int
     set: ParameterValues
     topics: int
-    complete: bool
-    """Whether these are all topics."""
+    complete: bool  # whether these are all topics
     value: float
-    interval: Interval | None = None
-    """Of the mean; only the best complete trials have intervals and tests."""
-    tests: PairTests | None = None
-    """Trial − unchanged recipe."""
-    error: str | None = None
-    """Why the trial failed; then there is no value."""
+    interval: Interval | None = None  # of the mean; only the best complete trials have intervals and tests
+    tests: PairTests | None = None  # trial − unchanged recipe
+    error: str | None = None  # why the trial failed; then there is no value
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "value": None if self.error else self.value}
@@ -214,25 +201,22 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True)
 class TuneResult:
-    """The trials of a tuning, best first, the complete ones before the others."""
+    """The trials of a tuning, complete ones first, best first."""
 
     request: TuneRequest
     measure: str
     folds: int
     topics: int
     trials: tuple[TrialResult, ...]
+    # The mean over topics, each by the trial that is best on the other folds; None with one fold.
     chosen: float | None
-    """The mean over topics, each by the trial that is best on the other folds; None with one fold."""
-    reported: tuple[str, ...]
-    """The splits whose figures are reported."""
+    reported: tuple[str, ...]  # the splits whose figures are reported
     data_digests: Mapping[str, str]
     log: Path
     best: Trial
-    mappings: Mapping[str, Mapping[str, Any]]
-    """The mappings whose similarities the best trial changes."""
+    mappings: Mapping[str, Mapping[str, Any]]  # the mappings whose similarities the best trial changes
     present_mappings: Mapping[str, Mapping[str, Any]]
-    warnings: tuple[str, ...]
-    """Warnings of the unchanged recipe and the best one."""
+    warnings: tuple[str, ...]  # warnings of the unchanged recipe and the best one
 
     @property
     def shipped(self) -> TrialResult:
@@ -240,7 +224,7 @@ class TuneResult:
         return next(result for result in self.trials if result.trial == SHIPPED)
 
     def provenance(self) -> dict[str, Any]:
-        """Return how the best recipe was found, for its file and the manifests of its runs."""
+        """Return the origin of the best recipe, for its file and the manifests of its runs."""
         validation, first = self.request.validation, self.trials[0]
         before = self.best.recipe.tuned  # earlier tunings on reported splits stay recorded
         splits = before.get("splits")
@@ -264,7 +248,6 @@ class TuneResult:
         return provenance
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON of `tune --json`."""
         return {
             "task": self.request.validation.task.name,
             "recipe": self.request.recipe,
@@ -297,9 +280,8 @@ class TrialValues:
 class TrialLog:
     """The durable log of a tuning.
 
-    Its first line describes the tuning, each other line has the values of a trial; each line ends with the SHA-256 of
-    what precedes it. A last line without its digest was being written at a crash and is dropped; any other mismatch is
-    an error.
+    The first line describes the tuning, each other line has the values of a trial; each line ends with its SHA-256. A
+    last line without a digest, from a crash, is dropped.
 
     Raises:
         DataError: the log is of another tuning, or damaged.
@@ -308,8 +290,7 @@ class TrialLog:
 
     def __init__(self, folder: Path, tuning: Mapping[str, Any]) -> None:
         self.path = folder / TRIALS_FILE
-        self.done: dict[tuple[int, int], TrialValues] = {}
-        """The values of finished trials by trial and rung."""
+        self.done: dict[tuple[int, int], TrialValues] = {}  # finished trials by trial and rung
         try:
             self._file = self.path.open("a+b", buffering=0)
         except OSError as error:
@@ -368,7 +349,7 @@ class TrialLog:
             ) from error
 
     def _lines(self) -> list[Any]:
-        """Return the lines of the file without their digests, and remove a last line that was torn by a crash."""
+        """Return the lines of the file without their digests; remove a last line that a crash truncated."""
         self._file.seek(0)
         *lines, torn = self._file.read().split(b"\n")
         values = []
@@ -389,7 +370,7 @@ class TrialLog:
 
 @contextmanager
 def open_log(folder: Path, tuning: Mapping[str, Any], *, restart: bool = False) -> Iterator[TrialLog]:
-    """Open the log in a folder for this process alone; with `restart` an empty one."""
+    """Open the log in a folder exclusively; with `restart` an empty one."""
     with exclusive_folder(folder, BUSY % folder):
         if restart:
             try:
@@ -403,22 +384,19 @@ def open_log(folder: Path, tuning: Mapping[str, Any], *, restart: bool = False) 
             log.close()
 
 
-FOLDER = "tunings"
-"""The folder of logs in the home folder."""
+FOLDER = "tunings"  # of logs in the home directory
 
-PERMUTATIONS = 10_000
-"""Sign vectors of each randomisation test."""
+PERMUTATIONS = 10_000  # sign vectors of each randomisation test
 
-TESTED = 10
-"""How many of the best trials have intervals and tests."""
+TESTED = 10  # how many of the best trials have intervals and tests
 
 
 def tune(request: TuneRequest, settings: Settings, progress: Progress) -> TuneResult:
-    """Carry out a tuning, or continue it.
+    """Run or continue a tuning.
 
     Raises:
         UsageError: a parameter or a value is invalid, or a split is reported and `reported` is not set.
-        SearchappError: another process carries out the same tuning, or its log can't be written.
+        SearchappError: another process runs the same tuning, or its log can't be written.
         DataError: the log is of another tuning, or damaged.
         as `CrossValidation` does.
     """
@@ -476,7 +454,7 @@ class _Tuning:
         self._shuffled = sorted(topics, key=lambda id_: hashlib.sha256(f"{seed}/{id_}".encode()).digest())
 
     def inputs(self) -> dict[str, Any]:
-        """Return everything that the values of trials depend on."""
+        """Return all inputs of the values of trials."""
         request, validation = self._request, self._request.validation
         return {
             "searchapp": searchapp.__version__,
@@ -618,8 +596,7 @@ class _Tuning:
         return mean(chosen)
 
 
-NAME = "tuned"
-"""The name of the written recipe."""
+NAME = "tuned"  # of the written recipe
 
 
 def require_places(out: Path, *, overwrite: bool) -> None:
@@ -730,7 +707,7 @@ def _interval(interval: Any) -> str:
 
 
 def _with_template_path(info: TaskInfo, out: Path, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table whose template has its path from the new file, if it is beside the variant that was tuned."""
+    """Return a table whose template, if it is beside the tuned variant, has its path from the new file."""
     template = table.get("template")
     if info.variant is None or not isinstance(template, str) or not template.endswith(".json"):
         return dict(table)

@@ -16,27 +16,21 @@ from searchapp.files import parse_json
 from searchapp.formats.problems import Problems
 from searchapp.formats.toml_files import TomlFile, TomlTable
 
-STEPS = 5
-"""The usual number of values of a range in a grid."""
+STEPS = 5  # default number of values of a range in a grid
 
 MAX_TRIALS = 10_000
 
-DIGITS = 4
-"""Significant digits of a number of a range."""
+DIGITS = 4  # significant digits of a number of a range
 
-ParameterValues = dict[str, Any]
-"""The value of each parameter by its name."""
+ParameterValues = dict[str, Any]  # the value of each parameter by its name
 
 
 class SearchMethod(StrEnum):
-    """Which combinations of values are tried."""
+    """The selection of combinations of values."""
 
-    grid = "grid"
-    """All of them."""
-    random = "random"
-    """Some, drawn with a seed, each parameter by itself."""
-    halving = "halving"
-    """As random; the best third of them on ever more topics."""
+    grid = "grid"  # all of them
+    random = "random"  # random ones, each parameter independently
+    halving = "halving"  # as random; the best third of them on ever more topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +41,9 @@ class Dimension:
     values: tuple[Any, ...] = ()
     low: float = 0.0
     high: float = 0.0
-    log: bool = False
-    """Whether numbers are spread by their logarithm."""
-    steps: int = STEPS
-    """How many numbers a grid has."""
-    whole: bool = False
-    """Whether numbers are rounded to whole ones."""
+    log: bool = False  # whether numbers are spread by their logarithm
+    steps: int = STEPS  # how many numbers a grid has
+    whole: bool = False  # whether numbers are rounded to whole ones
 
     def grid(self) -> tuple[Any, ...]:
         """Return the values of a grid, each once."""
@@ -62,14 +53,14 @@ class Dimension:
         return tuple(dict.fromkeys(self._at(share) for share in shares))
 
     def drawn(self, source: random.Random) -> Any:
-        """Return a value that is drawn at random."""
+        """Return a random value."""
         if self.values:
             return self.values[int(source.random() * len(self.values))]
         return self._at(source.random())
 
     @property
     def bounds(self) -> tuple[Any, ...]:
-        """Values of which all are valid if these are."""
+        """Values whose validity implies that all values are valid."""
         return self.values or (self._at(0.0), self._at(1.0))
 
     def _at(self, share: float) -> float | int:
@@ -187,7 +178,8 @@ def proposed(
 ) -> list[ParameterValues]:
     """Return the combinations of values that are tried, each once.
 
-    `trials` limits those of a grid, and is the number that is drawn at random, if there are as many.
+    Args:
+        trials: the limit of a grid, or the number of random combinations
 
     Raises:
         UsageError: the grid has more.
@@ -206,7 +198,7 @@ def proposed(
 
 
 def _drawn(space: Sequence[Dimension], seed: int) -> Iterator[ParameterValues]:
-    """Yield combinations at random, each once, until hardly any are left."""
+    """Yield random combinations, each once, until few are left."""
     seen: set[str] = set()
     for number in itertools.count():
         source = random.Random(f"{seed}:{number}")
@@ -226,11 +218,9 @@ class Rung:
     topics: int
 
 
-ETA = 3
-"""One of so many trials goes on to the next rung, which has so many times as many topics."""
+ETA = 3  # one of ETA trials reaches the next rung, which has ETA times as many topics
 
-LEAST_TOPICS = 20
-"""The minimum of topics of a rung: fewer are too noisy to choose by."""
+LEAST_TOPICS = 20  # of a rung: fewer are too noisy
 
 
 def rungs(trials: int, topics: int) -> list[Rung]:
@@ -249,10 +239,10 @@ def rungs(trials: int, topics: int) -> list[Rung]:
 
 
 def of_kinds(space: Sequence[Dimension], whole: Mapping[str, bool]) -> list[Dimension]:
-    """Return the dimensions, marked where parameters take whole numbers.
+    """Return the dimensions, with parameters of whole numbers marked.
 
     Raises:
-        UsageError: a parameter is there twice, or there is none.
+        UsageError: a parameter occurs twice, or there is none.
     """
     if not space:
         raise UsageError(

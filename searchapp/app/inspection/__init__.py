@@ -1,1 +1,1 @@
-"""Topics, rankings and documents as a person reads them, in a run or as a recipe ranks now."""
+"""Topics, rankings and documents for display, in a run or as a recipe ranks now."""

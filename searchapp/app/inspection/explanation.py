@@ -1,8 +1,4 @@
-"""Explain why a document has its rank for a query or a topic, or why it has none.
-
-A topic is ranked deeper if the document is behind the depth of the request. The shares of signals are those of the
-ranking that has the document. A document in a run keeps the rank and the score of the run.
-"""
+"""Explain why a document has its rank for a query or a topic, or why it has none."""
 
 from __future__ import annotations
 
@@ -31,22 +27,16 @@ from searchapp.text import counted
 
 
 class Standing(StrEnum):
-    """How a document stands to a ranking."""
+    """The relation of a document to a ranking."""
 
     ranked = "ranked"
-    unknown = "unknown"
-    """No document of this id is indexed."""
-    filtered = "filtered"
-    """It matches, but a filter excludes it."""
-    left_out = "left out"
-    """It matches partly, but lacks a required clause, or has an excluded one."""
-    too_little = "too little"
-    """It matches partly, but less than the recipe's query requires."""
-    behind = "behind"
-    """It is behind the `FUSED_DEPTH` documents that a recipe of several signals ranks."""
+    unknown = "unknown"  # no document of this id is indexed
+    filtered = "filtered"  # it matches, but a filter excludes it
+    left_out = "left out"  # it matches partly, but lacks a required clause, or has an excluded one
+    too_little = "too little"  # it matches partly, but less than the recipe's query requires
+    behind = "behind"  # it is behind the `FUSED_DEPTH` documents that a recipe of several signals ranks
     no_match = "no match"
-    not_in_run = "not in the run"
-    """The run lacks it, and its recipe is unknown."""
+    not_in_run = "not in the run"  # the run lacks it, and its recipe is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +45,10 @@ class Reason:
 
     document_id: str
     standing: Standing
-    rank: int | None = None
-    """From 1."""
+    rank: int | None = None  # from 1
     score: float | None = None
     explanation: Explanation | None = None
-    shares: tuple[SignalShare, ...] = ()
-    """The share of each signal, for a recipe of several."""
+    shares: tuple[SignalShare, ...] = ()  # the share of each signal, for a recipe of several
 
     @property
     def votes(self) -> list[Vote]:
@@ -69,11 +57,7 @@ class Reason:
 
 
 def standing_sentence(reason: Reason, task: str, of_topic: str = "") -> str:
-    """Return the standing as the rest of a sentence that begins with the document's id; `task` is a name.
-
-    >>> standing_sentence(Reason("17", Standing.ranked, 3, 0.5), "nlps")
-    'is at rank 3, with the score 0.5000'
-    """
+    """Return the standing as a sentence that lacks its subject, the document's id."""
     sentences = {
         Standing.ranked: f"is at rank {reason.rank or 0:,}{of_topic}, with the score {reason.score or 0.0:.4f}",
         Standing.unknown: f"is not indexed: no document of {task} has this id",
@@ -92,11 +76,9 @@ class PartDifference:
     """A part of one or both of two scores: a term of a field, a signal, or another part."""
 
     what: str
-    upper: float | None
-    """None where the upper score has no such part."""
+    upper: float | None  # none if the score has no such part
     lower: float | None
-    upper_figures: tuple[tuple[str, str], ...] = ()
-    """The figures that the part was computed from."""
+    upper_figures: tuple[tuple[str, str], ...] = ()  # the figures from which the part was computed
     lower_figures: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -116,7 +98,7 @@ class HitComparison:
 
     @property
     def decides(self) -> PartDifference | None:
-        """The greatest advantage of the upper one; None where scores are equal, and the ids decide."""
+        """The greatest advantage of the upper one; None for equal scores, which ids order."""
         if self.upper.score == self.lower.score:
             return None
         most = max(self.signals or self.terms, key=lambda part: part.gain, default=None)
@@ -205,12 +187,11 @@ class TopicRequest:
     topic: Topic
     depth: int
     run: Hits | None = None
-    is_document: bool = False
-    """Whether the topic is a document, which is not ranked for itself."""
+    is_document: bool = False  # whether the topic is a document, which is not ranked for itself
 
     @property
     def can_be_ranked(self) -> bool:
-        """Whether it can be ranked now: of topics of a run only the ids may be known."""
+        """Whether it can be ranked now: for topics of a run only the ids may be known."""
         return self.run is None or bool(self.topic.text)
 
 
@@ -219,23 +200,24 @@ class RankExplanation:
     """The reason for the rank of one document."""
 
     reason: Reason
+    # The depth of the ranking that has it, if it is greater than the requested depth.
     deeper: int | None = None
-    """The depth of the ranking that has it, if that is deeper than the request's."""
+    # Whether the recipe ranks differently now than in the run, from which ranks and scores are.
     differs: bool = False
-    """Whether the recipe makes another ranking than the run: ranks and scores in the run are the run's, all else is
-    present."""
 
     def sentence(self, task: str, of_topic: str = "") -> str:
-        """Return the rest of a sentence that begins with the document's id."""
+        """Return a sentence that lacks its subject, the document's id."""
         deeper = "" if self.deeper is None else f", in a ranking {counted(self.deeper, 'document')} deep"
         differs = "; the recipe ranks otherwise now than for the run" if self.differs else ""
         return f"{standing_sentence(self.reason, task, of_topic)}{deeper}{differs}"
 
 
 class Explainer:
-    """Explains the standing of documents for topics; its methods may be called from several threads.
+    """Explains the standing of documents for topics; thread-safe.
 
-    `ranker` is None where the recipe of a run is unknown; `indexed` returns those of some documents that are indexed.
+    Args:
+        ranker: None if the recipe of a run is unknown
+        indexed: returns the indexed ones of some documents
     """
 
     def __init__(self, ranker: TopicRanker | None, indexed: Callable[[Sequence[str]], Set[str]]) -> None:
@@ -245,8 +227,7 @@ class Explainer:
     def reasons(
         self, request: TopicRequest, documents: Sequence[str]
     ) -> tuple[dict[str, Reason], RankedTopic | None, bool]:
-        """Return the reason of each document without an explanation, the ranking that was made, and whether the recipe
-        makes another ranking than the run.
+        """Return the reason of each document without an explanation, the ranking, and whether it differs from the run.
 
         Raises:
             EngineError: the engine failed.
@@ -316,7 +297,7 @@ def _unranked_standing(ranker: TopicRanker, request: TopicRequest, document: str
 
 
 def _ranked(hits: Hits, documents: Sequence[str]) -> dict[str, Reason]:
-    """Return the ranks and scores of those documents that a ranking has."""
+    """Return the ranks and scores of documents in a ranking."""
     places = {document: place for place, document in enumerate(hits.document_ids)}
     return {
         document: Reason(document, Standing.ranked, places[document] + 1, hits.scores[places[document]])
@@ -326,18 +307,14 @@ def _ranked(hits: Hits, documents: Sequence[str]) -> dict[str, Reason]:
 
 
 def _differs(request: TopicRequest, ranker: TopicRanker) -> bool:
-    """Return whether the recipe makes another ranking than that of the run, as with another index."""
+    """Return whether the recipe ranks differently than in the run, for instance with another index."""
     if request.run is None:
         return False
     return ranker.rank_topic(request.topic, request.depth).hits.document_ids != request.run.document_ids
 
 
 def unfiltered(query: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a template's query without the clauses that only exclude documents.
-
-    >>> unfiltered({"bool": {"should": [{"match": {"text": "a"}}], "filter": [{"term": {"debate": "b"}}]}})
-    {'bool': {'should': [{'match': {'text': 'a'}}]}}
-    """
+    """Return a template's query without the clauses that only exclude documents."""
     described = query.get("bool")
     if not isinstance(described, Mapping):
         return dict(query)
@@ -349,8 +326,6 @@ def unfiltered(query: Mapping[str, Any]) -> dict[str, Any]:
 def loosened(query: Mapping[str, Any]) -> dict[str, Any]:
     """Return a template's query that any word of any clause matches.
 
-    >>> loosened({"match": {"text": {"query": "a b", "operator": "and"}}})
-    {'match': {'text': {'query': 'a b'}}}
     >>> loosened({"bool": {"must": [{"match_phrase": {"text": "a b"}}, {"term": {"kind": "c"}}]}})
     {'bool': {'should': [{'match': {'text': {'query': 'a b'}}}]}}
     """
@@ -370,8 +345,8 @@ def loosened(query: Mapping[str, Any]) -> dict[str, Any]:
     return {kind: {name: _loosened_within(name, one) for name, one in described.items()}}
 
 
+# Queries that match no words of a text.
 _WITHOUT_WORDS = frozenset(("term", "terms", "range", "exists", "ids", "match_all"))
-"""Queries that match no words of a text."""
 
 _ALL_WORDS = frozenset(("operator", "minimum_should_match", "slop"))
 
@@ -403,10 +378,8 @@ class ExplainRequest:
     recipe: Recipe
     topic_id: str
     document_id: str
-    split: str | None = None
-    """By default the first split that has the topic."""
-    depth: int | None = None
-    """By default the task's own."""
+    split: str | None = None  # by default the first split that has the topic
+    depth: int | None = None  # by default the task's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,12 +395,11 @@ class ExplainedTopic:
 def explain(
     request: ExplainRequest, engine: Engine, progress: Progress, home: Path | None = None
 ) -> ExplainedTopic:
-    """Rank a topic and explain the standing of a document; models of the recipe are stored in `home`.
+    """Rank a topic and explain the standing of a document; store models of the recipe in `home`.
 
     Raises:
         UsageError: no split, or not the given one, has the topic.
-        DataError: the files of the task are missing or damaged, the index holds other documents, or the recipe lacks an
-            input.
+        DataError: files of the task are missing or damaged, the index has other documents, or an input is missing.
         EngineError: there is no index, or the engine failed.
     """
     split, topic = _topic(request)

@@ -23,34 +23,30 @@ from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import one_document
 from searchapp.tasks.base import Collection, Task
 
-SEARCHED = "search"
-"""The name of live rankings in the log, before that of their recipe."""
+SEARCHED = "search"  # the name of live rankings in the log, before the name of their recipe
 
 CACHED_TOPICS = 256
 
-BATCH_SIZE = 64
-"""The maximum of topics that are ranked together for a user who reads one after the other."""
+BATCH_SIZE = 64  # topics that are ranked together for a user who reads one after the other
 
+# The same limits in hits, for deep rankings.
 BATCH_HITS, CACHED_HITS = BATCH_SIZE * paging.WINDOW, CACHED_TOPICS * paging.WINDOW
-"""The same limits in hits, for deep rankings."""
 
-DEPTH_FACTOR = 10
-"""How many times as deep a topic is ranked again if a document is not found."""
+DEPTH_FACTOR = 10  # how many times as deep a topic is ranked again if a document is missing
 
 
 def seen_in(recipe: str) -> str:
-    """Return the name of a live ranking by a recipe in the log."""
+    """Return the name of a live ranking in the log."""
     return f"{SEARCHED} {recipe}"
 
 
 class TopicRanker:
-    """A recipe that is ready to rank the topics of a split; its methods may be called from several threads."""
+    """A recipe that is ready to rank the topics of a split; thread-safe."""
 
     def __init__(self, ranker: Ranker, index: Index) -> None:
         self.recipe = ranker.recipe
         self.index = index
-        self.lock = threading.Lock()
-        """Guards the index, which answers one request at a time."""
+        self.lock = threading.Lock()  # guards the index, which answers one request at a time
         self._ranker = ranker
         self._last: dict[int, RankedTopic] = {}
 
@@ -65,7 +61,7 @@ class TopicRanker:
         progress: Progress,
         home: Path | None = None,
     ) -> TopicRanker:
-        """Prepare a recipe to rank a split, which may take long if it learns; models are stored in `home`.
+        """Prepare a recipe to rank a split, which may take long if it learns; store models in `home`.
 
         Raises:
             DataError: an input of a signal is missing or invalid.
@@ -87,7 +83,7 @@ class TopicRanker:
             return [ranking.hits for ranking in self._ranker.rank(topics, depth, SEARCHED)]
 
     def rank_topic(self, topic: Topic, depth: int) -> RankedTopic:
-        """Return a topic's ranking with the answers of signals; caches those of the last topic.
+        """Return a topic's ranking with the answers of signals; caches the last topic.
 
         Raises:
             as `Ranker.rank` does.
@@ -100,11 +96,7 @@ class TopicRanker:
             return self._last[depth]
 
     def deep(self, topic: Topic, documents: Set[str], depth: int) -> RankedTopic:
-        """Return a topic's ranking to a depth, or deep enough for some documents to be in it.
-
-        Each attempt is ten times as deep, as long as more documents may have a score: fusion reorders the documents of
-        a deeper ranking, so that no part can be appended to a shorter one. Documents that do not match are sought up to
-        the depth only, or to `paging.WINDOW`.
+        """Return a topic's ranking to a depth, or deep enough to include these documents.
 
         Raises:
             as `Ranker.rank` does.
@@ -117,34 +109,35 @@ class TopicRanker:
         if left and _may_continue(ranked):
             query = self.recipe.body(topic, 1)["query"]
             left = {document for document in left if self.score(document, query)}
+        # Fusion reorders a deeper ranking, so that it can't be appended to a shorter one.
         while left and _may_continue(ranked):
             ranked = self.rank_topic(topic, DEPTH_FACTOR * ranked.depth)
             left -= set(ranked.hits.document_ids)
         return ranked
 
     def score(self, document_id: str, query: Mapping[str, Any]) -> float | None:
-        """Return the score of a document for a query, None where it does not match.
+        """Return the score of a document for a query, None if it does not match.
 
         Raises:
-            EngineError: the engine failed, or refused the query.
+            EngineError: the engine failed, or rejected the query.
         """
         with self.lock:
             results = self.index.find(one_document(document_id, query))
         return results[0].hit.score if results else None
 
     def explain(self, ranked: RankedTopic, document_id: str) -> Explanation | None:
-        """Explain the score of a document in a ranking, None where it has none."""
+        """Explain the score of a document in a ranking, None if it has none."""
         with self.lock:
             return self._ranker.explain(ranked, document_id)
 
     def shares(self, ranked: RankedTopic, document_id: str) -> tuple[SignalShare, ...]:
-        """Return the share of each signal in that score; none for a recipe of one query."""
+        """Return the share of each signal in that score; empty for a recipe of one query."""
         with self.lock:
             return () if self.recipe.is_one_query else tuple(self._ranker.shares(ranked, document_id))
 
 
 def _may_continue(ranked: RankedTopic) -> bool:
-    """Return whether documents behind a ranking may have a score."""
+    """Return whether later documents may have a score."""
     return len(ranked.hits) == ranked.depth and ranked.hits.scores[-1] != 0
 
 
@@ -165,7 +158,7 @@ class LiveRankings:
         self._lock = threading.Lock()
 
     def ranking(self, topic_id: str) -> Ranking:
-        """Return a topic's ranking; topics that are read in their order are ranked ahead, more each time."""
+        """Return a topic's ranking; topics that are read in sequence are ranked ahead, more each time."""
         place = self._places[topic_id]
         with self._lock:
             if topic_id in self._cache:
@@ -197,7 +190,7 @@ class LiveRankings:
 def now_pages(
     task: Task, documents: LocalFirst, collection: Collection, split: str, ranker: TopicRanker, depth: int
 ) -> RunPages:
-    """Open the pages of the topics of a split as a recipe ranks them now, with the documents of the same index.
+    """Open the pages of a split's topics as a recipe ranks them now.
 
     Raises:
         DataError: the topics can't be read, or there are none.
@@ -220,10 +213,10 @@ def now_pages(
 
 
 def usual_split(task: Task, collection: Collection) -> str:
-    """Return the split that is ranked by default: dev, else the first other one that exists, train and test last.
+    """Return the default split: dev, otherwise the first other one that exists, train and test last.
 
     Raises:
-        DataError: the files of no split are there.
+        DataError: no split has files.
     """
     order = sorted(
         task.info.splits, key=lambda split: (split != "dev", split.startswith("test"), split == "train")

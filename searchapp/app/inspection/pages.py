@@ -1,8 +1,4 @@
-"""Pages that annotators read: topics, rankings and documents of a run, each fetched when it is shown.
-
-Documents come from an embedded index of the digest that was ranked, if there is one, else from the server: two indexes
-of one digest give the same answers on either engine.
-"""
+"""Topics, rankings and documents of a run for annotators, each fetched when it is shown."""
 
 from __future__ import annotations
 
@@ -37,15 +33,15 @@ from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.folders import data_folder
 from searchapp.text import counted
 
-ATTEMPTS, TIMEOUT_SECONDS = 2, 10.0
-"""How often, and how long, a server is asked for a document that the user is waiting for."""
+ATTEMPTS, TIMEOUT_SECONDS = 2, 10.0  # short: the user is waiting for the document
 
 
 class LocalFirst:
-    """Opens the index of the engine in the settings or, where that is a server, an equal index on disk.
+    """Opens the index of the engine in the settings or, for a server, an equal index on disk.
 
-    With `copy` that one is made from the task's files if there is none of the task yet, so that judging needs no
-    server. `warn` is called with warnings for the user.
+    Args:
+        warn: called with warnings for the user
+        copy: index the task's files on disk if needed, so that judging needs no server
     """
 
     def __init__(
@@ -61,9 +57,10 @@ class LocalFirst:
     def index(
         self, task: Task, folder: Path | None, name: str | None = None, digest: str | None = None
     ) -> Index:
-        """Open the index of a name, by default the one that is searched, of a task with files in a folder.
+        """Open an index of a task, by default the searched one.
 
-        `digest` is that of the index that was ranked, if it is known.
+        Args:
+            digest: the digest of the index that was ranked, if known
 
         Raises:
             EngineError: it can't be opened.
@@ -95,13 +92,12 @@ class LocalFirst:
         return spare
 
     def spare(self, task: Task, folder: Path | None, name: str | None = None) -> Index | None:
-        """Return an index to continue with when the server of `index` is gone, if there is any."""
+        """Return an index that replaces the server's when that fails, if there is any."""
         if not self._settings.uses_server:
             return None
         return self._on_disk(task, name) or self._copied(task, folder, name)
 
     def close(self) -> None:
-        """Close both engines."""
         self._local.close()
         if self._server is not None:
             self._server.close()
@@ -133,8 +129,7 @@ CACHED_SOURCES = 20_000
 CACHED_PAGES = 500
 CACHED_QUERIES = 100
 
-NEIGHBOURS = 3
-"""How many neighbours in its text a document is shown with on either side."""
+NEIGHBOURS = 3  # of a document in its text that are shown on either side
 
 BATCH_SIZE = 200
 
@@ -145,30 +140,25 @@ Query = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document as it is judged."""
+    """A document as the annotator sees it."""
 
     document_id: str
     text: str
-    matches: tuple[Span, ...] = ()
-    """The ranges of characters of `text` that match the topic."""
-    fields: tuple[tuple[str, Any], ...] = ()
-    """The other fields."""
-    before: tuple[Mapping[str, Any], ...] = ()
-    """Neighbours in the text that the document is part of."""
+    matches: tuple[Span, ...] = ()  # the ranges of characters of `text` that match the topic
+    fields: tuple[tuple[str, Any], ...] = ()  # the other fields
+    before: tuple[Mapping[str, Any], ...] = ()  # neighbours in the text that contains the document
     behind: tuple[Mapping[str, Any], ...] = ()
-    is_missing: bool = False
-    """Whether the index lacks the document."""
+    is_missing: bool = False  # whether the index lacks the document
 
 
 class Pages:
-    """The topics and documents of a task; its methods may be called from several threads.
+    """The topics and documents of a task; thread-safe.
 
     Args:
-        task: the task
         index: the documents; without it all are missing
         topics: the topics by their ids
-        recipe: decides what matches, by default that of searches
-        spare: opens the index that replaces that of a server that is gone
+        recipe: decides which words match, by default the recipe of searches
+        spare: opens the index that replaces an unreachable server's
         newer: opens the version that has replaced the index's
     """
 
@@ -186,8 +176,7 @@ class Pages:
         self._index = index
         self._spare = spare
         self._newer = newer
-        self.news: list[str] = []
-        """Sentences on changes, which the interface shows and removes."""
+        self.news: list[str] = []  # messages on changes, which the interface shows and removes
         self._recipe = recipe or recipes.load(task.recipe_book(), task.info.search_recipe)
         self._mapping = task.index_mapping()
         self._lock = threading.Lock()
@@ -201,13 +190,13 @@ class Pages:
         return self._topics.get(topic_id) or Topic(topic_id, "")
 
     def texts(self, documents: Sequence[str]) -> list[str]:
-        """Return the texts of documents, empty for those that the index lacks."""
+        """Return the texts of documents, empty for missing ones."""
         with self._lock:
             sources = self._with_fallback(lambda: self._fetched(documents))
         return [str((source or {}).get("text", "")) for source in sources]
 
     def known_text(self, document_id: str) -> str | None:
-        """Return the text of a document that has been fetched, or None."""
+        """Return the text of a fetched document, or None."""
         source = self._sources.get(document_id)
         return None if source is None else str(source.get("text", ""))
 
@@ -241,7 +230,7 @@ class Pages:
                 self._with_fallback(lambda: self._fetch_pages(topic_id, missing))
 
     def _with_fallback(self, fetch: Callable[[], T]) -> T:
-        """Fetch from the index or, when that is gone, from the one that replaces it."""
+        """Fetch from the index or, if it is gone, from its replacement."""
         try:
             try:
                 return fetch()
@@ -317,7 +306,7 @@ def stands_in_text(source: Mapping[str, Any], context: tuple[str, str]) -> bool:
 
 
 def with_neighbours(page: Page, index: Index, source: Mapping[str, Any], context: tuple[str, str]) -> Page:
-    """Return a page with the document's neighbours in its text; `context` as `search_results.beside` takes it.
+    """Return a page with the document's neighbours in its text; `context` as in `search_results.beside`.
 
     Raises:
         EngineError: the engine failed.
@@ -338,14 +327,14 @@ def _put(cache: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
 
 
 def readable_topics(collection: Collection, split: str) -> dict[str, Topic]:
-    """Return the topics of a split by their ids, as far as they can be read."""
+    """Return the topics of a split by id, as far as they can be read."""
     with suppress(SearchappError):
         return {topic.id: topic for topic in collection.topics(split, Problems(lenient=True))}
     return {}
 
 
 def topics_of(task: Task, collection: Collection, wanted: AnyCollection[str]) -> dict[str, Topic]:
-    """Return those of the wanted topics that any split has."""
+    """Return the wanted topics that any split has."""
     topics: dict[str, Topic] = {}
     for split in task.info.splits:
         if topics.keys() >= set(wanted):
@@ -364,30 +353,24 @@ def every_topic(task: Task, collection: Collection) -> list[Topic]:
 
 @dataclass(frozen=True, slots=True)
 class RunToJudge:
-    """The rankings that are judged: of a run directory, of a TREC run, or made now."""
+    """The rankings to judge: a run directory, a TREC run, or a live ranking."""
 
     rankings: Rankings
-    manifest: Manifest | None
-    """That of a run directory."""
-    split: str | None
-    """The split of the topics, if it is known."""
-    name: str
-    """The name of the run in the log."""
-    notes: tuple[str, ...] = ()
-    """Sentences for the annotator."""
-    recipe: Recipe | None = None
-    """The recipe of rankings that are made now."""
-    depth: int | None = None
-    """Their depth."""
+    manifest: Manifest | None  # of a run directory
+    split: str | None  # of the topics, if known
+    name: str  # of the run in the log
+    notes: tuple[str, ...] = ()  # messages for the annotator
+    recipe: Recipe | None = None  # of live rankings
+    depth: int | None = None  # of live rankings
+    # The known digests of the ranked texts, by document.
     digests: Mapping[str, str] = field(default_factory=dict)
-    """The known digests of the texts that were ranked, by document."""
 
     @classmethod
     def of(cls, task: Task, path: Path, split: str | None) -> RunToJudge:
-        """Read a run directory, or a TREC run with topics of a split, if it is named.
+        """Read a run directory, or a TREC run of a split, if it is named.
 
         Raises:
-            UsageError: there is no run, or it is another task's or split's.
+            UsageError: there is no run, or it is of another task or split.
             DataError: it can't be read.
         """
         directory.require_exists(path)
@@ -406,7 +389,7 @@ class RunToJudge:
 
 
 class RunPages(Pages):
-    """The topics, rankings and documents of a run; its methods may be called from several threads."""
+    """The topics, rankings and documents of a run; thread-safe."""
 
     def __init__(
         self,
@@ -423,14 +406,13 @@ class RunPages(Pages):
         self.name = ranked.name
         self.rankings = ranked.rankings
         self.manifest = ranked.manifest
+        # the maximum of ranked documents for a topic, if known
         self.depth = ranked.depth if ranked.manifest is None else ranked.manifest.depth
-        """The maximum of ranked documents for a topic, if it is known."""
         self.collection = collection
+        # Whether the run is a pool, all of whose documents are judged.
         self.is_pool = ranked.manifest is not None and ranked.manifest.recipe.get("name") == POOL
-        """Whether the run is a pool, all of whose documents are judged."""
         mismatches = () if ranked.recipe is not None else _mismatches(task, index, ranked, topics, collection)
-        self.notes = (*ranked.notes, *mismatches)
-        """Sentences for the annotator, such as that another index was ranked."""
+        self.notes = (*ranked.notes, *mismatches)  # messages for the annotator, for instance on another index
         self._hits: tuple[str, dict[str, float]] = "", {}
         self._digests = ranked.digests
 
@@ -445,14 +427,15 @@ class RunPages(Pages):
         home: Path | None = None,
         split: str | None = None,
     ) -> RunPages:
-        """Open the pages of a run directory or a TREC run, with the documents of an index that `documents` opens.
+        """Open the pages of a run directory or a TREC run, with the documents of an index.
 
-        `data` is the folder of the topics, by default that of the run directory, or that of the task in `home`. `split`
-        is that of the topics of a TREC run, by default any one.
+        Args:
+            data: the folder of the topics, by default the one of the run directory, or of the task in `home`
+            split: the split of a TREC run's topics, by default any
 
         Raises:
-            UsageError: there is no run, or it is another task's or split's.
-            DataError: the topics can't be read, or a TREC run ranks none of the task's.
+            UsageError: there is no run, or it is of another task or split.
+            DataError: the topics can't be read, or a TREC run ranks no topic of the task.
             EngineError: the documents can't be fetched.
         """
         ranked = RunToJudge.of(task, path, split)
@@ -479,7 +462,7 @@ class RunPages(Pages):
         collection: Collection,
         digest: str | None,
     ) -> RunPages:
-        """Open the pages of rankings, with the documents of an index of a digest that `documents` opens.
+        """Open the pages of rankings, with the documents of an index of a digest.
 
         Raises:
             EngineError: the documents can't be fetched.
@@ -510,7 +493,6 @@ class RunPages(Pages):
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The ids of the ranked topics."""
         return self.rankings.topics
 
     def ranking(self, topic_id: str) -> tuple[str, ...]:
@@ -531,7 +513,7 @@ class RunPages(Pages):
 
 
 def _topics(task: Task, ranked: RunToJudge, collection: Collection) -> dict[str, Topic]:
-    """Return the topics of a run's split or, for a TREC run without one, those of any split that it ranks."""
+    """Return the topics of a run's split or, for a TREC run without one, of any split that it ranks."""
     if ranked.split is not None:
         topics = {topic.id: topic for topic in collection.topics(ranked.split, Problems(lenient=True))}
     else:
@@ -548,7 +530,7 @@ def _topics(task: Task, ranked: RunToJudge, collection: Collection) -> dict[str,
 def _mismatches(
     task: Task, index: Index, ranked: RunToJudge, topics: Mapping[str, Topic], collection: Collection
 ) -> Iterator[str]:
-    """Yield sentences on topics and documents that may not be those of a run."""
+    """Yield messages on topics and documents that may differ from a run's."""
     if ranked.manifest is not None:
         if index.info.digest != ranked.manifest.index_digest:
             yield "the index is not the one that was ranked: documents may be missing or have changed"

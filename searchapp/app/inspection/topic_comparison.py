@@ -1,7 +1,4 @@
-"""Compare runs topic by topic, for the compare screen.
-
-Separate from `inspection.topics`, which does not import NumPy.
-"""
+"""Compare runs topic by topic; separate from `inspection.topics`, which does not import NumPy."""
 
 from __future__ import annotations
 
@@ -34,21 +31,16 @@ from searchapp.tasks.base import Grades
 class Sorting(StrEnum):
     """The order of the topics of two runs."""
 
-    gains = "gains"
-    """The greatest gains of the second run first."""
-    losses = "losses"
-    """Its greatest losses first."""
-    changes = "changes"
-    """The greatest differences first."""
-    file = "file"
-    """The order of the first run."""
+    gains = "gains"  # the greatest gains of the second run first
+    losses = "losses"  # its greatest losses first
+    changes = "changes"  # the greatest differences first
+    file = "file"  # the order of the first run
 
 
 class Comparing:
-    """Runs beside each other; its methods may be called from several threads, one of them comparing.
+    """Runs beside each other; thread-safe, except that only one thread compares.
 
     Args:
-        request: the comparison
         judged: reads the present judgments
         follows: whether these are the gold
     """
@@ -56,8 +48,7 @@ class Comparing:
     def __init__(self, request: CompareRequest, judged: Callable[[], Grades], *, follows: bool) -> None:
         self.request = request
         self.follows = follows
-        self.topics: tuple[RunTopics, ...] = ()
-        """The topics of each run of the request, in its order."""
+        self.topics: tuple[RunTopics, ...] = ()  # the topics of each run of the request
         self._judged = judged
         self._lock = threading.Lock()
         self._grades: Grades | None = None if request.judgments is None else request.judgments.grades
@@ -92,7 +83,7 @@ class Comparing:
         return compare_read(request, self._read(progress), progress)
 
     def compare_judged(self) -> Comparison | None:
-        """Compare the runs by the present judgments; None if there are none of these topics.
+        """Compare the runs by the present judgments; None if these topics have none.
 
         Raises:
             as `compare` does.
@@ -117,7 +108,7 @@ class Comparing:
     def differences(
         self, found: Comparison, pair: tuple[int, int], measure: int
     ) -> Sequence[TopicDifference]:
-        """Return the topics of a pair of runs under the measure of a number, the greatest gain first.
+        """Return the topics of a pair of runs under a measure, the greatest gain first.
 
         Raises:
             SearchappError: the grades can't be read.
@@ -142,7 +133,7 @@ class Comparing:
         ).topics
 
     def in_order(self, order: Sorting, differences: Mapping[str, TopicDifference]) -> list[str]:
-        """Return the topics of the first run in an order; those without a difference last."""
+        """Return the topics of the first run in an order; topics without a difference last."""
         topics = list(self.topics[0].topics)
         if order is Sorting.file or not differences:
             return topics
@@ -172,8 +163,6 @@ def open_comparing(
     follows: bool = False,
 ) -> Comparing:
     """Open the topics of runs, which are read later; `opened` closes their resources.
-
-    `judged` and `follows` are those of `Comparing`.
 
     Raises:
         UsageError: the request is invalid.

@@ -36,23 +36,21 @@ class Missed:
 
     document_id: str
     grade: int
-    reason: Reason | None = None
-    """Its standing, if it has been sought."""
+    reason: Reason | None = None  # its standing, if known
 
     @property
     def order(self) -> tuple[bool, int, int]:
-        """The key of sorting: documents with a rank first, then the best grades."""
+        """The sort key: documents with a rank first, then the best grades."""
         rank = None if self.reason is None else self.reason.rank
         return rank is None, rank or 0, -self.grade
 
 
 @dataclass(frozen=True, slots=True)
 class MissedGold:
-    """The missed documents of a topic, those with a rank first."""
+    """The missed documents of a topic, ranked ones first."""
 
     documents: tuple[Missed, ...]
-    differs: bool = False
-    """Whether the recipe makes another ranking than the run: ranks are the present ones."""
+    differs: bool = False  # whether the recipe ranks differently than in the run: ranks are the present ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +58,12 @@ class TopicRanking:
     """A topic's ranking beside its gold."""
 
     topic_id: str
-    documents: tuple[str, ...]
-    """Best first."""
+    documents: tuple[str, ...]  # best first
     scores: tuple[float, ...]
-    scored: int
-    """How many documents have a score other than 0."""
-    relevant: Mapping[str, int]
-    """The grades of all relevant documents."""
+    scored: int  # how many documents have a score other than 0
+    relevant: Mapping[str, int]  # the grades of all relevant documents
     missed: tuple[Missed, ...]
-    no_gold: str | None = None
-    """Why there is no gold."""
+    no_gold: str | None = None  # why there is no gold
 
     @property
     def not_relevant(self) -> list[int]:
@@ -78,14 +72,13 @@ class TopicRanking:
 
 
 class RunTopics:
-    """The topics of a run beside their gold; its methods may be called from several threads.
+    """The topics of a run beside their gold; thread-safe.
 
     Args:
-        task: the task
         pages: the rankings and documents
-        open_ranker: prepares the run's recipe to rank deeper, on demand; None where it is unknown
+        open_ranker: prepares the run's recipe to rank deeper, on demand; None if it is unknown
         depth: how many documents of a ranking count; all by default
-        gold: returns the grades by topic and document, by default those of the task's own gold
+        gold: returns the grades by topic and document, by default the task's own gold
     """
 
     def __init__(
@@ -104,7 +97,6 @@ class RunTopics:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The ids of the topics, in the order of the run."""
         return self.pages.topics
 
     def require(self, topic_id: str | None) -> None:
@@ -118,7 +110,7 @@ class RunTopics:
 
     @cached_property
     def part(self) -> DataSplit[Collection]:
-        """The split that the run ranks; that of a TREC run, which does not name it, has most of its topics.
+        """The split that the run ranks; for a TREC run the one with most of its topics.
 
         Raises:
             DataError: the topics can't be read.
@@ -175,7 +167,6 @@ class RunTopics:
         )
 
     def rankings(self) -> Iterator[Ranking]:
-        """Yield the ranking of every topic."""
         return map(self.pages.rankings.ranking, self.topics)
 
     def figures(self, run: Run) -> FiguresByTopic:
@@ -194,7 +185,7 @@ class RunTopics:
         return FiguresByTopic(name, figures, instead_of)
 
     def _values(self, run: Run) -> tuple[str, Mapping[str, float | None], str | None]:
-        """Return the name of a figure, its value for each topic, and why it is not the organisers' figure."""
+        """Return the name of a figure, its value for each topic, and why it is not the official one."""
         part = self.part
         scorer = self.task.official.scorer
         gold = GoldFiles(
@@ -214,7 +205,7 @@ class RunTopics:
         return of_one(scored.official.measure), values, None
 
     def in_order(self, order: Order, figures: FiguresByTopic | None) -> list[str]:
-        """Return the topics in an order; without figures in that of the run."""
+        """Return the topics in an order; without figures in the order of the run."""
         if figures is None or order is Order.file:
             return list(self.topics)
 
@@ -268,7 +259,7 @@ class RunTopics:
 
     @cached_property
     def ranker(self) -> TopicRanker | None:
-        """The run's recipe, ready to rank; None where it is unknown."""
+        """The run's recipe, ready to rank; None if it is unknown."""
         return None if self._open_ranker is None else self._open_ranker()
 
     def _explainer(self) -> Explainer:
@@ -308,10 +299,8 @@ class TopicsRequest:
     run: Path | None = None
     recipe: str | None = None
     split: str | None = None
-    data: Path | None = None
-    """The folder of the topics, if the run or the task has another one."""
-    depth: int | None = None
-    """How many documents of a ranking count; all by default."""
+    data: Path | None = None  # the folder of the topics, if it is not the run's or the task's
+    depth: int | None = None  # how many documents of a ranking count; all by default
 
 
 def open_topics(
@@ -323,7 +312,7 @@ def open_topics(
     warn: Callable[[str], None],
     gold: Callable[[], Grades] | None = None,
 ) -> RunTopics:
-    """Open the topics of a request; `opened` closes their resources, `gold` is that of `RunTopics`.
+    """Open the topics of a request; `opened` closes their resources.
 
     Raises:
         UsageError: the request is invalid.
@@ -356,7 +345,7 @@ def open_now(
     progress: Progress,
     documents: LocalFirst,
 ) -> tuple[RunPages, TopicRanker]:
-    """Open the live rankings of the topics of a split, and the recipe, ready to rank.
+    """Open the live rankings of a split's topics, and the recipe, ready to rank.
 
     Raises:
         as `open_topics` does.
