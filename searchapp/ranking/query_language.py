@@ -1,9 +1,9 @@
-"""The query language: words, and a few signs that say more than words.
+"""The query language: words, and a few operators.
 
     normal subgroup            documents about these words, ranked by the recipe
-    "normal subgroup"          also those with the phrase
+    "normal subgroup"          also documents with the phrase
     +normal -abelian           must have, must not have
-    algebr*                    words that begin so
+    algebr*                    words with this prefix
     speaker:CLINTON            a value of a field
     +(abelian "prime ideal")   groups
 
@@ -11,21 +11,21 @@
     clause  = [ "+" | "-" ] atom
     atom    = word | word "*" | '"' phrase '"' | field ":" atom | "(" query ")"
 
-Users type mathematics and prose, so a sign counts only where it is unambiguous: `+`, `-`, a quotation mark and a
-parenthesis at the beginning of an atom, a colon after the name of a field, a star after a letter or digit at the end of
-a word. `f(x)`, `x - 1`, `don't`, `a*b` and `f: A` are words. Text between two dollar signs is one word where they stand
-as TeX's do, next to their content and not before a number: `$5 and $6` are three words. A backslash before an atom,
-before a field, before a star or parenthesis at the end, or in a phrase before a quotation mark escapes the sign.
+Users type mathematics and prose, so an operator counts only where it is unambiguous: `+`, `-`, a quotation mark and a
+parenthesis at the beginning of an atom, a colon after the name of a field, a star after a letter or digit at the end
+of a word. `f(x)`, `x - 1`, `don't`, `a*b` and `f: A` are words. Text between two dollar signs is one word if they are
+adjacent to their content and no number follows, as in TeX: `$5 and $6` are three words. A backslash escapes an
+operator before an atom, before a field, before a star or parenthesis at the end, and before a quotation mark in a
+phrase.
 
-The compiler makes a search body of the clauses, in Elasticsearch's query DSL, so that both engines return the same
-hits:
+The compiler turns clauses into a search body in Elasticsearch's query DSL:
 
-- Words go to the recipe in their order, as the text of a topic does: a query of words alone is ranked as that topic.
-- An optional phrase, prefix, field or group adds its BM25 score where it matches (a prefix and a value of a field add
-  1); without words one of them must match.
-- Required clauses score likewise, but not required words: the recipe scores them already, and documents without them
-  are left out. Words that the analyzer drops, such as `the`, leave out nothing, in phrases and groups neither.
-- Excluded clauses and filters leave out documents and score nothing.
+- Words go to the recipe in their order, as the text of a topic does. - An optional phrase, prefix, field or group
+adds its BM25 score where it matches (1 for a prefix or a field's value);
+  without words, one of them must match.
+- Required words filter and add no score, because the recipe scores them already; other required clauses add theirs.
+  Words that the analyzer removes, such as `the`, exclude no document.
+- Excluded clauses and filters exclude documents and add no score.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ from searchapp.formats.problems import shown
 from searchapp.ranking.highlighting import TextAnalyzer, index_analyzer, search_analyzer
 from searchapp.text import choices_hint
 
+# The greatest depth of nested groups.
 DEEPEST = 20
-"""The greatest depth of nested groups."""
 
+# The most clauses other than words. Each matches in a few fields, and servers allow 1,024 clauses or more.
 MOST_SIGNS = 250
-"""The most clauses beyond words. Each is matched in a few fields, and servers allow 1,024 clauses or more."""
 
+# In characters without white space: engines differ for terms longer than 32,766 bytes.
 LONGEST_WORD = 10_000
-"""The most characters without white space among them: engines differ about terms of more than 32,766 bytes."""
 
+# In characters: engines reject more than 1,000, and the lower-case form may be longer.
 LONGEST_PREFIX = 500
-"""The most characters of a prefix: engines refuse more than 1,000, and lower case may be longer."""
 
+# In words: a server needs minutes for many more.
 LONGEST_PHRASE = 1_000
-"""In words: a server needs minutes for many more."""
 
 
 class BrokenQuery(UsageError):
-    """A query that can't be read: `at` is the place of the wrong character, from 0, `what` the reason."""
+    """A query that can't be parsed."""
 
     def __init__(self, what: str, at: int) -> None:
-        self.what = what
-        self.at = at
+        self.what = what  # the reason
+        self.at = at  # the index of the wrong character
         super().__init__(f"character {at + 1} of the query: {what}")
 
 
@@ -77,14 +77,14 @@ class Occur(Enum):
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """A typed word, which the analyzer may turn into several terms, or none."""
+    """A typed word, which analyzes to any number of terms."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class QueryPhrase:
-    """Words side by side."""
+    """Adjacent words."""
 
     text: str
 
@@ -98,16 +98,16 @@ class QueryPrefix:
 
 @dataclass(frozen=True, slots=True)
 class FieldQuery:
-    """A query in one field; `at` is the place after the colon."""
+    """A query in one field."""
 
     field: str
     inner: Atom
-    at: int
+    at: int  # the index after the colon
 
 
 @dataclass(frozen=True, slots=True)
 class QueryGroup:
-    """Clauses in parentheses, or all of a query."""
+    """Clauses in parentheses, or a whole query."""
 
     clauses: tuple[QueryClause, ...]
 
@@ -124,14 +124,13 @@ class QueryClause:
 
 
 def parsed(text: str, fields: Collection[str] = ()) -> QueryGroup:
-    """Return the clauses of a query; `fields` are the names that mean a field before a colon.
+    """Parse a query; `fields` are the field names that a colon may follow.
 
     >>> parsed('ring +"prime ideal" -(x*)').clauses[1]
     QueryClause(occur=<Occur.must: '+'>, atom=QueryPhrase(text='prime ideal'))
 
     Raises:
-        BrokenQuery: a quotation mark or parenthesis has no partner, there are too many signs, a prefix is too long,
-            groups are nested too deeply, or a character is half of one.
+        BrokenQuery: a quotation mark or parenthesis is not closed, a limit is exceeded, or the text is not UTF-8.
     """
     require_text(text)
     reader = _Reader(text, fields)
@@ -144,7 +143,7 @@ def parsed(text: str, fields: Collection[str] = ()) -> QueryGroup:
 
 
 def without_signs(query: QueryGroup) -> QueryGroup:
-    """Return a query with the same clauses, all optional, without the excluded ones.
+    """Return the query's clauses as optional ones, without the excluded clauses.
 
     >>> without_signs(parsed("+ring -field")).clauses
     (QueryClause(occur=<Occur.may: ''>, atom=QueryWord(text='ring')),)
@@ -154,10 +153,10 @@ def without_signs(query: QueryGroup) -> QueryGroup:
 
 
 def require_text(text: str) -> None:
-    """Make sure that a text has whole characters, unlike some input of a terminal, and words of limited length.
+    """Check that a text is valid Unicode, unlike some terminal input, and that its words have limited length.
 
     Raises:
-        BrokenQuery: it does not.
+        BrokenQuery: it is not.
     """
     half = _HALF.search(text)
     if half is not None:
@@ -246,7 +245,9 @@ class _Reader:
         return QueryPhrase(quoted[1].replace('\\"', '"'))
 
     def _word(self, depth: int) -> QueryWord | QueryPrefix:
-        """Read up to the next space, or the parenthesis that closes the group; pairs belong to the word."""
+        """Read up to the next space, or to the parenthesis that closes the group; pairs of parentheses belong to the
+        word.
+        """
         start, open_ = self.at, 0
         parts: list[str] = []
         if self._is_escaped():
@@ -312,14 +313,14 @@ class FieldKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SearchFields:
-    """The fields of an index for queries.
+    """The fields of an index that queries can use.
 
     Args:
-        kinds: their kinds, by their full names
-        searched: the texts in which words without a field are matched
-        analyzers: the analyzers of queries in the texts
-        indexed_by: the analyzers of the texts
-        filters: the fields whose values filter documents: all but texts and the id
+        kinds: kinds by full name
+        searched: text fields that match words without a field
+        analyzers: search analyzers of text fields
+        indexed_by: index analyzers of text fields
+        filters: fields whose values filter documents: all except text fields and the id
     """
 
     kinds: Mapping[str, FieldKind]
@@ -330,16 +331,14 @@ class SearchFields:
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any], query: Mapping[str, Any]) -> SearchFields:
-        """Return the fields of a create-index body; words are matched in the texts that a recipe's query matches.
-
-        A query that matches sub-fields stands for the text itself: `text.prose` has only a part of the words of `text`.
-        """
+        """Return the fields of a create-index body; `query` is the recipe's, whose text fields words match."""
         described = dict(_described(mapping.get("mappings", {}).get("properties", {})))
         kinds = {
             name: kind
             for name, described_field in described.items()
             if (kind := _kind(described_field.field)) is not None
         }
+        # A query of a sub-field counts as one of its text: `text.prose` has only a part of the words of `text`.
         matched = {described[name].whole for name in _matched(query) if name in described}
         texts = [name for name, kind in kinds.items() if kind is FieldKind.text]
         whole = [name for name in texts if name == described[name].whole]
@@ -357,7 +356,7 @@ class SearchFields:
 
     @property
     def facets(self) -> tuple[str, ...]:
-        """The `filters` whose values are counted: numbers are too many."""
+        """The `filters` with counted values: numbers have too many values."""
         return tuple(name for name in self.filters if self.kinds[name] is FieldKind.value)
 
 
@@ -407,23 +406,23 @@ Query = dict[str, Any]
 
 NOTHING: Query = {"match_none": {}}
 
+# The least number that is out of range: of 64-bit integers, of float32.
 _LARGEST = {FieldKind.integer: float(2**63), FieldKind.number: 3e38}
-"""The least number that is out of range: of integers in 64 bits, of numbers in float32."""
 
 _MOST_DIGITS = 400
 _INTEGER = re.compile("[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 
+# The most bytes of a value that an engine accepts in a query.
 _LONGEST_VALUE = 32_766
-"""The most bytes of a value in a query of an engine."""
 
+# The most characters of a text that is analyzed to check that a word remains: longer texts have one.
 _LONGEST_ANALYZED = 1_000
-"""The most characters of a text that is analyzed to see whether any word remains: longer texts have one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldFilter:
-    """The documents that have a value in a field."""
+    """Limits a ranking to documents with a value in a field."""
 
     field: str
     value: str
@@ -431,27 +430,23 @@ class FieldFilter:
 
 @dataclass(frozen=True, slots=True)
 class CompiledQuery:
-    """A typed query: `words` are for the recipe, the rest are clauses of a `bool`.
-
-    `required` are words that must match, which score nothing by themselves.
-    """
+    """A typed query: words for the recipe, and clauses of a `bool`."""
 
     words: str
     should: tuple[Query, ...]
     must: tuple[Query, ...]
-    required: tuple[Query, ...]
+    required: tuple[Query, ...]  # words that must match and add no score
     filters: tuple[Query, ...]
     must_not: tuple[Query, ...]
 
     @property
     def is_words_alone(self) -> bool:
-        """Whether it consists of words to rank by."""
         return not (self.should or self.must or self.required or self.filters or self.must_not)
 
     def query(self, ranking: Mapping[str, Any] | None) -> Query:
-        """Return the query, given that of the recipe for the words, if there are any.
+        """Return the query, given the recipe's query for the words, if any.
 
-        Without required and optional clauses all documents remain, each with the score 1.
+        Without required and optional clauses, all documents match with the score 1.
         """
         if ranking is not None and self.is_words_alone:
             return dict(ranking)
@@ -467,9 +462,9 @@ class CompiledQuery:
         )
 
     def choosing(self) -> Query | None:
-        """Return the query that remaining documents match, whatever their score; None if all remain.
+        """Return the query that selects documents, without scores; None if all match.
 
-        This is for rankings that no single query makes.
+        For rankings that no single query makes.
         """
         should = () if self.words else self.should
         needs_one = bool(should) and not self.must and not self.required
@@ -483,7 +478,7 @@ class CompiledQuery:
 
 
 class QueryCompiler:
-    """Compiles queries for some fields of an index."""
+    """Compiles queries for the fields of an index."""
 
     def __init__(self, fields: SearchFields, analyzed: TextAnalyzer) -> None:
         self._fields = fields
@@ -493,8 +488,8 @@ class QueryCompiler:
         """Return the clauses of a query and of filters.
 
         Raises:
-            BrokenQuery: a field can't hold the value.
-            UsageError: a filter is on an unknown field, or on a text.
+            BrokenQuery: a value is invalid for its field.
+            UsageError: a filter's field is unknown or a text field.
         """
         words: list[str] = []
         clauses: dict[Occur, list[Query]] = {occur: [] for occur in Occur}

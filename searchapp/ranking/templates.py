@@ -1,13 +1,10 @@
-"""Query templates, which are search bodies with placeholders, and the typed tables of a recipe that name them.
+"""Query templates (search bodies with placeholders), and typed access to a recipe's tables.
 
-A leaf that is exactly `{{topic.text}}` takes the variable's value with its type, so a number stays a number and a list
-a list. A placeholder among other text is rejected, and nothing is ever pasted into JSON: quotes and braces in a topic
-can't change the query's structure.
+A leaf that is exactly `{{topic.text}}` becomes the variable's value with its type. A placeholder among other text is
+rejected, and no value is pasted into JSON text: quotes and braces in a topic can't change the query's structure.
 
 >>> Template({"match": {"text": "{{topic.text}}"}}).render({"topic.text": 'a "quoted" word'})
 {'match': {'text': 'a "quoted" word'}}
-
-A `RecipeTable` reads each key of a recipe's table with its type, and reports errors in a sentence.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ class Template:
     """A search body with placeholders.
 
     Raises:
-        DataError: leaves have placeholders among other text, or braces that are no placeholder; a line for each.
+        DataError: leaves have placeholders among other text, or braces that are not a placeholder; one line for each.
     """
 
     def __init__(self, body: Mapping[str, Any], name: str = "template") -> None:
@@ -45,16 +42,16 @@ class Template:
         problems.raise_if_any()
         self._fill = _filler(body)
         self.variables = frozenset(name for name, _place in self._places)
+        # The fields of a topic that the template uses, except id and text.
         self.topic_fields = _fields_of_topic(self.variables)
-        """The fields of a topic that the template asks for, besides its id and text."""
+        # The fields that occur only in clauses that match words.
         self.matched = self.topic_fields - _fields_of_topic(_unmatched(body))
-        """Those of them that are texts whose words are matched, wherever they stand in the template."""
 
     def render(self, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the search body with every placeholder replaced by its variable; parts without any are shared.
+        """Return the search body with values instead of placeholders; parts without placeholders are shared.
 
         Raises:
-            DataError: the template names an unknown variable.
+            DataError: the template contains an unknown variable.
         """
         if missing := self.variables - variables.keys():
             known = ", ".join(sorted(variables))
@@ -101,10 +98,10 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class TopicQuery:
-    """A template of a recipe with the recipe's parameters; `digest` is that of the written template."""
+    """A recipe's template with the recipe's parameters."""
 
     template: Template
-    digest: str
+    digest: str  # of the template as written
     parameters: Mapping[str, Any]
 
     def uses(self, parameter: str) -> bool:
@@ -116,11 +113,10 @@ class TopicQuery:
         return (self.digest, self.parameters) == (other.digest, other.parameters)
 
     def body(self, topic: Topic, depth: int, document: Document | None = None) -> dict[str, Any]:
-        """Return the search body that retrieves the first `depth` documents for a topic, or for a document that it
-        ranks.
+        """Return the search body that retrieves `depth` documents for a topic, or for a document that it ranks.
 
         Raises:
-            DataError: the template names an unknown variable.
+            DataError: the template contains an unknown variable.
         """
         variables = {f"topic.{name}": value for name, value in topic.variables().items()}
         if document is not None:
@@ -139,7 +135,7 @@ def _fields_of_topic(variables: Iterable[str]) -> frozenset[str]:
 
 
 def _unmatched(node: Any) -> Iterator[str]:
-    """Yield the variables of a body outside of clauses that match words."""
+    """Yield the variables outside of clauses that match words."""
     if isinstance(node, Mapping):
         for key, value in node.items():
             if key not in _MATCHING:
@@ -152,7 +148,7 @@ def _unmatched(node: Any) -> Iterator[str]:
 
 
 def _filler(node: Any) -> Callable[[Mapping[str, Any]], Any] | None:
-    """Return what copies a part of a template with its variables; None for a part without any."""
+    """Return a function that copies a part of a template with values; None for a part without placeholders."""
     if isinstance(node, str):
         match = _PLACEHOLDER.fullmatch(node) if "{{" in node else None
         return itemgetter(match[1]) if match else None
@@ -192,7 +188,7 @@ class RecipeName:
         return f"{self.book.task}/{self.recipe}"
 
     def wrong(self, what: str) -> DataError:
-        """Return the error that the recipe is invalid and its file must be corrected."""
+        """Return the error for an invalid recipe, whose file must be corrected."""
         return DataError(f"the recipe {self} {what}: correct {self.book.file.name}")
 
 
@@ -201,9 +197,9 @@ class RecipeTable:
 
     Args:
         place: the recipe
-        name: the name of the signal, or "fusion"
+        name: name of the signal, or "fusion"
         values: the table
-        parameters: those of the recipe's templates
+        parameters: parameters of the recipe's templates
         is_fused: whether it describes one of several signals
     """
 
@@ -222,11 +218,11 @@ class RecipeTable:
         self._values = values
         self._parameters = parameters
         self._read: list[str] = []
+        # The settable parameters read so far, by key: the value, and a description of the valid values.
         self.settable: dict[str, tuple[object, str]] = {}
-        """What was read that can have other values, by its key: the value, and which ones it can have."""
 
     def parameters(self, described: type) -> dict[str, Any]:
-        """Read the parameters that the fields of a dataclass declare, in their order after those `listed_first`.
+        """Read the parameters that a dataclass declares in its fields, `listed_first` before the others.
 
         Raises:
             DataError: a key is missing or has a wrong type.
@@ -264,11 +260,11 @@ class RecipeTable:
         return topic_query(self.place.book, self._value(key, default), self._parameters)
 
     def whole(self, key: str, default: Any = MISSING) -> Any:
-        """Read a whole number from 1 on.
+        """Read an integer of at least 1.
 
         Raises:
             DataError: the key is missing and has no default.
-            UsageError: it is something else.
+            UsageError: the value is something else.
         """
         value = self._value(key, default)
         self.settable[key] = value, WHOLE
@@ -278,11 +274,11 @@ class RecipeTable:
         return value
 
     def number(self, key: str, default: Any = MISSING) -> float:
-        """Read a number that is not negative.
+        """Read a non-negative number.
 
         Raises:
             DataError: the key is missing and has no default.
-            UsageError: it is something else.
+            UsageError: the value is something else.
         """
         value = self._value(key, default)
         self.settable[key] = value, NUMBER
@@ -291,12 +287,12 @@ class RecipeTable:
             raise UsageError(f"the recipe {self.place}: {key} must be {NUMBER}, not {value!r}")
         return float(value)
 
-    def weights(self, key: str, default: Any = MISSING) -> dict[str, float]:  # noqa: ARG002  # there is only one
-        """Read numbers that are not negative, by names; none if the key is missing.
+    def weights(self, key: str, default: Any = MISSING) -> dict[str, float]:  # noqa: ARG002  # always empty
+        """Read non-negative numbers by name; empty if the key is missing.
 
         Raises:
-            DataError: it is no table.
-            UsageError: one is something else.
+            DataError: the value is not a table.
+            UsageError: a number is something else.
         """
         numbers = self._value(key, {})
         if not isinstance(numbers, Mapping):
@@ -308,7 +304,7 @@ class RecipeTable:
         """Read one of the `known` words.
 
         Raises:
-            DataError: it is another one.
+            DataError: the value is not one of them.
         """
         value = self._value(key, default)
         self.settable[key] = value, " or ".join(known)
@@ -318,10 +314,10 @@ class RecipeTable:
         raise DataError(f"the recipe {self.place} has no {key} {choices_hint(str(value), known)}")
 
     def text(self, key: str, default: Any = MISSING) -> str | None:
-        """Read text that is not empty.
+        """Read a non-empty string.
 
         Raises:
-            DataError: the key is missing and has no default, or it is something else.
+            DataError: the key is missing and has no default, or the value is something else.
         """
         value = self._value(key, default)
         self.settable[key] = value, TEXT
@@ -330,20 +326,19 @@ class RecipeTable:
         return value
 
     def window(self, key: str, default: int) -> int:
-        """Read how many documents a signal ranks at least; the task's own depth if the key is missing.
-
-        `default` for a signal that is alone: its first documents are the same at any depth.
+        """Read the minimum number of documents of a signal, by default the task's depth; `default` for a single
+        signal.
 
         Raises:
-            UsageError: it is no whole number from 1 on.
+            UsageError: the value is not an integer of at least 1.
         """
         return int(self.whole(key, self.place.book.depth)) if self._is_fused else default
 
     def finish(self, *beside: str) -> None:
-        """Reject unknown keys: those that were not read, `beside` some others.
+        """Reject keys that were not read, except those in `beside`.
 
         Raises:
-            DataError: there is one.
+            DataError: a key is unknown.
         """
         known = {*self._read, *beside}
         for key in sorted(self._values.keys() - known):
@@ -355,14 +350,14 @@ _PARAMETER = "parameter"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """How the field of a signal or a fusion is read from a table of a recipe.
+    """How to read a field of a signal or a fusion from a recipe's table.
 
     Args:
-        read: takes the table, the key and the default of the field
+        read: takes the table, the key and the field's default
         meaning: a clause for users; empty for a template, which can't be set
-        key: its key in the table, if that is not the name of the field
-        when: whether the key exists at all, by the parameters read so far
-        required: whether the key must exist although the field has a default, by the parameters read so far
+        key: its key in the table, if not the field's name
+        when: whether the key exists, given the parameters read so far
+        required: whether the key is required despite a default, given the parameters read so far
         default_of: the parameter whose value is the default
     """
 
@@ -394,17 +389,17 @@ window = partial(
 
 
 def boosts() -> Any:
-    """Declare a field with the weights of a topic's fields besides its text."""
+    """Declare a field with weights of a topic's fields other than its text."""
     return field(default_factory=dict, metadata={_PARAMETER: Parameter(RecipeTable.weights)})
 
 
 def choice(known: Collection[str], meaning: str, default: str, key: str = "") -> Any:
-    """Declare a field with one of some words."""
+    """Declare a field with one of the `known` words."""
     return parameter(partial(RecipeTable.choice, known=known), meaning, default, key=key)
 
 
 def meanings(described: type) -> dict[str, str]:
-    """Return the meaning of each key of a signal or a fusion that can be set."""
+    """Return the meaning of each settable key of a signal or a fusion."""
     declared = ((attribute.name, attribute.metadata.get(_PARAMETER)) for attribute in fields(described))
     return {
         declaration.key or name: declaration.meaning
@@ -414,7 +409,7 @@ def meanings(described: type) -> dict[str, str]:
 
 
 def written_parameters(described: Any) -> dict[str, Any]:
-    """Return the values of the parameters of a signal or a fusion by their keys."""
+    """Return the parameters of a signal or a fusion by key."""
     values = {attribute.name: getattr(described, attribute.name) for attribute in fields(described)}
     written = {}
     for attribute in fields(described):
@@ -426,7 +421,7 @@ def written_parameters(described: Any) -> dict[str, Any]:
 
 
 def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -> TopicQuery:
-    """Return the query of a template of a recipe book, sorted by score and then by id unless it has a `sort`.
+    """Return the query of a template of a recipe book, sorted by score and id unless it has a `sort`.
 
     Raises:
         DataError: the template is unknown or invalid.

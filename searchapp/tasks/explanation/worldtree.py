@@ -1,44 +1,38 @@
-"""The files of the WorldTree corpus: tables of facts, explained questions, ratings, types of knowledge.
+"""The files of the WorldTree corpus: tables of facts, explained questions, ratings, knowledge types.
 
-Tables and questions have the layout of TextGraphs-13:
+Tables and questions have the layout of TextGraphs-13. Tables have a header and cells that are quoted as in the
+two-column file (see `formats.two_column`):
 
-    tables/KINDOF.tsv                     a header, then one fact a row; the text of a fact are its cells, apart
-                                          from those of columns whose name begins with `[SKIP]`
-    questions/ARC-Elementary+EXPL-Dev.tsv a header, then one question a row, with its options in the text
+    tables/KINDOF.tsv                     one fact a row: its text is the cells of all columns except those whose
+                                          name begins with `[SKIP]`
+    questions/ARC-Elementary+EXPL-Dev.tsv one question a row, with its options in the text
                                           (`... (A) a stone (B) a leaf`), the label of the right one, and the
                                           explanation: `6abc-4443-f672-9a97|CENTRAL a1a9-97db-a771-1c2b|GROUNDING`
 
-Every problem is reported and the next row read; a row with a problem is left out. Some oddities of the published files
-are only noted:
+Every problem is reported, and a row with a problem is skipped. Some irregularities of the published files are only
+notes:
 
-- a UID of several rows, with the same text or different ones: a ranking can name it only once, so its fact is the first
-  row;
-- an explanation that names a fact twice, even in two roles: it counts once;
-- an explanation among the solved questions that names an unknown fact: the other facts count;
-- a question without options, which is ranked by its text alone.
+- a UID in several rows: a ranking can contain it only once, so the first row is its fact; - an explanation that
+contains a fact twice, also in two roles: it counts once; - an explanation of a training topic with an unknown fact:
+the other facts count; - a question without options: its text alone is the query; - a byte-order mark, line ends other
+than LF, and a last line without a line end.
 
-The questions of WorldTree 2 name two columns otherwise, `QuestionID` and `question`: both spellings are read. In a
-masked file the explanations are empty, or have no column.
+Accepted without a note are UIDs that are not groups of hexadecimal digits (`Good`), columns without a name, equal
+columns of the same name, blanks around cells, facts of the same text, and questions without an explanation (too
+special for facts), which are ranked and never scored. In a masked file the explanations or their column are missing.
 
-Not even noted are UIDs that are not groups of hexadecimal digits (`Good`), columns without a name, two columns of the
-same name that agree, blanks around cells, facts of the same text, and questions without an explanation (too special to
-be explained by facts), which are ranked and never scored.
-
-The ratings of TextGraphs-15: how relevant facts are to a question and its right answer, from 0 to 6.
+The ratings of TextGraphs-15 say how relevant facts are to a question and its right answer, from 0 to 6:
 
     {"rankingProblems": [
       {"qid": "Q1", "queryText": "What is hot? [ANSWER] fire",
        "questionText": "What is hot?", "answerText": "fire",
        "documents": [{"uuid": "6abc-4443-f672-9a97", "relevance": 6, "goldRole": "CENTRAL"}, ...]}, ...]}
 
-`questionText` and `answerText` may be missing: `queryText` has both. Other keys are ignored. A blank answer is noted:
-only the question is the query. A masked file has `documents` missing, null or empty.
+`questionText` and `answerText` may be missing: `queryText` has both. Other keys are ignored. If the answer is blank,
+the question alone is the query. In a masked file, `documents` is missing, null or empty.
 
-The file of knowledge types has a header, then a table and its type a row: RET (retrieval), INSUPP
+The file of knowledge types has a header and one table a row, with its type: RET (retrieval), INSUPP
 (inference-supporting) or COMPLEX (complex inference).
-
-Tables have a header, and cells that are quoted as in the two-column file (see `formats.two_column`). Every row must
-have as many cells as the header. A byte-order mark, line ends other than LF and a last line without one are noted.
 """
 
 from __future__ import annotations
@@ -63,12 +57,12 @@ from searchapp.text import counted
 if TYPE_CHECKING:
     from searchapp.lucene.analysis import Analyzer
 
+# The index mapping of facts.
 MAPPING = "facts"
-"""The index mapping of facts."""
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the terms that lexical overlap counts: those that the facts are indexed under."""
+    """Return the terms of a text, analyzed as facts are, for lexical overlap."""
     return frozenset(term for term, _position in _analyzer().terms(text))
 
 
@@ -91,7 +85,7 @@ class TableRow(EntryProblems):
         self._columns = columns
 
     def cell(self, name: str) -> str:
-        """Return the cell of a column; report columns of the same name that contradict each other."""
+        """Return the cell of a column; report different values in columns of the same name."""
         cells = {cell for column, cell in zip(self._columns, self.cells, strict=True) if column == name}
         if len(cells) > 1:
             self.wrong("contradiction", f"the columns {name!r} have different values")
@@ -111,10 +105,9 @@ def read_table(
     required: Sequence[str],
     spellings: Mapping[str, Sequence[str]] | None = None,
 ) -> WorldTreeTable | None:
-    """Read a table that has the columns `required`; None, with a problem, when it is unusable.
+    """Read a table with the `required` columns; None, with a problem, if it is unusable.
 
-    A row that has more or fewer cells than the header is left out. `spellings` has alternative names of columns, of
-    which the first that the header has is renamed.
+    A row with more or fewer cells than the header is skipped. `spellings` has alternative names of columns.
     """
     text = _table_text(path, problems)
     if text is None:
@@ -177,7 +170,7 @@ TYPES = ("RET", "INSUPP", "COMPLEX")
 
 
 def read_knowledge_types(path: Path, problems: Problems) -> dict[str, str]:
-    """Return the type of knowledge of each table, by the table's name."""
+    """Return the knowledge type of each table, by the table's name."""
     table = read_table(path, problems, ["TABLE"])
     types: dict[str, str] = {}
     if table is None:
@@ -198,14 +191,14 @@ def read_knowledge_types(path: Path, problems: Problems) -> dict[str, str]:
 
 
 UID = "[SKIP] UID"
+# The roles of facts in explanations; the last three are rare.
 ROLES = ("CENTRAL", "GROUNDING", "LEXGLUE", "BACKGROUND", "ROLE", "NEG", "NE")
-"""The roles of facts in explanations; the last three are rare."""
 
+# The columns of questions, as TextGraphs-13 names them.
 QUESTION_ID, ASKED, ANSWER, EXPLANATION = "questionID", "Question", "AnswerKey", "explanation"
-"""The columns of questions, as TextGraphs-13 names them."""
 
+# Column names that differ between WorldTree 1 and WorldTree 2.
 SPELLINGS = {QUESTION_ID: (QUESTION_ID, "QuestionID"), ASKED: (ASKED, "question")}
-"""Their names in WorldTree 1 and in WorldTree 2, where they differ."""
 
 _MARKER = re.compile(r"\(([A-Z]|[1-9])\)")
 _ID = re.compile(r"[^\s\0]{1,512}")
@@ -235,7 +228,7 @@ def table_files(folder: Path) -> list[Path]:
 
 
 def read_facts(folder: Path, problems: Problems) -> Iterator[Document]:
-    """Read the facts of all tables in a folder, each with the field `table`: the name of its table."""
+    """Read the facts of all tables in a folder; the field `table` has the table's name."""
     files = table_files(folder)
     if not files:
         kind = "no tables" if folder.is_dir() else "missing folder"
@@ -263,9 +256,9 @@ def read_facts(folder: Path, problems: Problems) -> Iterator[Document]:
 
 
 def _is_new(row: TableRow, id_: str, text: str, seen: dict[str, tuple[str, str, str]]) -> bool:
-    """Return whether the id of a fact is new; if not, report it.
+    """Return whether a fact's id is new, and report it otherwise.
 
-    `seen` has id, place and text of the facts so far by their ids without letter case, which the scorers fold.
+    `seen` has id, place and text of earlier facts by lower-cased id, because the scorers ignore letter case.
     """
     place = f"{Path(row.path).name} {row.where}"
     first = seen.setdefault(id_.lower(), (id_, place, text))
@@ -291,9 +284,8 @@ def read_questions(
 ) -> Iterator[ExplainedQuestion]:
     """Read the questions of a file, in order.
 
-    `known` has the ids of the facts, among which those of explanations must be; without it explanations are not
-    read and `gold` is empty. With `solved`, unknown facts are noted and left out of `gold`. With `masked`, the
-    column of explanations may be missing.
+    Facts of explanations must be among `known`; without it, `gold` stays empty. With `solved`, unknown facts are only
+    notes. With `masked`, the column of explanations may be missing.
     """
     table = _question_table(path, problems, [QUESTION_ID, ASKED, ANSWER], masked=masked)
     if table is None:
@@ -316,7 +308,7 @@ def read_questions(
 def _question_table(
     path: Path, problems: Problems, columns: list[str], *, masked: bool
 ) -> WorldTreeTable | None:
-    """Read a table of questions with the column names of WorldTree 1, and empty explanations if it has none."""
+    """Read a table of questions with the column names of WorldTree 1; missing explanations are empty."""
     needed = columns if masked else [*columns, EXPLANATION]
     table = read_table(path, problems, needed, SPELLINGS)
     if table is None or EXPLANATION in table.columns:
@@ -374,9 +366,9 @@ def _explanation(
 
 
 def read_options(path: Path, problems: Problems) -> dict[str, tuple[dict[str, str], str]]:
-    """Read the options of questions in a table of WorldTree 2, and the label of the right one, by question id.
+    """Read the options of questions in a WorldTree 2 table, and the right label, by question id.
 
-    The table may be missing. Only people read options: every problem is only noted.
+    The table may be missing. The options are only displayed, so problems are only notes.
     """
     if not path.is_file():
         return {}
@@ -414,7 +406,7 @@ def split_options(question: str) -> tuple[str, dict[str, str]]:
 
 
 def usable_id(id_: str) -> bool:
-    """Return whether run files and the two-column file can carry an id."""
+    """Return whether run files and the two-column file can contain an id."""
     return (
         bool(_ID.fullmatch(id_))
         and unusable_id(id_) is None
@@ -424,7 +416,7 @@ def usable_id(id_: str) -> bool:
 
 
 def explained(path: Path, problems: Problems, *, masked: bool = False) -> dict[str, bool]:
-    """Return the ids of a file's questions, and whether each has an explanation; nothing else is checked."""
+    """Return whether each question of a file has an explanation, by question id; no other checks."""
     table = _question_table(path, problems, [QUESTION_ID], masked=masked)
     if table is None:
         return {}
@@ -457,8 +449,8 @@ def read_ratings(
 ) -> Iterator[RatedQuestion]:
     """Read the questions of a file, in order.
 
-    `known` has the ids of the facts, among which those of ratings must be; without it ratings are not read and are
-    empty. With `masked` questions may lack their ratings. With `solved` unknown facts are noted and left out.
+    Rated facts must be among `known`; without it, ratings stay empty. With `masked`, questions may lack ratings. With
+    `solved`, unknown facts are only notes.
     """
     seen: set[str] = set()
     has_list, before = False, len(problems)

@@ -1,35 +1,32 @@
-"""The JSON layout of SMART answer type prediction, for DBpedia and for Wikidata.
+"""The JSON layout of SMART answer type prediction, for DBpedia and Wikidata.
 
     questions      [{"id": "dbpedia_1", "question": "Who ...?", "category": "resource", "type": ["dbo:Person"]}, ...]
     test questions likewise, without `category` and `type`
     predictions    [{"id": "dbpedia_1", "category": "resource", "type": ["dbo:Person", "dbo:Agent"]}, ...]
 
-Ids are text in some of the organisers' files (DBpedia 2020: `dbpedia_1`) and integers in others (Wikidata, and 2021
-of DBpedia too); here they are always text, and `formats.json_files.official_ids` has their JSON types. The
-category is boolean (whose type is `boolean`), literal (`date`, `number`, `string`) or resource (types of the
-knowledge base, best first in a prediction). Accepted, because the real files have it:
+Ids are text in some official files (DBpedia 2020: `dbpedia_1`) and integers in others (Wikidata, DBpedia 2021); here
+they are always text, and `formats.json_files.official_ids` has their JSON types. The category is boolean (whose type
+is `boolean`), literal (`date`, `number`, `string`) or resource (types of the knowledge base, best first in a
+prediction).
 
-- a question that is null (43 of DBpedia 2020) or empty: it has nothing to rank by, and both the official scorer and
-  this reader leave it out without a note;
-- the same entry twice, id and all (274 of DBpedia 2020): it is read once;
-- the same question under several ids, also with other gold (`What is it?`);
-- a resource without any type (16 of DBpedia 2020), which the official NDCG leaves out;
-- the type dbo:Location (2,247 of DBpedia 2020), which the official hierarchy lacks and the scorer drops;
-- a literal with several types (26 of Wikidata 2020).
+Accepted without a note, because official files contain them:
 
-Noted is gold that the official scorer accepts and that teaches nothing: a question without a category (DBpedia 2021
-has some), a literal without types, a type that the hierarchy lacks, a type twice.
+- a null (43 of DBpedia 2020) or empty question, which is skipped, as in the official scorer; - an identical entry
+(274 of DBpedia 2020), which is read once; - the same question under several ids, also with different gold (`What is
+it?`); - a resource without types (16 of DBpedia 2020), which the official NDCG skips; - the type dbo:Location (2,247
+of DBpedia 2020), which the official hierarchy lacks and the scorer drops; - a literal with several types (26 of
+Wikidata 2020).
 
-Every problem is reported and the next entry read. An entry with a problem is left out.
+Gold that the official scorer accepts but training can't use is a note: a question without a category, a literal
+without types, a type that the hierarchy lacks, a repeated type. Other problems are reported, and the entry is
+skipped.
 
-A document is an answer type and its category, so that one ranking predicts both:
+A document is an answer type with its category, so that one ranking predicts both:
 
     boolean:boolean   literal:date   literal:number   literal:string   dbo:Person   natural_person
 
-The ids of the category `resource` are the types themselves, with `_` for a blank and the percent encoding of characters
-that a run file cannot carry; those of the others begin with their category.
-
-The breakdowns are by category, by number of gold types and by the first word of the question.
+The ids of resources are the types themselves, with `_` for a blank and percent encoding for characters that a run
+file can't contain; other ids begin with their category.
 """
 
 from __future__ import annotations
@@ -59,12 +56,12 @@ from searchapp.model import Hits, Run
 RESOURCE, LITERAL, BOOLEAN = "resource", "literal", "boolean"
 CATEGORIES = (BOOLEAN, LITERAL, RESOURCE)
 LITERALS = ("date", "number", "string")
+# The types of the categories other than resource.
 OTHER_TYPES = (*LITERALS, BOOLEAN)
-"""The types of the categories other than resource."""
 
 
 class TypesQuestion(NamedTuple):
-    """A question; without gold, or if that was not read, its category is None and its types are empty."""
+    """A question; without gold, its category is None and its types are empty."""
 
     id: str
     text: str
@@ -77,11 +74,11 @@ class TypesQuestion(NamedTuple):
 
 
 class TypesPrediction(NamedTuple):
-    """One entry of a prediction file; `official_id` is the id with its JSON type."""
+    """One entry of a prediction file."""
 
     line: int
     id: str
-    official_id: OfficialId
+    official_id: OfficialId  # with its JSON type
     category: str
     types: tuple[str, ...]
 
@@ -95,10 +92,10 @@ def read_questions(
     gold: bool = True,
     masked: bool = False,
 ) -> Iterator[TypesQuestion]:
-    """Read the questions of a file in order, without those that are null or empty.
+    """Read the questions of a file in order, without null and empty ones.
 
-    `bom` accepts a byte-order mark. `known` has the types that a resource may have; None accepts any. Without `gold`
-    category and types are not read; with `masked` they may be missing, null or empty without a note.
+    `bom` accepts a byte-order mark. `known` has the valid types of resources; None accepts any. Without `gold`,
+    category and types are not read; with `masked` they may be missing, null or empty.
     """
     seen: dict[str, Any] = {}
     for entry in read_entries(path, problems, bom=bom):
@@ -114,7 +111,7 @@ def read_questions(
 def read_predictions(
     path: Path, problems: Problems, *, bom: bool = False, known: Container[str] | None = None
 ) -> Iterator[TypesPrediction]:
-    """Read the predictions of an official file in order."""
+    """Read the predictions of an official file, in order."""
     seen: dict[str, Any] = {}
     for entry in read_entries(path, problems, bom=bom):
         reader = _TypesReader(path, f"line {entry.line}", entry.value, problems)
@@ -131,9 +128,9 @@ class _TypesReader(EntryReader):
     """Reads one entry of a file's list."""
 
     def new_id(self, seen: dict[str, Any], *, once: bool = False) -> OfficialId | None:
-        """Return the entry's id; None when it is not usable, or the same entry was read before.
+        """Return the entry's id; None if it is unusable or the entry is a repetition.
 
-        `seen` has the entries by id; with `once` a repeated entry is a problem.
+        `seen` has the earlier entries by id; with `once` a repetition is a problem.
         """
         value = self.value
         id_ = self.official_id(next((entry["id"] for entry in seen.values()), None))
@@ -165,14 +162,14 @@ class _TypesReader(EntryReader):
         return text not in (None, "")
 
     def gold(self, known: Container[str] | None, *, masked: bool) -> tuple[str | None, tuple[str, ...]]:
-        """Return category and types of a gold question; without a category there are no types."""
+        """Return category and types of a gold question; without a category, no types."""
         category, types = self.value.get("category"), self.value.get("type")
         if not category and (not types or (category is None and "category" in self.value)):
             if not masked:
                 self.note("no gold", "it has no category, so that nothing is learned from it")
             return None, ()
         category = self.category()
-        is_null = "type" in self.value and self.value["type"] is None  # means an empty list
+        is_null = "type" in self.value and self.value["type"] is None  # counts as an empty list
         types = () if is_null else self._list_of_types()
         if not category or types is None:
             return category, ()
@@ -198,7 +195,6 @@ class _TypesReader(EntryReader):
         return ""
 
     def types(self, category: str, known: Container[str] | None) -> tuple[str, ...]:
-        """Return the types of a prediction."""
         types = self._list_of_types()
         if not category or types is None:
             return ()
@@ -225,7 +221,7 @@ class _TypesReader(EntryReader):
         return None
 
     def _check_types(self, category: str, types: Sequence[str]) -> None:
-        """Report types that a question of the category can't have."""
+        """Report types that contradict the category."""
         if not types:
             return
         if category == BOOLEAN and any(type_ != BOOLEAN for type_ in types):
@@ -245,17 +241,17 @@ def _repeated(types: Sequence[str]) -> list[str]:
 
 
 def _unknown(category: str, types: Sequence[str], known: Container[str] | None) -> list[str]:
-    """Return the types of a resource that the knowledge base lacks, except where `_check_types` reports a problem."""
+    """Return the types of a resource that the knowledge base lacks, except those that `_check_types` reports."""
     if category != RESOURCE or known is None or all(type_ in OTHER_TYPES for type_ in types):
         return []
     return [type_ for type_ in dict.fromkeys(types) if type_ not in known]
 
 
+# Makes the list of an official file from a category and its types, best first.
 CompleteTypes = Callable[[str, Sequence[str]], Sequence[str]]
-"""Makes the list of an official file from a category and its types, best first."""
 
+# The most types in a prediction: the scorers read ten.
 MOST_TYPES = 10
-"""The greatest number of types in a prediction: the scorers read no more than ten."""
 
 _UNQUOTED = string.punctuation.replace("%", "").replace("_", "")
 _PREFIXES = (f"{BOOLEAN}:", f"{LITERAL}:")
@@ -263,13 +259,13 @@ _PREFIXES = (f"{BOOLEAN}:", f"{LITERAL}:")
 
 @dataclass(frozen=True, slots=True)
 class TypesPredictions:
-    """The unchecked entries of an official file; those of a run have the text of the id as id."""
+    """The unchecked entries of an official file, or of a run."""
 
     entries: Sequence[Mapping[str, Any]]
-    of_run: bool = False
+    of_run: bool = False  # whether ids are always text
 
     def aligned(self, gold: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-        """Return the entries with the ids of the gold."""
+        """Return the entries with the gold's ids, which have JSON types."""
         if not self.of_run:
             return self.entries
         ids = {str(entry["id"]): entry["id"] for entry in gold if "id" in entry}
@@ -277,12 +273,12 @@ class TypesPredictions:
 
 
 def document_id(category: str, type_: str) -> str:
-    """Return the id of the document of a type.
+    """Return the document of a category and type.
 
     >>> document_id("resource", "natural person"), document_id("literal", "date")
     ('natural_person', 'literal:date')
     """
-    # Letters of every script stay readable: only separators of the cells of a run file must be encoded.
+    # Letters of every script stay readable: only separators of a run file must be encoded.
     encoded = "".join(_encoded(character) for character in type_)
     if category != RESOURCE:
         return f"{category}:{encoded}"
@@ -311,10 +307,10 @@ def category_and_type(document: str) -> tuple[str, str]:
 
 
 def prediction(hits: Hits) -> tuple[str, list[str]]:
-    """Return category and types of a ranking.
+    """Return the predicted category and types of a ranking.
 
-    The category is that of the best-ranked document; the types are the best-ranked of this category, each once:
-    up to ten for a resource, otherwise one, since an answer has one literal type.
+    The category is that of the first document. The types are the first distinct types of this category: ten of a
+    resource, otherwise one.
     """
     best, _type = category_and_type(hits.document_ids[0])
     most = MOST_TYPES if best == RESOURCE else 1
@@ -329,7 +325,7 @@ def prediction(hits: Hits) -> tuple[str, list[str]]:
 
 
 class ListedTypes(list[str]):
-    """The types of a run's prediction in the official file; `ranked` are the types that were ranked."""
+    """The types of a run's prediction in the official file; `ranked` are the ranked types."""
 
     def __init__(self, listed: Sequence[str], ranked: Sequence[str]) -> None:
         super().__init__(listed)
@@ -337,7 +333,7 @@ class ListedTypes(list[str]):
 
 
 def of_run(run: Run, complete: CompleteTypes = lambda _category, types: types) -> TypesPredictions:
-    """Return the predictions that a scorer would read from the official file of a run."""
+    """Return the predictions that a scorer would read from a run's official file."""
     entries = []
     for ranking in run:
         if ranking.hits:
@@ -351,7 +347,7 @@ def required(entry: Mapping[str, Any], key: str, what: str) -> Any:
     """Return a key's value.
 
     Raises:
-        NotScorable: the scorer stops because the key is missing.
+        NotScorable: the key is missing, which stops the scorer.
     """
     if key not in entry:
         raise NotScorable(
@@ -364,7 +360,7 @@ def hashable_id(entry: Mapping[str, Any], what: str) -> Any:
     """Return an entry's id.
 
     Raises:
-        NotScorable: the id is missing, or a list or an object.
+        NotScorable: the id is missing, a list or an object.
     """
     id_ = required(entry, "id", what)
     try:
@@ -377,14 +373,14 @@ def hashable_id(entry: Mapping[str, Any], what: str) -> Any:
 
 
 def as_types(types: Any) -> list[str]:
-    """Return predicted or gold types for the field's measures: a string is one type, other values are dropped."""
+    """Return predicted or gold types for general measures: a string is one type, other values are dropped."""
     if isinstance(types, str):
         return [types]
     return [type_ for type_ in types if isinstance(type_, str)] if isinstance(types, list) else []
 
 
 def documents_of(entry: Mapping[str, Any]) -> list[str]:
-    """Return the documents that an entry of gold or predictions names, each once; those of a run in ranked order."""
+    """Return the distinct documents in an entry of gold or predictions; those of a run in ranked order."""
     category = entry.get("category")
     if category == BOOLEAN:
         return [document_id(BOOLEAN, BOOLEAN)]
@@ -394,10 +390,10 @@ def documents_of(entry: Mapping[str, Any]) -> list[str]:
 
 
 BREAKDOWNS: tuple[str, ...] = ("category", "gold-types", "first-word")
+# Questions with at least as many gold types form one group.
 MANY = 5
-"""Questions with at least as many gold types are one group."""
+# Questions whose first word is rarer than this share form one group.
 RARE = 0.01
-"""Questions whose first word has a smaller share of all are one group."""
 
 _WORD = re.compile(r"\w+")
 
@@ -407,7 +403,7 @@ class QuestionResult:
     """The result of one gold question."""
 
     question: Mapping[str, Any]
-    # None where the question is left out of a figure.
+    # None if a figure excludes the question.
     figures: Figures
     # The number of gold types.
     types: int
@@ -416,7 +412,7 @@ class QuestionResult:
 
 
 class TypesScorer:
-    """What the official scorers of both knowledge bases share."""
+    """The common part of the official scorers for both knowledge bases."""
 
     files_make_one = False
     breakdowns = BREAKDOWNS
@@ -426,18 +422,18 @@ class TypesScorer:
 
 
 def make_breakdown(name: str, results: Sequence[QuestionResult]) -> Breakdown:
-    """Make one of `BREAKDOWNS`, with the mean of each figure over the questions that have it."""
+    """Return one of `BREAKDOWNS`, with the mean of each figure over the questions that have it."""
     if name == "category":
         groups = [str(result.question["category"]) for result in results]
         order = [*CATEGORIES, *sorted(set(groups) - set(CATEGORIES))]
         return _breakdown(name, "by category of the gold", results, groups, order)
     if name == "gold-types":
-        # The other categories have one type by definition, or nearly so.
+        # Nearly all questions of the other categories have one type.
         resources = [result for result in results if result.question["category"] == RESOURCE]
         order = [*map(str, range(MANY)), f"{MANY} or more"]
         groups = [order[min(result.types, MANY)] for result in resources]
         return _breakdown(name, "by number of gold types, resources alone", resources, groups, order)
-    # The scorer of wikidata needs no text of a question.
+    # The scorer for Wikidata accepts questions without text.
     words = [first_word(str(result.question.get("question") or "")) for result in results]
     counts = Counter(words)
     common = sorted(
