@@ -24,19 +24,17 @@ from typing import Any
 
 ELSEWHERE = "Elasticsearch does: use --engine elasticsearch"
 
-MOST_GATHERED = 40
-"""Maximum number of reported problems of one document."""
+MOST_GATHERED = 40  # maximum number of reported problems of a document
 
 BEYOND_FLOAT32 = (
     "this query gives a score that is infinite or not a number: give its parts smaller boosts and weights"
 )
 
-SIMILARITY_CUTOFF = 0.6
-"""Least `difflib` ratio of a name and its suggested correction, from 0 to 1."""
+SIMILARITY_CUTOFF = 0.6  # minimum `difflib` ratio, from 0 to 1, of a suggested correction
 
 
 class ReportedError(Exception):
-    """Base of all errors whose message is written for the user; `lines` are the message, mostly one."""
+    """Base of all errors with a message for the user; `lines` are the message."""
 
     def __init__(self, *lines: str) -> None:
         self.lines = lines
@@ -57,7 +55,7 @@ def restored(
 
 
 class ErrorCollector:
-    """Collects the errors of independent parts of one JSON document and raises them as one.
+    """Collects the errors of independent parts of a JSON document, and raises them as one.
 
     problems = ErrorCollector()
     for name, field in fields.items():
@@ -71,7 +69,7 @@ class ErrorCollector:
         self._lines: list[str] = []
 
     def at(self, path: str = "") -> _ErrorRecorder:
-        """Record an error of the block with its JSON path; the lines of a gathered error have paths already."""
+        """Record an error of the `with` block with its JSON path; lines of a collected error already have paths."""
         return _ErrorRecorder(self, path)
 
     def add(self, error: ReportedError, path: str) -> None:
@@ -80,7 +78,7 @@ class ErrorCollector:
         self._lines += [line for line in lines if line not in self._lines]
 
     def raise_if_any(self) -> None:
-        """Raise the first error, with the lines of all of them."""
+        """Raise the first error with the lines of all errors."""
         if self._first is not None:
             more = len(self._lines) - MOST_GATHERED
             shown = self._lines[:MOST_GATHERED] + ([f"and {more:,} more"] if more > 0 else [])
@@ -90,7 +88,9 @@ class ErrorCollector:
 
 
 class _ErrorRecorder:
-    """Suppresses and records a `ReportedError`; mypy would not see that a generator suppresses it."""
+    """Suppresses and records a `ReportedError`. A class, because mypy does not see that a generator suppresses
+    errors.
+    """
 
     def __init__(self, problems: ErrorCollector, path: str) -> None:
         self._problems = problems
@@ -111,7 +111,7 @@ class LuceneError(ReportedError):
 
 
 class NotSupported(LuceneError):
-    """A piece that the embedded engine can't run exactly as Elasticsearch does; `piece` names it."""
+    """The embedded engine can't run a `piece` exactly as Elasticsearch does."""
 
     def __init__(self, piece: str) -> None:
         self.piece = piece
@@ -122,7 +122,7 @@ class NotSupported(LuceneError):
 
 
 class Undefined(NotSupported):
-    """The name of a piece that neither the analysis settings define nor the embedded engine has."""
+    """Neither the analysis settings nor the embedded engine define the name of a piece."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.piece = f"the {kind} `{name}`"
@@ -155,7 +155,7 @@ class OldFormat(InvalidInput):
 
 
 class CorruptIndex(InvalidInput):
-    """The files of an index were altered; `problem` says which and how."""
+    """The files of an index were altered; `problem` describes the damage."""
 
     def __init__(self, folder: Path, problem: str) -> None:
         self.problem = problem
@@ -169,11 +169,11 @@ class Refused(LuceneError):
 
 
 class Reported(Refused):
-    """Parts of a query were rejected, and are recorded with their JSON paths already."""
+    """Parts of a query were rejected, and are already recorded with their JSON paths."""
 
 
 class RefusedQuery(Refused):
-    """The search body at a `place` of a batch, counted from 0, is rejected."""
+    """The search body with the index `place` in a batch is rejected."""
 
     def __init__(self, place: int, *lines: str) -> None:
         self.place = place
@@ -181,7 +181,7 @@ class RefusedQuery(Refused):
 
 
 class IndexLocked(Refused):
-    """Another process writes the index; `builder` is its process number, if that is known."""
+    """Another process writes the index; `builder` is its process number or "unknown"."""
 
     def __init__(self, index: str, builder: str) -> None:
         self.builder = builder or "unknown"
@@ -189,7 +189,7 @@ class IndexLocked(Refused):
 
 
 class IndexReplaced(Refused):
-    """The opened version of an index has been replaced by a newer one."""
+    """A newer version has replaced the opened version of an index."""
 
     def __init__(self, version: str) -> None:
         super().__init__(
@@ -198,7 +198,7 @@ class IndexReplaced(Refused):
 
 
 class UnreadableFile(LuceneError):
-    """The system does not let a file of an index be read; `__cause__` is its error."""
+    """The system denies reading a file of an index; `__cause__` is its error."""
 
     def __init__(self, path: Path, why: str) -> None:
         self.path = path
@@ -206,7 +206,7 @@ class UnreadableFile(LuceneError):
 
 
 def unsupported(piece: str) -> Refused:
-    """Return the error for a piece of a mapping or of a search body that only Elasticsearch understands.
+    """Return the error for a piece of a mapping or search body that only Elasticsearch supports.
 
     >>> print(unsupported("the query `fuzzy`"))
     the embedded engine does not support the query `fuzzy`; Elasticsearch does: use --engine elasticsearch
@@ -215,12 +215,12 @@ def unsupported(piece: str) -> Refused:
 
 
 def invalid(problem: str) -> Refused:
-    """Return the error for a mapping or a search body that Elasticsearch rejects as well."""
+    """Return the error for a mapping or a search body that Elasticsearch also rejects."""
     return Refused(f"this can't be searched or indexed: {problem}")
 
 
 def known_only(given: Mapping[str, Any], known: Collection[str], place: str) -> None:
-    """Reject unknown parameters: ignoring one would change the ranking silently.
+    """Reject unknown parameters: ignoring one could change the ranking silently.
 
     Raises:
         Refused: there is one.
@@ -231,7 +231,7 @@ def known_only(given: Mapping[str, Any], known: Collection[str], place: str) -> 
 
 
 def closest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most similar to a misspelled one, None if none is similar.
+    """Return the known name most similar to a misspelled one; None if no name is similar.
 
     >>> closest_name("NLPS", ["nlps", "checkthat"]), closest_name("chekthat", ["nlps", "checkthat"])
     ('nlps', 'checkthat')
@@ -250,7 +250,7 @@ def closest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the question that ends the rejection of a name, empty if no known name is similar.
+    """Return the suggestion at the end of a message about an unknown name; empty if no known name is similar.
 
     >>> suggestion("nlp", ["nlps", "checkthat"]), suggestion("x", ["nlps"])
     (' (did you mean nlps?)', '')

@@ -1,9 +1,8 @@
-"""Parameters of mappings, search bodies and documents, read by type, and numbers as Java reads and prints them.
+"""Parameters of mappings, search bodies and documents, by type, and numbers as Java reads and prints them.
 
-In Elasticsearch the parameter decides the type of its JSON token: a float, an integer, a boolean, the text in the JSON,
-or an object of Java that is printed later. `5`, `"5"` and `"5.0"` are the same to some parameters and not to others. A
-number of a document is read from the text of its JSON, a number of a query from text or from a double, by the type of
-the field; to the last bit these are different numbers.
+In Elasticsearch the parameter determines the type of its JSON token: a float, an integer, a boolean, text, or a Java
+object. `5`, `"5"` and `"5.0"` are equal for some parameters only. A number of a document is read from its JSON text,
+a number of a query from text or a double, by the type of the field; the resulting numbers can differ in the last bit.
 
 Numbers follow `Double.parseDouble`, `Float.parseFloat`, `BigDecimal` and `Double.toString`.
 """
@@ -24,11 +23,9 @@ from searchapp.lucene.errors import invalid, unsupported
 
 Precision = type[np.float32] | type[np.float64]
 
-LONGEST_PLAIN, SHORTEST_PLAIN = 1e7, 1e-3
-"""Java prints a number with an exponent from the first on, and below the second."""
+LONGEST_PLAIN, SHORTEST_PLAIN = 1e7, 1e-3  # Java prints numbers outside this range with an exponent
 
-LONGEST_NUMBER = 1000
-"""Characters of the longest number in JSON that Elasticsearch reads."""
+LONGEST_NUMBER = 1000  # maximum number of characters of a JSON number in Elasticsearch
 
 _TRIMMED = "".join(map(chr, range(0x21)))
 _DECIMAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
@@ -38,7 +35,7 @@ _BIG_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,10})?")
 
 
 def printed(value: float | np.float32, precision: Precision = np.float32) -> str:
-    """Return a float32, or with `precision` a double, as Java prints it.
+    """Return a float32, or a double with `precision`, as Java prints it.
 
     >>> [printed(value) for value in (1, 0.3, 12345678, 0.0001, 1e-45)]
     ['1.0', '0.3', '1.2345678E7', '1.0E-4', '1.4E-45']
@@ -53,13 +50,13 @@ def printed(value: float | np.float32, precision: Precision = np.float32) -> str
     return _digits(float(number), is_double=precision is np.float64)
 
 
-@lru_cache(maxsize=4096)  # an explanation has the same parameters and statistics again and again
+@lru_cache(maxsize=4096)  # explanations repeat parameters and statistics
 def _digits(value: float, *, is_double: bool) -> str:
     number = np.float64(value) if is_double else np.float32(value)
     if SHORTEST_PLAIN <= abs(value) < LONGEST_PLAIN:
         return np.format_float_positional(number, unique=True, trim="0")
     mantissa, exponent = np.format_float_scientific(number, unique=True, trim="0").split("e")
-    if mantissa.endswith(".0"):  # of two digits Java takes the best, not the shortest and a zero
+    if mantissa.endswith(".0"):  # Java prints at least two digits, and chooses the closest
         mantissa, exponent = f"{number:.1e}".split("e")
     return f"{mantissa}E{int(exponent)}"
 
@@ -78,7 +75,7 @@ def json_text(number: int | float) -> str:
 
 
 def double(text: str) -> float:
-    """Return the result of `Double.parseDouble`: numbers too great are infinite, `NaN` is read.
+    """Return the result of `Double.parseDouble`; too great numbers become infinite, `NaN` is accepted.
 
     >>> [double(text) for text in (" 1.5", "0x1p3", "5d", "1e400", "-Infinity")]
     [1.5, 8.0, 5.0, inf, -inf]
@@ -100,7 +97,7 @@ def double(text: str) -> float:
 
 
 def of_int(number: int) -> float:
-    """Return the nearest double, which is infinite for integers that are too great."""
+    """Return the nearest double, infinite for too great integers."""
     try:
         return float(number)
     except OverflowError:
@@ -108,7 +105,7 @@ def of_int(number: int) -> float:
 
 
 def float32_of_text(text: str) -> float:
-    """Return the result of `Float.parseFloat`: the float32 nearest to the number as it is written.
+    """Return the result of `Float.parseFloat`: the float32 nearest to the decimal number.
 
     Raises:
         ValueError: it is no number.
@@ -124,15 +121,15 @@ def float32_of_text(text: str) -> float:
 
 
 def float32_of_json(number: int | float) -> float:
-    """Return the float32 nearest to a number as written in JSON, which may not be the one nearest to the double."""
+    """Return the float32 nearest to a JSON number, which can differ from the one nearest to its double."""
     rounded, other = _neighbours(of_int(number) if isinstance(number, int) else number)
     return rounded if other is None else float32_of_text(json_text(number))
 
 
 def _neighbours(value: float) -> tuple[float, float | None]:
-    """Return the float32 nearest to a double, and the other one if the double lies halfway between two of them.
+    """Return the float32 nearest to a double and, if the double is exactly halfway, the other neighbour.
 
-    The written form of such a double may be a little more or less.
+    The decimal form of such a double may be slightly above or below the middle.
     """
     rounded = to_float32(value)
     if rounded == value or not math.isfinite(rounded):
@@ -143,13 +140,13 @@ def _neighbours(value: float) -> tuple[float, float | None]:
 
 
 def to_float32(value: float) -> float:
-    """Return the float32 nearest to a double, which is infinite for doubles that are too great."""
+    """Return the float32 nearest to a double, infinite for too great doubles."""
     with np.errstate(over="ignore"):
         return float(np.float32(value))
 
 
 def big_decimal(text: str) -> Decimal:
-    """Return the result of `new BigDecimal` for a text, which must have no blanks around it.
+    """Return the result of `new BigDecimal`, which rejects surrounding blanks.
 
     Raises:
         ValueError: it is no number.
@@ -164,16 +161,13 @@ def _fraction(text: str) -> Fraction:
     return Fraction(match[1]) if match else Fraction(double(text))
 
 
-_EXACT = 1 << 24
-"""The greatest integer up to which every integer is a float32."""
+_EXACT = 1 << 24  # every integer up to this one is a float32
 
-_SMALLEST, _LARGEST = 1e-30, 1e30
-"""Bounds between which every number is a float32 other than 0 and infinity."""
+_SMALLEST, _LARGEST = 1e-30, 1e30  # numbers between these bounds are neither 0 nor infinite as float32
 
 LARGEST_INTEGER = 2**31 - 1
 
-LONGEST_TERM = 32_766
-"""Bytes of UTF-8: no index of Lucene has a longer term."""
+LONGEST_TERM = 32_766  # bytes of UTF-8 of the longest term in Lucene
 
 
 def mapping(value: Any, place: str) -> Mapping[str, Any]:
@@ -197,8 +191,8 @@ def single(value: Any, place: str) -> tuple[str, Any]:
 
 
 def any_number(value: Any, place: str) -> float:
-    """Read a number as a float32; given as text it may also be infinite or `NaN`."""
-    if type(value) is int and -_EXACT < value < _EXACT:  # most are, and every query has some
+    """Read a number as float32; text may also be infinite or `NaN`."""
+    if type(value) is int and -_EXACT < value < _EXACT:  # fast path
         return float(value)
     if type(value) is float and _SMALLEST < value < _LARGEST:
         rounded = float(np.float32(value))
@@ -214,12 +208,12 @@ def any_number(value: Any, place: str) -> float:
 
 
 def number(value: Any, place: str) -> float:
-    """Read a finite number, rounded to float32 as Elasticsearch keeps boosts and weights."""
+    """Read a finite number, rounded to float32 like boosts and weights in Elasticsearch."""
     return finite(signless(value, place), place)
 
 
 def signless(value: Any, place: str) -> float:
-    """Read a number other than -0.0, whose scores rank below those of 0.0."""
+    """Read a number other than -0.0, which would rank below 0.0."""
     rounded = any_number(value, place)
     if rounded == 0 and math.copysign(1, rounded) < 0:
         raise unsupported(f"-0.0 as {place}")
@@ -227,33 +221,33 @@ def signless(value: Any, place: str) -> float:
 
 
 def finite(given: float, place: str) -> float:
-    """Reject numbers that are not finite."""
+    """Reject a number that is not finite."""
     if not math.isfinite(given):
         raise invalid(f"{place} is {given}, which is too great or no number")
     return given
 
 
 def supported_finite(given: float, place: str) -> float:
-    """Reject numbers that are not finite, which Elasticsearch takes."""
+    """Reject a number that is not finite, but that Elasticsearch accepts."""
     if not math.isfinite(given):
         raise unsupported(f"{given} as {place}")
     return given
 
 
 def no_nan(given: float, place: str) -> float:
-    """Reject NaN, which Elasticsearch takes."""
+    """Reject NaN, which Elasticsearch accepts."""
     if math.isnan(given):
         raise unsupported(f"NaN as {place}")
     return given
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number of JSON."""
+    """Return whether a value is a JSON number."""
     return (isinstance(value, float) and math.isfinite(value)) or type(value) is int
 
 
 def integer(value: Any, place: str) -> int:
-    """Read an integer of 32 bits, without the decimals of a number."""
+    """Read an integer of 32 bits; drop decimals."""
     if isinstance(value, str):
         try:
             given: int | float = double(value)
@@ -280,7 +274,7 @@ def flag(value: Any, place: str) -> bool:
 
 
 def name(value: Any, place: str) -> str:
-    """Read the name of a field or of an analyzer, which can't be empty."""
+    """Read the non-empty name of a field or of an analyzer."""
     given = raw_text(value, place)
     if not given:
         raise invalid(f"{place} must be a name, not {value!r}")
@@ -295,7 +289,7 @@ def listed(value: Any, place: str) -> Sequence[Any]:
 
 
 def boost(value: Any, place: str) -> float:
-    """Read a boost: a number that is not negative; it may be infinite or `NaN` where it boosts nothing."""
+    """Read a boost, which must not be negative but may be infinite or `NaN`."""
     given = signless(value, f"the boost of {place}")
     if given < 0:
         raise invalid(f"the boost of {place} is {given:g}, but must not be negative")
@@ -311,14 +305,14 @@ def share(value: Any, place: str) -> float:
 
 
 def text(value: Any, place: str) -> str:
-    """Read a scalar to search for as Java prints it."""
+    """Read a scalar to search for, as Java prints it."""
     if isinstance(value, float) and math.isfinite(value):
         return printed(value, np.float64)
     return raw_text(value, place)
 
 
 def term(value: Any, place: str) -> str:
-    """Read a text to search for as one term, which can't be longer than any term of an index."""
+    """Read a text to search for as one term, of at most `LONGEST_TERM` bytes."""
     given = text(value, place)
     if len(given) * 3 > LONGEST_TERM and len(given.encode("utf-8", "surrogatepass")) > LONGEST_TERM:
         raise invalid(f"{place} has more than {LONGEST_TERM:,} bytes")
@@ -326,7 +320,7 @@ def term(value: Any, place: str) -> str:
 
 
 def raw_text(value: Any, place: str) -> str:
-    """Read a scalar as text, as in the JSON."""
+    """Read a scalar as written in JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -348,21 +342,21 @@ def choice(value: Any, choices: Mapping[str, Any] | tuple[str, ...], place: str)
 
 
 def without_lists(given: Mapping[str, Any], names: Sequence[str], place: str) -> None:
-    """Reject parameters that are null or lists, which Elasticsearch ignores or reads into."""
+    """Reject parameters that are null or lists, which Elasticsearch ignores or unwraps."""
     for parameter in names:
         if parameter in given and (given[parameter] is None or isinstance(given[parameter], list | tuple)):
             raise unsupported(f"`{parameter}` of {place} that is {given[parameter]!r}")
 
 
 def without_null(given: Mapping[str, Any], names: Sequence[str], place: str) -> None:
-    """Reject parameters that are null, which Elasticsearch does not take for the default here."""
+    """Reject parameters that are null, which Elasticsearch does not replace by the default here."""
     for parameter in names:
         if parameter in given and given[parameter] is None:
             raise invalid(f"`{parameter}` of {place} is null")
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message, the beginning of a long one."""
+    """Return a value for a message, shortened to 40 characters."""
     try:
         text = str(value)
     except ValueError:  # an integer of more digits than Python prints

@@ -1,4 +1,4 @@
-"""The connection to a server: it repeats requests where that can help, and turns every failure into one sentence."""
+"""The connection to a server, which retries requests and translates failures into errors of searchapp."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from searchapp.engines.elasticsearch.rights import missing_right
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
 from searchapp.progress import Notify, no_notice
 
-RETRIED_STATUS = (429, 502, 503, 504)
-"""Answers that ask for patience: a full queue, a node that is restarting behind a proxy."""
+RETRIED_STATUS = (429, 502, 503, 504)  # a full queue, or a node that restarts behind a proxy
 
+# Types of errors of a cluster that has just lost a node, with any status.
 PASSING_KINDS = frozenset(
     {
         "connect_transport_exception",
@@ -56,18 +56,17 @@ PASSING_KINDS = frozenset(
         "unavailable_shards_exception",
     }
 )
-"""Kinds of errors of a cluster that has just lost a node, whatever their status: 500 or 404 for some."""
 
 
 _BLOCK = "cluster_block_exception"
 
 
 class Forbidden(EngineRefused):
-    """The user lacks a right."""
+    """The user lacks a privilege."""
 
 
 class NotYet(Exception):
-    """An answer that is incomplete, or not yet the awaited one; `error` is reported if that does not change."""
+    """An incomplete answer, after which `call` repeats the request; it raises `error` at the end."""
 
     def __init__(self, error: EngineError) -> None:
         self.error = error
@@ -80,7 +79,7 @@ def is_passing(error: BaseException) -> bool:
         return may_pass(error.status_code, error.body)
     if isinstance(error, TlsError):
         return False
-    # An answer that is no JSON has been cut short: that the server is an Elasticsearch was seen before.
+    # The server was identified as Elasticsearch, so an answer other than JSON is incomplete.
     return isinstance(error, NoConnection | ConnectionTimeout | SerializationError | NotYet)
 
 
@@ -88,12 +87,12 @@ def may_pass(status: int, error: object) -> bool:
     """Return whether a later attempt can succeed after an answer, or an item of one, with this status and error."""
     types = set(kinds(error))
     if status == 429 and _BLOCK in types:
-        return False  # the disk is full: nothing is written until an administrator has made room
+        return False  # the disk is full
     return status in RETRIED_STATUS or not PASSING_KINDS.isdisjoint(types)
 
 
 def kinds(error: object) -> Iterator[str]:
-    """Yield the types of an error body of Elasticsearch, of its causes, and of the failures of shards."""
+    """Yield the types in an error body of Elasticsearch, its causes, and failures of shards."""
     if isinstance(error, dict):
         if isinstance(error.get("type"), str):
             yield error["type"]
@@ -105,7 +104,7 @@ def kinds(error: object) -> Iterator[str]:
 
 
 def reason(error: Any) -> str:
-    """Return the innermost reason in an error body of Elasticsearch: the outer ones only repeat the request."""
+    """Return the innermost reason in an error body of Elasticsearch; outer ones only repeat the request."""
     while isinstance(error, dict):
         causes = error.get("root_cause")
         deeper = error.get("caused_by") or error.get("error")
@@ -118,26 +117,26 @@ def reason(error: Any) -> str:
 
 
 def unreadable(error: BaseException | None) -> str | None:
-    """Return why a server could not read a request, or refused its size; None for other errors."""
+    """Return why a server could not parse a request, or rejected its size; None for other errors."""
     if not isinstance(error, ApiError) or error.status_code not in (400, 413):
         return None
     return _detail(error)
 
 
 def is_of_client(error: EngineError) -> bool:
-    """Return whether a request was refused because of the user's credentials or rights."""
+    """Return whether a request was rejected because of the user's credentials or privileges."""
     cause = error.__cause__
     return isinstance(error, Forbidden) or isinstance(cause, AuthenticationException | AuthorizationException)
 
 
 def is_blocked(error: EngineError) -> bool:
-    """Return whether a request was refused because the index or the cluster is read-only, as when a disk is full."""
+    """Return whether a request was rejected because the index or the cluster is read-only."""
     cause = error.__cause__
     return isinstance(cause, ApiError) and is_block(cause.body)
 
 
 def unreachable(url: str, what: str, error: TransportError, timeout: float) -> EngineError:
-    """Return the error that no usable answer came within `timeout` seconds."""
+    """Return the error for a request without a usable answer within `timeout` seconds."""
     if isinstance(error, TlsError):
         # The text of OpenSSL: `str(error)` is only "TLS error".
         return EngineUnreachable(_of_tls(url, str(error.message)))
@@ -154,6 +153,7 @@ def unreachable(url: str, what: str, error: TransportError, timeout: float) -> E
     )
 
 
+# Messages by a part of the TLS library's error.
 _TLS_ERRORS = {
     NOT_PINNED: (
         "{url} shows no certificate with the fingerprint in SEARCHAPP_FINGERPRINT: ask its administrator whether "
@@ -177,7 +177,6 @@ _TLS_ERRORS = {
         "whether it was changed"
     ),
 }
-"""Sentences by a part of the TLS library's error."""
 
 
 def _of_tls(url: str, cause: str) -> str:
@@ -188,7 +187,7 @@ def _of_tls(url: str, cause: str) -> str:
 
 
 def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError:
-    """Return the error for a refusal, the last one after `seconds` of attempts."""
+    """Translate the server's rejection, after `seconds` of attempts."""
     body, status = error.body, error.status_code
     tried = f", even after {seconds:.0f} s" if seconds >= 1 else ""
     detail = _detail(error)
@@ -216,12 +215,12 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
 
 
 def is_block(error: object) -> bool:
-    """Return whether an error body says that the index or the cluster is read-only."""
+    """Return whether an error body reports a read-only index or cluster."""
     return _BLOCK in kinds(error)
 
 
 def read_only(url: str, what: str, detail: str) -> EngineRefused:
-    """Return the error that an index is read-only, by an administrator or because a disk is full."""
+    """Return the error for a read-only index: an administrator's block, or a full disk."""
     return EngineRefused(
         f"{url} could not {what}: the index or the cluster is read-only ({detail}); "
         "free disk space or remove the block, then try again"
@@ -229,12 +228,12 @@ def read_only(url: str, what: str, detail: str) -> EngineRefused:
 
 
 def is_forbidden(error: object) -> bool:
-    """Return whether an error body says that the user lacks a right."""
+    """Return whether an error body reports a missing privilege."""
     return "security_exception" in kinds(error)
 
 
 def forbidden(url: str, what: str, detail: str) -> Forbidden:
-    """Return the error that the user lacks a right, which is named where the server names it."""
+    """Return the error for a missing privilege, with its name if the server reports it."""
     return Forbidden(
         f"{url} does not allow this user to {what} ({missing_right(detail) or detail}): "
         "ask for a role or key that may, `searchapp doctor --roles` prints them"
@@ -246,29 +245,25 @@ def _detail(error: ApiError) -> str:
     return reason(body.get("error", body)) if isinstance(body, dict) else str(error.message)
 
 
+# Time limit of retries. A cluster removes a hanging node after about 40 s, and a node restarts within a minute.
 PATIENCE_SECONDS = 120.0
-"""How long a request is repeated. A hanging node is removed from its cluster after some 40 s, and one that restarts is
-back after less than a minute."""
 
 FIRST_WAIT_SECONDS = 0.25
 LONGEST_WAIT_SECONDS = 8.0
-TIDYING_SECONDS = 10.0
-"""The time limit of clean-up requests after a failure."""
+TIDYING_SECONDS = 10.0  # time limit of clean-up requests after a failure
 
-SERVER_WAITS = "10s"
-"""How long the server waits for a shard without a node: by default a minute, in which the user sees nothing."""
+SERVER_WAITS = "10s"  # time that the server waits for a shard without a node; its default is a minute
 
-NOTICE_SECONDS = 5.0
-"""The time after which a user is notified of retries."""
+NOTICE_SECONDS = 5.0  # retries are reported to the user after this time
 
 T = TypeVar("T")
 
 
 class Connection:
-    """An open client, its address or addresses, and the server that answers there.
+    """An open client and its server.
 
-    `call` is the only way to send a request. It retries for `patience` seconds and at most `attempts` times, and turns
-    the remaining failures into an `EngineError`. The `Patience` of the thread applies if it is less.
+    `call` is the only way to send a request. It retries for `patience` seconds and at most `attempts` times, and
+    raises failures as `EngineError`. The thread's `Patience` lowers these limits.
     """
 
     def __init__(
@@ -300,8 +295,8 @@ class Connection:
     ) -> Connection:
         """Connect with the settings' address and credentials, and check the server.
 
-        The first request is sent once to each address, so that a wrong one is reported at once, unless a busy
-        Elasticsearch or one that elects a master answers.
+        Raises:
+            EngineError: the server does not respond, or is not supported.
         """
         client, wire = make_client(settings, timeout)
         connection = cls(client, settings.address, attempts, timeout, notify=notify)
@@ -310,24 +305,24 @@ class Connection:
         except BaseException:
             connection.close()
             raise
-        if not connection.server.is_serverless:  # which takes bodies without a version
+        if not connection.server.is_serverless:  # which accepts bodies without a version
             wire.is_plain, wire.media_version = False, connection.server.media_version
         return connection
 
     @property
     def patience(self) -> float:
-        """For how many seconds a request is repeated."""
+        """Seconds during which requests are retried."""
         patience = current_patience()
         return self.own_patience if patience is None else min(self.own_patience, patience.retry_seconds)
 
     def call(self, what: str, request: Callable[[Elasticsearch], T], *, attempts: int | None = None) -> T:
         """Return the result of `request(client)`; `what` names the action in errors ("create the index x").
 
-        A request that raises `NotYet` is repeated as one that the server puts off.
+        A request that raises `NotYet` is repeated.
 
         Raises:
-            EngineError: no usable answer came.
-            RequestCancelled: the caller needs no answer any more.
+            EngineError: no usable answer arrived.
+            RequestCancelled: the caller has cancelled the request.
         """
         patience = current_patience()
         stop: tenacity.stop.stop_base = tenacity.stop_after_delay(self.patience)
@@ -359,13 +354,13 @@ class Connection:
             ) from error
 
     def look_up(self, what: str, request: Callable[[Elasticsearch], ObjectApiResponse[Any]]) -> Any:
-        """Return the body of the answer to a request as `call` does, None if the server has no such thing (404)."""
+        """Return the body of the answer to a request as `call` does; None for status 404."""
         client = self.client.options(ignore_status=404)
         answer = self.call(what, lambda _client: request(client))
         return None if answer.meta.status == 404 else answer.body
 
     def create_index(self, what: str, index: str, **body: Any) -> None:
-        """Create an index; one of that name is no error: another process, or an attempt whose answer was lost, made it.
+        """Create an index, unless another process or an earlier attempt has created it.
 
         Raises:
             EngineError: as `call`.
@@ -380,7 +375,7 @@ class Connection:
                 raise
 
     def tidying(self) -> Connection:
-        """Return a connection to the same server for clean-up requests, which are sent once with a short time limit."""
+        """Return a connection for clean-up requests, which are sent once with a short time limit."""
         client = self.client.options(request_timeout=TIDYING_SECONDS)
         tidying = Connection(client, self.url, 1, TIDYING_SECONDS)
         tidying.server = self.server
@@ -389,7 +384,7 @@ class Connection:
     def translated(
         self, what: str, error: ApiError | TransportError, seconds: float = 0, *, is_first: bool = False
     ) -> EngineError:
-        """Return the client's exception as a sentence: the action, the address, and the advice."""
+        """Translate an exception of the client into an error with action, address and advice."""
         if isinstance(error, AuthenticationException):
             forget_secrets()
         if isinstance(error, ApiError):
@@ -402,7 +397,7 @@ class Connection:
         self.client.close()
 
     def _notifier(self, what: str) -> Callable[[tenacity.RetryCallState], None]:
-        """Return a callback between two attempts that notifies the user of the retries once."""
+        """Return a callback between attempts that reports retries to the user once."""
         began, is_told = time.monotonic(), False
 
         def notify(_state: tenacity.RetryCallState) -> None:
@@ -414,13 +409,14 @@ class Connection:
         return notify
 
     def _probe(self, addresses: int) -> Server:
-        """Identify the server; the version is unknown where the user may not ask for it.
+        """Identify the server; the version is unknown for a user without access to it.
 
         Raises:
-            EngineError: no answer, or not from a supported server.
+            EngineError: the server does not respond, or is not supported.
         """
         try:
             try:
+                # One attempt per address reports a wrong address at once.
                 about = self.call("connect", lambda client: client.info(), attempts=addresses)
             except EngineError as error:
                 cause = error.__cause__
@@ -431,8 +427,7 @@ class Connection:
         except EngineRefused as error:
             cause = error.__cause__
             if isinstance(cause, AuthorizationException):
-                # An API key that may use our indexes but not ask for the cluster's state: nothing is wrong.
-                return Server()
+                return Server()  # an API key with privileges on indexes only
             if isinstance(cause, UnsupportedProductError):
                 raise refuse_product(self.url, cause.body) or error from cause
             raise

@@ -1,13 +1,13 @@
-"""Leases: one builder at a time for each index, whatever machine it runs on.
+"""Leases: one builder at a time for each index, on any machine.
 
-`<prefix>-locks` is an alias of an index with one document an index name: the holder, its start, and a heartbeat that
-the holder writes every few seconds. Every change names the state it is based on (`create`, or `if_seq_no` and
-`if_primary_term`), so that one of several concurrent changes succeeds.
+`<prefix>-locks` is an alias of an index with one document per index name: the holder, its start, and a heartbeat.
+Every change is conditional (`create`, or `if_seq_no` and `if_primary_term`), so that one of several concurrent
+changes succeeds.
 
-A lock is taken over when its holder is dead, as the machine it ran on can see, or when its heartbeat has not changed
-for `ABANDONED_SECONDS` by the clock of the waiting process: clocks of two machines differ. A holder that was only slow
-notices with its next heartbeat, or at the latest when its version is refused the alias: the swap keeps the alias
-consistent (see `versions`), the lock only saves the work of building a version that is discarded.
+A lock is taken over when its holder on this machine is dead, or when the heartbeat has not changed for
+`ABANDONED_SECONDS` by the clock of the waiting process. A slow holder notices the loss at its next heartbeat, or at
+the latest when the swap of the alias is rejected. The swap guarantees consistency (see `versions`); the lock only
+avoids building a version in vain.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ from searchapp.errors import EngineError, EngineRefused
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """The process that builds an index: its machine, number, and start, in seconds since 1970.
+    """The process that builds an index: its machine, process number, and start in seconds since 1970.
 
-    Numbers are reused, but not together with the start. `booted` is the start of the machine: two machines, or
-    containers,
-    may have one name.
+    The start distinguishes processes with a reused number. `booted` is the start of the machine, which distinguishes
+    machines or containers with the same name.
     """
 
     host: str
@@ -49,14 +48,14 @@ class Builder:
         return cls(socket.gethostname(), os.getpid(), psutil.Process().create_time(), psutil.boot_time())
 
     def is_here(self) -> bool:
-        """Return whether it is, or was, a process of this machine."""
+        """Return whether it is or was a process of this machine."""
         return self.host == socket.gethostname() and abs(self.booted - psutil.boot_time()) < 60
 
     def is_this_process(self) -> bool:
         return self.pid == os.getpid() and self.is_alive()
 
     def is_alive(self) -> bool:
-        """Return whether the process exists; only this machine's processes can be looked up."""
+        """Return whether the process exists; requires a process of this machine."""
         try:
             return bool(abs(psutil.Process(self.pid).create_time() - self.started) < 1)
         except psutil.Error:
@@ -67,23 +66,20 @@ class Builder:
 
 
 BEAT_SECONDS = 5.0
-ABANDONED_SECONDS = 60.0
-"""Longer than a cluster that loses a node delays a write."""
+ABANDONED_SECONDS = 60.0  # longer than a cluster that loses a node delays a write
 
 LOOK_SECONDS = 1.0
-WAIT_SECONDS = 600.0
-"""How long a builder waits for another one."""
+WAIT_SECONDS = 600.0  # time limit of waiting for another builder
 
 FORMAT = 1
 LOCKS_AT_MOST = 1000
 
-_held_tokens: set[str] = set()
-"""The tokens of the locks that this process holds."""
+_held_tokens: set[str] = set()  # tokens of the locks that this process holds
 
 
 @dataclass(frozen=True, slots=True)
 class LockState:
-    """The document of one lock, and the version of it that the next change must name."""
+    """The document of a lock, with the version for the next conditional change."""
 
     seq_no: int
     primary_term: int
@@ -99,7 +95,7 @@ class LockState:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody holds it, or a process of this machine that is dead or has lost sight of the lock."""
+        """Whether the lock has no holder, or a holder on this machine that is dead or has forgotten it."""
         if self.holder is None:
             return True
         if not self.holder.is_here():
@@ -110,7 +106,7 @@ class LockState:
 
 
 class Overtaken(EngineRefused):
-    """Another builder holds the lock now: this one did not answer for too long."""
+    """Another builder has taken the lock over, because this one did not respond for too long."""
 
 
 class Lock:
@@ -131,7 +127,7 @@ class Lock:
         return self._state.token
 
     def require(self) -> None:
-        """Make sure that no other builder has taken the lock over, as far as this process knows.
+        """Check that no other builder has taken the lock over, as far as this process knows.
 
         Raises:
             Overtaken: another builder has.
@@ -143,11 +139,11 @@ class Lock:
             )
 
     def require_ours(self) -> None:
-        """Raise as `confirm` does, for clean-up: with short requests, and by a read where the disk is full.
+        """Check the lock for clean-up as `confirm` does: with short requests, and by a read if the disk is full.
 
         Raises:
             Overtaken: another builder holds the lock.
-            EngineError: the server does not answer.
+            EngineError: the server does not respond.
         """
         try:
             self.confirm(brief=True)
@@ -158,9 +154,9 @@ class Lock:
             self._locks.require_holder(self._name, self.token)
 
     def release(self) -> None:
-        """Let others build; a lock that can't be released is taken over in time."""
+        """Release the lock; if the server does not respond, it expires."""
         self._stop.set()
-        self._thread.join(LOOK_SECONDS)  # a beat that is still on its way finds the lock changed
+        self._thread.join(LOOK_SECONDS)  # a pending heartbeat fails on the changed lock
         _held_tokens.discard(self.token)
         if not self._overtaken:
             with suppress(EngineError, _Conflict):
@@ -168,15 +164,15 @@ class Lock:
 
     def _beat(self) -> None:
         while not self._stop.wait(BEAT_SECONDS):
-            with suppress(EngineError):  # the next beat may come through
+            with suppress(EngineError):  # the next heartbeat may succeed
                 self.confirm(brief=True)
 
     def confirm(self, *, brief: bool = False) -> None:
-        """Write the lock to make sure that no other builder has taken it over.
+        """Write the heartbeat, which fails if another builder has taken the lock over.
 
         Raises:
             Overtaken: another builder has.
-            EngineError: the server does not answer.
+            EngineError: the server does not respond.
         """
         with self._changing:
             self.require()
@@ -205,13 +201,12 @@ class Locks:
     def hold(self, name: str, *, wait: float | None = None) -> Iterator[Lock]:
         """Hold the lock of a name during a `with` block.
 
-        A live holder is waited for, `wait` seconds at most, `WAIT_SECONDS` by default; it takes some seconds to see
-        whether
-        one on another machine is alive.
+        Wait for a live holder, at most `wait` seconds (default `WAIT_SECONDS`). Recognising a live holder on another
+        machine takes some seconds.
 
         Raises:
-            EngineRefused: the other one is still at work, or this user has not the rights.
-            EngineError: the server does not answer.
+            EngineRefused: the other builder is still working, or the user lacks privileges.
+            EngineError: the server does not respond.
         """
         token = secrets.token_hex(8)
         _held_tokens.add(token)
@@ -226,9 +221,9 @@ class Locks:
             lock.release()
 
     def remove(self) -> None:
-        """Delete the index of locks unless one is held.
+        """Delete the index of locks unless a lock is held.
 
-        A process that takes a lock at the same moment loses it, and makes it again with the next heartbeat.
+        A process that takes a lock concurrently loses it, and creates it again with its next heartbeat.
         """
         alias, index = self._alias, self._index
         self._connection.look_up(f"refresh {alias}", lambda client: client.indices.refresh(index=alias))
@@ -244,7 +239,7 @@ class Locks:
 
         Raises:
             _Conflict: it has another state.
-            EngineError: the server does not answer.
+            EngineError: the server does not respond.
         """
         connection = self._connection.tidying() if brief else self._connection
         condition: dict[str, Any] = {"op_type": "create"}
@@ -271,7 +266,7 @@ class Locks:
                 raise
             now = self._read(name)
             if now is not None and now.token == state.token:
-                # The answer to an earlier attempt was lost: it is ours, with what was written then.
+                # The response to an earlier attempt was lost, but its write succeeded.
                 return self.write(
                     name,
                     replace(state, seq_no=now.seq_no, primary_term=now.primary_term),
@@ -285,16 +280,16 @@ class Locks:
         return replace(state, seq_no=written["_seq_no"], primary_term=written["_primary_term"], holder=holder)
 
     def is_held(self, name: str, token: str) -> bool:
-        """Return whether a lock is held with this token, by a process that is not known to be dead."""
+        """Return whether a lock is held with this token by a process not known to be dead."""
         now = self._read(name)
         return now is not None and now.token == token and not now.is_free
 
     def require_holder(self, name: str, token: str) -> None:
-        """Make sure that the lock of a name is held with this token.
+        """Check that the lock of a name is held with this token.
 
         Raises:
             Overtaken: it is not.
-            EngineError: the server does not answer.
+            EngineError: the server does not respond.
         """
         now = self._read(name)
         if now is None or now.token != token:

@@ -1,12 +1,12 @@
-"""The shards of an index: their number, the content of their copies, and the survey of nodes and shards.
+"""The shards of an index: their number, the documents of their copies, replicas, and a survey of nodes and shards.
 
-A document that is written twice leaves a deleted copy behind. BM25 counts deleted copies, in the number of documents
-and in the frequencies, until they are merged away, and each copy of a shard merges at its own time. An index serves
-only while no copy of a shard has any.
+A document that is written twice leaves a deleted copy. BM25 counts deleted copies, in the number of documents and in
+the frequencies, until they are merged away, and each copy of a shard merges at its own time. Therefore an index is
+live only while no copy of a shard contains any.
 
-Elastic advises ("Size your shards") shards of 10 to 50 GB with at most 200 million documents. searchapp's documents are
-sentences of some 700 bytes of index, so that 20 million of them make a shard of about 14 GB. More shards than nodes
-make a single search no faster, but one on every node uses all of them once each has enough to do.
+Elastic recommends ("Size your shards") shards of 10 to 50 GB with at most 200 million documents. searchapp's
+documents are sentences of about 700 bytes of index: 20 million of them make a shard of 14 GB. A shard on every node
+uses all nodes for a search, once each shard has enough documents.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ from searchapp.model import IndexInfo
 
 T = TypeVar("T")
 
-LOST_SECONDS = 30.0
-"""How long a shard under construction may have no node before it is given up: a node that restarts is back by then."""
+LOST_SECONDS = 30.0  # a shard without a node is given up after this time, in which a node restarts
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One copy of a shard at work, with its numbers of documents and of deleted ones."""
+    """An active copy of a shard, with its numbers of documents and of deleted documents."""
 
     shard: int
     primary: bool
@@ -44,9 +43,9 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """The copies at work of an index's `shards`, each of which should have `wanted` copies.
+    """The active copies of an index's `shards`, each of which should have `wanted` copies.
 
-    On a serverless project, where they are not visible, none is missing and none has deleted documents.
+    On a serverless project copies are not visible; then no copy is missing and none has deleted documents.
     """
 
     copies: tuple[Copy, ...]
@@ -56,7 +55,7 @@ class Copies:
 
     @property
     def deleted(self) -> int:
-        """The number of deleted documents; of a shard whose copies differ, the greatest."""
+        """The number of deleted documents; the maximum over the copies of a shard."""
         most: Counter[int] = Counter()
         for copy in self.copies:
             most[copy.shard] = max(most[copy.shard], copy.deleted)
@@ -68,7 +67,7 @@ class Copies:
 
     @property
     def without_primary(self) -> list[int]:
-        """The shards without a primary at work: they take no writes and no counts."""
+        """The shards without an active primary, which reject writes and counts."""
         return self._below(1, Counter(copy.shard for copy in self.copies if copy.primary))
 
     @property
@@ -81,10 +80,10 @@ class Copies:
 
 
 def copies(connection: Connection, index: str, shards: int) -> Copies:
-    """Return the copies of an index with this many shards; none when there is no such index.
+    """Return the copies of an index with this many shards; empty for a missing index.
 
     Raises:
-        EngineError: the server does not answer, or refuses.
+        EngineError: the server does not respond, or rejects the request.
     """
     if connection.server.is_serverless:
         return Copies((), shards, 0, visible=False)
@@ -112,7 +111,7 @@ def copies(connection: Connection, index: str, shards: int) -> Copies:
 
 
 def count_documents(connection: Connection, index: str, call: Callable[..., Any] | None = None) -> int:
-    """Return the number of documents of an index, which `call` asks for in place of the connection."""
+    """Return the number of documents of an index; `call` replaces `connection.call`."""
     what = f"count the documents of {index}"
 
     def count(client: Elasticsearch) -> int:
@@ -124,7 +123,7 @@ def count_documents(connection: Connection, index: str, call: Callable[..., Any]
 
 
 def require_all_shards(connection: Connection, what: str, answer: dict[str, dict[str, int]]) -> None:
-    """Reject, for now, an answer to which some shards did not contribute.
+    """Reject an answer to which a shard did not contribute.
 
     Raises:
         NotYet: a shard is missing.
@@ -139,15 +138,15 @@ def require_all_shards(connection: Connection, what: str, answer: dict[str, dict
 
 
 class UnusableVersion(EngineUnreachable):
-    """The content of a version under construction can't be used: it must be built again from the start."""
+    """The content of an unfinished version is unusable: build it again from the start."""
 
 
 class LostShard(UnusableVersion):
-    """A shard under construction is on a node that is gone."""
+    """The node of a shard of an unfinished version is gone."""
 
 
 class ShardMonitor:
-    """Checks the primary shards of an index that is being built."""
+    """Checks the primary shards of an index during its build."""
 
     def __init__(self, connection: Connection, index: str, shards: int) -> None:
         self._connection = connection
@@ -156,7 +155,7 @@ class ShardMonitor:
         self._lost_since: float | None = None
 
     def call(self, what: str, request: Callable[[Elasticsearch], T]) -> T:
-        """Send a request as `Connection.call`, but give up as soon as a shard is lost.
+        """Send a request as `Connection.call`, but stop once a shard is lost.
 
         Raises:
             LostShard: a shard is lost.
@@ -174,16 +173,16 @@ class ShardMonitor:
         return self._connection.call(what, send)
 
     def require(self) -> None:
-        """Make sure that no shard has been without node for long.
+        """Check that no shard has been without a node for `LOST_SECONDS`.
 
         Raises:
-            LostShard: one has.
-            NotYet: one is without node since a moment ago.
+            LostShard: a shard has.
+            NotYet: a shard has been without a node for a shorter time.
         """
         try:
             missing = copies(self._connection.tidying(), self._index, self._shards).without_primary
         except EngineError:
-            return  # then this is not what is known to be wrong
+            return  # the state of the shards is unknown
         if not missing:
             self._lost_since = None
             return
@@ -201,7 +200,7 @@ class ShardMonitor:
 def await_copies(
     connection: Connection, index: str, shards: int, seconds: float, missing: Callable[[Copies], list[int]]
 ) -> list[int]:
-    """Wait until `missing` names no shard, at most this long; return the shards that it still names."""
+    """Wait up to `seconds` until `missing` returns no shard; return the shards that are still missing."""
     deadline = time.monotonic() + seconds
     while waiting := missing(copies(connection, index, shards)):
         if time.monotonic() > deadline:
@@ -216,28 +215,25 @@ def shards_text(shards: list[int]) -> str:
     return f"shards {', '.join(map(str, others))} and {last}" if others else f"shard {last}"
 
 
-LARGEST = 20_000_000
-"""The greatest number of documents of a shard."""
+LARGEST = 20_000_000  # maximum number of documents of a shard
 
-WORTHWHILE = 250_000
-"""The fewest documents for which a shard of its own on a further node pays."""
+WORTHWHILE = 250_000  # minimum number of documents of a shard on an additional node
 
 MOST = 64
 
-COPIES_SECONDS = 60.0
-"""How long the build waits for replicas; later ones come while the index serves."""
+COPIES_SECONDS = 60.0  # the build waits for replicas this long; later ones are added to the live index
 
 
 def shards_for(connection: Connection, documents: int) -> int:
-    """Return the number of shards for this many documents: one on each data node, but none too small or too large.
+    """Return the number of shards for this many documents: one per data node, within the limits on their size.
 
-    A user who may not ask for the cluster's nodes gets the number for a single node.
+    A user without access to the number of nodes gets the number for a single node.
 
     Raises:
-        EngineError: the server does not answer.
+        EngineError: the server does not respond.
     """
     if connection.server.is_serverless:
-        return 1  # it chooses by itself, and is sent nothing
+        return 1  # not sent: a serverless project chooses the number
     worthwhile = documents // WORTHWHILE
     nodes = _data_nodes(connection) if worthwhile > 1 else 1
     return min(MOST, max(1, -(-documents // LARGEST), min(nodes, worthwhile)))
@@ -260,7 +256,7 @@ def _data_nodes(connection: Connection) -> int:
 
 
 def replicas_settings(replicas: int | None) -> dict[str, Any]:
-    """Return the settings for this many replicas; with None, one as soon as there is a second node."""
+    """Return the settings for this many replicas; None: one as soon as there is a second node."""
     if replicas is None:
         return {"auto_expand_replicas": "0-1"}
     return {"auto_expand_replicas": False, "number_of_replicas": replicas}
@@ -270,7 +266,7 @@ def replicate(connection: Connection, info: IndexInfo, replicas: int) -> None:
     """Change the number of replicas of a version, and wait for them.
 
     Raises:
-        EngineError: the server does not answer, or refuses.
+        EngineError: the server does not respond, or rejects the request.
     """
     settings = {"index": connection.server.allowed(replicas_settings(replicas))}
     connection.call(
@@ -281,7 +277,7 @@ def replicate(connection: Connection, info: IndexInfo, replicas: int) -> None:
 
 
 def await_replicas(connection: Connection, index: str, shards: int) -> None:
-    """Wait some time until every shard has all of its copies; missing ones are no error."""
+    """Wait until every shard has all copies; notify the user of missing ones after `COPIES_SECONDS`."""
     if waiting := await_copies(connection, index, shards, COPIES_SECONDS, lambda now: now.incomplete):
         connection.notify(
             f"{shards_text(waiting)} of {index} found no node for a replica within {COPIES_SECONDS:.0f} s: "
@@ -289,20 +285,18 @@ def await_replicas(connection: Connection, index: str, shards: int) -> None:
         )
 
 
+# A copy of a shard is slow if it has answered at least `FEWEST_SEARCHES` searches, and its mean time is at least
+# `SLOW_MILLISECONDS` and `SLOW_TIMES` the median of the copies of its index.
 SLOW_MILLISECONDS = 50.0
 SLOW_TIMES = 3.0
 FEWEST_SEARCHES = 20
-"""A copy of a shard is slow if it has answered this many searches, and its mean time is this long, and this many times
-the
-median of the copies of its index.
-"""
 
 
 def survey(connection: Connection, prefix: str) -> Survey:
-    """Return the nodes, as far as the user may see them, and every index whose name begins with a prefix.
+    """Return the nodes visible to the user, and every index with a name prefix.
 
     Raises:
-        EngineError: the server does not answer.
+        EngineError: the server does not respond.
     """
     server = connection.server
     if server.is_serverless:
@@ -312,7 +306,7 @@ def survey(connection: Connection, prefix: str) -> Survey:
 
 
 def _cluster(connection: Connection) -> tuple[Mapping[str, int] | None, str]:
-    """Return the number of nodes of each version, and the health; nothing for a user who may not ask."""
+    """Return the number of nodes of each version, and the health; empty for a user without that privilege."""
     try:
         versions = Counter(node_versions(connection, "ask for the nodes"))
         health = connection.call(
@@ -324,10 +318,10 @@ def _cluster(connection: Connection) -> tuple[Mapping[str, int] | None, str]:
 
 
 def node_versions(connection: Connection, what: str) -> list[str]:
-    """Return the version of each node of the cluster.
+    """Return the version of each node.
 
     Raises:
-        EngineError: the server does not answer, or refuses.
+        EngineError: the server does not respond, or rejects the request.
     """
     answer = connection.call(
         what,
@@ -389,6 +383,6 @@ def _slow(copies: list[tuple[str, Mapping[str, Any]]]) -> list[str]:
 
 
 def _mean(searches: Mapping[str, Any]) -> float | None:
-    """Return the mean time of a search in milliseconds; None if there were too few."""
+    """Return the mean time of a search in milliseconds; None below `FEWEST_SEARCHES`."""
     number = int(searches.get("query_total", 0))
     return searches["query_time_in_millis"] / number if number >= FEWEST_SEARCHES else None

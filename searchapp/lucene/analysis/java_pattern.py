@@ -1,11 +1,11 @@
 """A compiled Java pattern: its matches as Java returns them, with a time limit.
 
-Texts are UTF-16 in Java. After an empty match Java goes on at the next code unit, which may be the second half of a
-surrogate pair, and a pattern without characters beyond U+FFFF is tried at every code unit; there the halves count as
-characters (`_HalvesFinder`).
+Java texts are UTF-16. After an empty match Java continues at the next code unit, which may be a low surrogate, and it
+tries a pattern without characters beyond U+FFFF at every code unit; there surrogates count as characters
+(`_HalvesFinder`).
 
-Time limit: `re` cannot be interrupted. `regex` can, but takes two to five times as long, so only patterns and texts
-whose backtracking may take long run in it (`longest_text`).
+`re` cannot be interrupted. `regex` can, but takes two to five times as long, so only patterns and texts with possibly
+long backtracking use it (`longest_text`).
 """
 
 from __future__ import annotations
@@ -32,25 +32,27 @@ from searchapp.lucene.analysis.characters import (
 from searchapp.lucene.analysis.options import Options
 from searchapp.lucene.errors import PatternTimeout
 
-SECONDS = 10.0
-"""Processor time for one search of one text."""
+SECONDS = 10.0  # processor time for one search of one text
 
 ALWAYS_SHORT = sys.maxsize
-_LONGEST = {0: ALWAYS_SHORT, 1: 20_000, 2: 2_000}
-"""The longest text that a pattern with so many loops searches in about a second."""
+_LONGEST = {
+    0: ALWAYS_SHORT,
+    1: 20_000,
+    2: 2_000,
+}  # by number of loops: longest text searched in about a second
 _MOST_OPTIONS = 15
 
+# Java and Python may capture different groups in this construct.
 UNCERTAIN_GROUP = "a group inside of a repeated, atomic or negative one"
-"""The construct in which Java and Python may keep different groups."""
 
 
 def longest_text(loops: int, options: int, *, nested: bool) -> int:
-    """Return the greatest length of a text that `re` searches within seconds.
+    """Return the maximum length of a text that `re` searches within seconds.
 
     Args:
-        loops: number of consecutive unbounded quantifiers: the time grows with the power of their number
-        options: number of consecutive quantifiers `?`: the time doubles with each
-        nested: whether something that matches in several ways is repeated: the time grows exponentially
+        loops: consecutive unbounded quantifiers; time is a power of their number.
+        options: consecutive quantifiers `?`; time doubles with each.
+        nested: whether an expression with several ways to match is repeated; time grows exponentially.
     """
     return 0 if nested or options > _MOST_OPTIONS else _LONGEST.get(loops, 0)
 
@@ -99,7 +101,7 @@ class _LimitedPattern:
 
 @dataclass(frozen=True, slots=True)
 class JavaMatch:
-    """A match and its span; with `in_units` the span counts code units, while that of `match` counts characters."""
+    """A match and its span; `in_units`: the span counts code units, while the span of `match` counts characters."""
 
     start: int
     end: int
@@ -107,7 +109,7 @@ class JavaMatch:
     in_units: bool = False
 
     def span(self, group: int) -> tuple[int, int]:
-        """Return the span of a group; -1 twice for a group without match."""
+        """Return the span of a group; (-1, -1) for a group without match."""
         start, end = self.match.span(group)
         return (self._unit(start), self._unit(end)) if self.in_units and start >= 0 else (start, end)
 
@@ -122,12 +124,12 @@ class JavaMatch:
 
 
 class _HalvesFinder:
-    """Finds the matches of a pattern in a text that has characters beyond U+FFFF.
+    """Finds the matches of a pattern in a text with characters beyond U+FFFF.
 
     Args:
-        pattern: the pattern for the text
-        between: the pattern for the text with one character split, tried at its second half
-        everywhere: whether matches may begin at every code unit, and not just after an empty match
+        pattern: the pattern for the text.
+        between: the pattern for the text with one character split, tried at its low surrogate.
+        everywhere: whether matches may begin at every code unit, and not only after an empty match.
     """
 
     def __init__(
@@ -161,7 +163,7 @@ class _HalvesFinder:
         return JavaMatch(self._units[match.start()], self._units[match.end()], match, True) if match else None
 
     def _inside(self, index: int) -> JavaMatch | None:
-        """Return a match that begins between the halves of the character at this index."""
+        """Return a match that begins inside the surrogate pair of the character at this index."""
         text = self._text
         split = text[:index] + utf16_units(text[index]) + text[index + 1 :]
         match = self._between.match(split, index + 1)
@@ -172,73 +174,65 @@ class _HalvesFinder:
         return JavaMatch(start, end, match, True)
 
 
-# Placeholders in a translated source: private characters, which the translation writes as escapes elsewhere.
+# Placeholders in a translated source: private-use characters, which the translation escapes elsewhere.
 WORD_BOUNDARY = "\ue000"
 NOT_BOUNDARY = "\ue001"
-BEHIND = "\ue002"
-"""Stands before each character in a look-behind."""
+BEHIND = "\ue002"  # precedes each character in a look-behind
 
 
 @dataclass(frozen=True)
 class JavaRegex:
     r"""A compiled Java pattern.
 
-    It has several Python patterns, because `\b` treats combining marks in a way that takes long to decide, and few
-    texts have any.
+    It has several Python patterns: deciding `\b` next to combining marks is slow, and few texts have such marks.
     """
 
     groups: int
     _source: str
     _flags: int
     _may_be_empty: bool
-    # Whether Java and Python always keep the same groups.
-    _groups_certain: bool
-    # Whether Java tries the pattern at second halves of characters.
-    _in_halves: bool
+    _groups_certain: bool  # whether Java and Python always capture the same groups
+    _in_halves: bool  # whether Java tries the pattern at low surrogates
     _written: str = ""
-    # The length of a text above which searches have a time limit, see `longest_text`.
-    _longest: int = ALWAYS_SHORT
+    _longest: int = ALWAYS_SHORT  # length of a text above which searches have a time limit
 
     @property
     def leaves_halves(self) -> bool:
         return self._may_be_empty
 
     def check_groups(self, options: Options) -> None:
-        """Refuse the use of groups where Java and Python may keep different ones.
+        """Reject the use of groups that Java and Python may capture differently.
 
         Raises:
-            NotSupported: a group stands in a repeated, possessive or negative one, or may match nothing often
+            NotSupported: a group is in a repeated, possessive or negative group, or may match nothing repeatedly.
         """
         if not self._groups_certain:
             raise options.not_supported(UNCERTAIN_GROUP)
 
     def find(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches as Java's `Matcher.find` returns them.
-
-        After an empty match Java goes on at the next character; Python first tries a longer match at the same place.
-        """
+        """Yield the matches as Java's `Matcher.find` returns them."""
         pattern = self._pattern_for(text)
         if not self._may_be_empty:
             yield from pattern.finditer(text)
             return
-        start = 0
+        start = 0  # after an empty match Java advances; Python first tries a longer match at the same index
         while start <= len(text) and (match := pattern.search(text, start)):
             yield match
             start = match.end() + (match.end() == match.start())
 
     def splits(self, text: str) -> bool:
-        """Whether a match may begin between the halves of a character of the text."""
+        """Return whether a match may begin inside a surrogate pair of the text."""
         return self._may_be_empty and has_astral(text)
 
     def find_in_units(self, text: str) -> tuple[str, Iterable[JavaMatch]]:
-        """Return the text, as code units if the pattern `splits` it, and its matches."""
+        """Return the text, in code units if the pattern `splits` it, and its matches."""
         if not self.splits(text):
             return text, (JavaMatch(*match.span(), match) for match in self.find(text))
         finder = _HalvesFinder(self._pattern_for(text), self._between_halves, text, self._in_halves)
         return utf16_units(text), finder
 
     def find_texts(self, text: str, group: int) -> list[str]:
-        """Return the text of one group in each match, unless it is empty."""
+        """Return the non-empty texts of one group in each match."""
         if not self._may_be_empty and self.groups == 0:
             return self._pattern_for(text).findall(text)
         if not self._may_be_empty and group == self.groups == 1:
@@ -246,7 +240,7 @@ class JavaRegex:
         return [part for match in self.find(text) if (part := match[group])]
 
     def substitute(self, template: str, text: str, count: int = 0) -> str:
-        """Return the text with matches (the first `count` of them, if not 0) replaced by Python's template."""
+        """Replace matches (the first `count` of them, if not 0) by Python's template."""
         if not self._may_be_empty:
             return self._pattern_for(text).sub(template, text, count)
         text, matches = self.find_in_units(text)
@@ -258,7 +252,7 @@ class JavaRegex:
         return joined_units("".join([*out, text[end:]]))
 
     def substitution(self, template: str) -> Callable[[str], str]:
-        """Return `substitute` with a template, as the plain `re` function where that does the same."""
+        """Return `substitute` with a template, as the plain `re` function if that is equivalent."""
         if self._may_be_empty or self._has_boundary or self._longest < ALWAYS_SHORT:
             return partial(self.substitute, template)
         return partial(self._quick.sub, template)
@@ -270,7 +264,7 @@ class JavaRegex:
         return self._pattern_for(text).fullmatch(text) is not None
 
     def _pattern_for(self, text: str) -> re.Pattern[str]:
-        # The exact pattern has thousands of ranges, which take longer to compile than most texts to analyze.
+        # Compiling the thousands of ranges of the exact pattern takes longer than analyzing most texts.
         if self._has_boundary and not text.isascii() and _mark().search(text):
             return self._exact
         return self._quick if len(text) <= self._longest else self._limited
@@ -298,12 +292,12 @@ class JavaRegex:
 
     @cached_property
     def _between_halves(self) -> re.Pattern[str]:
-        # In a text with one split character, a look-behind at its first half sees both halves.
+        # In a text with one split character, a look-behind at its high surrogate also reads the low one.
         return self._looking_behind("(?![\ud800-\udbff][\udc00-\udfff])")
 
     def _looking_behind(self, guard: str) -> re.Pattern[str]:
         r"""Return the pattern with `\b` as in Java, and with a condition for each character in a look-behind."""
-        # `regex` because a look-behind over any number of combining marks is beyond `re`.
+        # `re` has no look-behind over any number of combining marks.
         source = self._source.replace(WORD_BOUNDARY, _boundary("")).replace(NOT_BOUNDARY, _boundary("!"))
         return self._with_limit(source.replace(BEHIND, guard))
 
@@ -318,9 +312,9 @@ def _mark() -> re.Pattern[str]:
 
 
 def _boundary(negation: str) -> str:
-    r"""Return Java's `\b` for texts with combining marks: one after a letter or digit counts as a word character.
+    r"""Return Java's `\b` for texts with combining marks: a mark after a letter or digit counts as a word character.
 
-    Java looks for that letter in steps of code units and finds none beyond U+FFFF.
+    Java searches that letter by code units, and finds none beyond U+FFFF.
     """
     base = f"[{category_set('L', 'Nd', last=0xFFFF)}]"
     mark = f"[{category_set('Mn', last=0xFFFF)}]"

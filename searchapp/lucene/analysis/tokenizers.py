@@ -1,14 +1,14 @@
-"""Tokenizers: divide a text into tokens.
+"""Tokenizers, which divide a text into tokens.
 
-A tokenizer returns spans in the characters of its text; `terms` is the fast path without spans. All of Lucene's
-tokenizers here give each token a position of its own.
+A tokenizer returns spans in the characters of its text; `terms` is the fast path without spans. All tokenizers here
+give each token its own position, as Lucene's do.
 
 `StandardTokenizer` follows UAX #29, "Unicode Text Segmentation", section 4 (WB4 to WB13b), in the form of Lucene's
-grammar: a token is the longest text that fits one of the rules. Beyond UAX #29, each ideograph and each Hiragana
-character is a token, so is a run of a Southeast Asian script, and an emoji by UTS #51. Code points have at most one
-class each, in `data/word_break.txt`. The rules are regular expressions; in texts beyond ASCII they match a letter
-for the class of each character, because expressions with all of Unicode would take half a second to compile. Lucene
-reads at most `max_token_length` code units from the beginning of a token; a longer word is split there.
+grammar: a token is the longest match of a rule. Additional tokens are each ideograph and each Hiragana character,
+each run of a Southeast Asian script, and each emoji by UTS #51. A code point has at most one class in
+`data/word_break.txt`. In texts beyond ASCII the rules match a letter for the class of each character, because
+expressions with all of Unicode take half a second to compile. A word longer than `max_token_length` code units is
+split there.
 """
 
 from __future__ import annotations
@@ -40,23 +40,21 @@ Spans = list[tuple[int, int]]
 class Tokenizer:
     """Divides a text into tokens; a subclass defines `cut` or `spans`."""
 
-    # The length in code units of a token after which it does not read on; None if it always reads on.
+    # Maximum length of a token in code units, at which the tokenizer stops reading; None if it always reads on.
     stops_after: int | None = None
 
     def terms(self, text: str) -> list[str]:
-        """Return the texts of the tokens."""
         text, spans = self.cut(text)
         return [joined_units(text[start:end]) for start, end in spans]
 
     def cut(self, text: str) -> tuple[str, Spans]:
-        """Return the text and the spans of the tokens in it.
+        """Return the text and the spans of its tokens.
 
-        The text is returned as code units if a token may begin between the two halves of a character.
+        The returned text is in code units if a token may begin inside a surrogate pair.
         """
         return text, self.spans(text)
 
     def spans(self, text: str) -> Spans:
-        """Return the spans of the tokens."""
         raise NotImplementedError
 
     def normalize(self, term: str) -> str:
@@ -64,7 +62,7 @@ class Tokenizer:
 
 
 class KeywordTokenizer(Tokenizer):
-    """Returns the text as one token, an empty text too (Lucene's `KeywordTokenizer`)."""
+    """Returns the text as one token, even if it is empty (Lucene's `KeywordTokenizer`)."""
 
     def spans(self, text: str) -> Spans:
         return [(0, len(text))]
@@ -94,7 +92,7 @@ class RunTokenizer(Tokenizer):
         while utf16_length(text[start:end]) > self._limit:
             cut = _code_units_end(text, start, self._limit)
             if utf16_length(text[start:cut]) < self._limit:
-                cut += 1  # a surrogate pair that begins before the limit belongs to the token
+                cut += 1  # a surrogate pair that begins before the limit stays whole
             yield start, cut
             start = cut
         if start < end:
@@ -102,7 +100,7 @@ class RunTokenizer(Tokenizer):
 
 
 class MatchTokenizer(Tokenizer):
-    """Returns the matches of a pattern, or of one group of it (Lucene's `PatternTokenizer` with a group)."""
+    """Returns the matches of a pattern or of one group (Lucene's `PatternTokenizer` with a group)."""
 
     def __init__(self, pattern: JavaRegex, group: int) -> None:
         self._pattern = pattern
@@ -141,8 +139,8 @@ class SimplePatternTokenizer(Tokenizer):
     """Returns the longest matches of a sequence of characters and classes (Lucene's `SimplePatternTokenizer`).
 
     Args:
-        pattern: the sequence, whose last element may be repeated
-        first: its first element
+        pattern: the sequence, whose last element may be repeated.
+        first: its first element.
     """
 
     leaves_halves = True
@@ -158,10 +156,10 @@ class SimplePatternTokenizer(Tokenizer):
         return units, self._unit_spans(units)
 
     def _unit_spans(self, units: str) -> Spans:
-        """Return the spans that Lucene finds in the code units of a text.
+        """Return the spans that Lucene finds in code units.
 
-        A first half takes the next code unit with it, whatever that is; after a beginning without match the search
-        goes on at the second code unit, whatever it belongs to.
+        A high surrogate pairs with any next code unit. After a partial match the search continues at the next code
+        unit.
         """
         spans = []
         start = 0
@@ -177,7 +175,9 @@ class SimplePatternTokenizer(Tokenizer):
 
 
 def _paired_units(units: str, start: int) -> tuple[str, list[int]]:
-    """Return the characters from a code unit on, each first half paired with the next unit, and their ends."""
+    """Return the characters from a code unit on, with each high surrogate paired with the next unit, and their
+    ends.
+    """
     characters: list[str] = []
     ends: list[int] = []
     end = start
@@ -194,7 +194,7 @@ def _paired_units(units: str, start: int) -> tuple[str, list[int]]:
 
 
 def _code_units_end(text: str, start: int, units: int) -> int:
-    """Return the last index at which `text[start:index]` has no more than this many UTF-16 code units."""
+    """Return the last index for which `text[start:index]` has at most this many UTF-16 code units."""
     end = min(start + units, len(text))
     while (excess := utf16_length(text[start:end]) - units) > 0:
         end -= (excess + 1) // 2
@@ -222,18 +222,18 @@ def letter_tokenizer(_options: Options) -> Tokenizer:
 
 
 def lowercase_tokenizer(_options: Options) -> Tokenizer:
-    """Make a tokenizer of type `lowercase`: letters, in lower case."""
+    """Make a tokenizer of type `lowercase`: runs of letters, in lower case."""
     return RunTokenizer(f"[{category_set('L')}]", 255, lowercase=True)
 
 
 def keyword_tokenizer(options: Options) -> Tokenizer:
     """Make a tokenizer of type `keyword`."""
-    _token_limit(options, "buffer_size", 256)  # the size of one read, which does not change the token
+    _token_limit(options, "buffer_size", 256)  # does not affect tokens
     return KeywordTokenizer()
 
 
 def pattern_tokenizer(options: Options) -> Tokenizer:
-    """Make a tokenizer of type `pattern`, which separates tokens unless a group is given."""
+    """Make a tokenizer of type `pattern`; without a group, the pattern matches separators."""
     group = options.integer("group", -1)
     pattern = compile_java(options, default=r"\W+")
     if group > pattern.groups:
@@ -243,7 +243,7 @@ def pattern_tokenizer(options: Options) -> Tokenizer:
     return MatchTokenizer(pattern, group) if group >= 0 else SplitTokenizer(pattern)
 
 
-# One element of Lucene's RegExp syntax that is the same in Java's: a character, an escaped one, or a class.
+# An element with the same meaning in Lucene's RegExp and in Java: a character, an escaped character, or a class.
 _SIMPLE_ELEMENT = (
     r"(?:[A-Za-z0-9 _,;:!%=/'-]|\\[^A-Za-z0-9\s]"
     r"|\[\^?(?:[A-Za-z0-9 _]-[A-Za-z0-9 _]|[A-Za-z0-9 _.,;:!?])+\])"
@@ -256,8 +256,7 @@ _SIMPLE_PATTERN = re.compile(
 def simple_pattern_tokenizer(options: Options) -> Tokenizer:
     """Make a tokenizer of type `simple_pattern`: the longest matches of a Lucene `RegExp`.
 
-    Sequences of characters and classes, of which the last may be repeated, mean the same in all dialects; the rest of
-    Lucene's syntax is rejected.
+    Supports sequences of characters and classes, of which the last may be repeated.
     """
     options.refuse("flags")
     source = options.text("pattern", "")
@@ -291,11 +290,11 @@ class StandardTokenizer(Tokenizer):
         return self._longest_matches(text, text.translate(_RULES.classes))
 
     def _are_short(self, lengths: Iterable[int]) -> bool:
-        """Whether no token needs a split, even if each character is two code units."""
+        """Return whether no token needs a split, even if each character is two code units."""
         return max(lengths, default=0) * 2 <= self._limit
 
     def _longest_matches(self, text: str, classes: str) -> Spans:
-        """Return the spans where a word and an emoji may begin at one place, or a word may be too long."""
+        """Return the spans where a word and an emoji may begin at the same index, or a word may be too long."""
         spans = []
         start = 0
         while candidate := _RULES.start.search(classes, start):
@@ -316,16 +315,16 @@ _EXTENDING = (
 _NO_START = ("mid_letter", "mid_num_let", "single_quote", "double_quote", "mid_num", "extend")
 _EMOJI = ("emoji", "letter_emoji", "emoji_modifier", "regional_indicator", "keycap")
 _LETTERS = ("letter", "letter_emoji", "hebrew_letter")
+# Classes that may continue a word after a letter.
 _AFTER_LETTERS = (
     "numeric", "ascii_digit", "katakana", "extend_num_let", "mid_letter", "mid_num_let", "single_quote",
     "double_quote",
 )
-"""Classes that may continue a word after a letter."""
 # fmt: on
 
 
 class _ClassLetters(dict[int, str]):
-    """The letter that stands for the class of a code point, computed at the first access."""
+    """Maps code points to the letters of their classes, computed at the first access."""
 
     NONE = " "
 
@@ -348,7 +347,7 @@ class _Alphabet:
     """Bracket expressions for classes of characters.
 
     Args:
-        inside: the inside of the brackets for each class, empty for a class without characters
+        inside: the content of the brackets for each class; empty for a class without characters.
     """
 
     def __init__(self, inside: Mapping[str, str]) -> None:
@@ -359,13 +358,13 @@ class _Alphabet:
         return f"[{inside}]" if inside else "(?!)"
 
     def extended(self, *names: str) -> str:
-        """Return the expression for one character of these classes and what extends it (WB4)."""
+        """Return the expression for a character of these classes and its extending characters (WB4)."""
         extending = self.any_of(*_EXTENDING)
         return self.any_of(*names) + ("" if extending == "(?!)" else f"{extending}*")
 
 
 def _word_rule(alphabet: _Alphabet) -> str:
-    """Return UAX #29, WB4 to WB13b, and the scripts that it leaves to dictionaries."""
+    """Return the rules WB4 to WB13b of UAX #29, and rules for scripts that need a dictionary."""
     some = alphabet.extended
     letter = some("letter", "letter_emoji", "hebrew_letter")
     plain, hebrew = some("letter", "letter_emoji"), some("hebrew_letter")
@@ -381,7 +380,7 @@ def _word_rule(alphabet: _Alphabet) -> str:
         rf"|{letter}(?:{in_word}{letter}|{plain})*"  # WB5, WB6, WB7
         rf"|{number}(?:{in_number}{number}|{number})*)"  # WB8, WB11, WB12
     )
-    # WB9, WB10, WB13: neighbours; WB13a, WB13b: connectors before, between and after
+    # WB9, WB10, WB13: adjacent parts; WB13a, WB13b: connectors before, between and after
     run = rf"(?:{katakana}(?:(?:{connector})*{katakana})*|{part}(?:(?:{connector})*{part})*)"
     word = rf"(?:{connector})*{run}(?:(?:{connector})+{run})*(?:{connector})*"
     southeast_asian = rf"(?:{some('complex_context', 'complex_context_extend')})+"
@@ -389,7 +388,9 @@ def _word_rule(alphabet: _Alphabet) -> str:
 
 
 def _emoji_rule(alphabet: _Alphabet) -> str:
-    """Return UTS #51 as Lucene reads it: a presentation selector ends an emoji unless a ZWJ and an emoji follow."""
+    """Return UTS #51 as Lucene implements it: a presentation selector ends an emoji unless a ZWJ and an emoji
+    follow.
+    """
     any_of = alphabet.any_of
     picture, modifier = any_of("emoji", "letter_emoji"), any_of("emoji_modifier")
     zwj, style = any_of("zwj"), any_of("emoji_style")
@@ -402,7 +403,7 @@ def _emoji_rule(alphabet: _Alphabet) -> str:
 
 
 class _Rules:
-    """The rules for the letters of classes, and for ASCII text, in which no character extends another one.
+    """The rules for class letters, and for ASCII text, in which no character extends another.
 
     The `scan` rules also match connectors without a word; group 1 is the word.
     """

@@ -1,8 +1,8 @@
-"""Arrays in `.npy` files: written in pieces, opened by memory map, verified block by block; and terms made of them.
+"""Arrays in `.npy` files: written in pieces, memory-mapped, and verified block by block; term dictionaries.
 
-A single altered bit would change a ranking unnoticed. So every block of a file has a checksum (CRC-32, which detects
-each single altered bit and each burst of up to 32), and is compared with it before its first use. The set of verified
-blocks is in memory that forked processes share. A file of one block is read and verified when it is opened.
+A single altered bit would change a ranking unnoticed. Every block of a file has a CRC-32 checksum, which detects each
+altered bit and each burst of up to 32, and is verified before its first use. Forked processes share the memory of
+verified blocks. A file of one block is read and verified when it is opened.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from searchapp.lucene.index.layout import BLOCK, CHECKSUMS, IndexManifest, Store
 Numbers = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 
-Mask = NDArray[np.bool_]
-"""A truth value for each document."""
+Mask = NDArray[np.bool_]  # a boolean per document
 
 SUFFIX = ".npy"
 TYPES = frozenset({"|u1", "<u2", "<u4", "<i4", "<i8", "<f8"})
@@ -50,7 +49,7 @@ def _path(folder: Path, name: str) -> str:
 
 
 class ArrayFile:
-    """A new one-dimensional array file of a known length, to which pieces are appended."""
+    """A new one-dimensional array file of a known length, written in pieces."""
 
     def __init__(self, folder: Path, name: str, dtype: DTypeLike, length: int) -> None:
         self.dtype = np.dtype(dtype)
@@ -81,10 +80,10 @@ def save(folder: Path, name: str, values: NDArray[Any]) -> None:
 
 
 class ArrayReader:
-    """Reads slices of `<name>.npy` without keeping memory or a descriptor.
+    """Reads slices of `<name>.npy`, and keeps neither memory nor a file descriptor.
 
     Raises:
-        ValueError: the file is not an array that `ArrayFile` wrote.
+        ValueError: the file was not written by `ArrayFile`.
         OSError: it can't be read.
     """
 
@@ -98,7 +97,7 @@ class ArrayReader:
         return self._length
 
     def __getitem__(self, part: slice) -> NDArray[Any]:
-        """Read the elements from `part.start` to `part.stop`, which must lie within the array."""
+        """Read the elements from `part.start` to `part.stop`, which must be within the array."""
         first, count = int(part.start), int(part.stop) - int(part.start)
         values = np.fromfile(
             self._path, self.dtype, count, offset=_HEADER_BYTES + first * self.dtype.itemsize
@@ -112,33 +111,34 @@ def load(folder: Path, name: str) -> NDArray[Any]:
     """Read `<name>.npy`.
 
     Raises:
-        as `ArrayReader` does.
+        ValueError: the file was not written by `ArrayFile`.
+        OSError: it can't be read.
     """
     file = ArrayReader(folder, name)
     return file[0 : len(file)]
 
 
 def find_sorted(ascending: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.intp], Mask]:
-    """Return the index of each wanted number in a sorted array, and whether it is there; other indexes are arbitrary.
+    """Return the index of each wanted number in a sorted array, and whether the number is present.
 
-    In an empty array all indexes are 0, which are not valid.
+    The index of an absent number is arbitrary; in an empty array it is 0.
 
-    >>> places, is_there = find_sorted(np.array([2, 4, 8]), np.array([4, 5, 9]))
-    >>> places.tolist(), is_there.tolist()
+    >>> indices, is_present = find_sorted(np.array([2, 4, 8]), np.array([4, 5, 9]))
+    >>> indices.tolist(), is_present.tolist()
     ([1, 2, 2], [True, False, False])
     """
-    places = ascending.searchsorted(wanted)
+    indices = ascending.searchsorted(wanted)
     if not len(ascending):
-        return places, np.zeros(len(wanted), bool)
-    np.minimum(places, len(ascending) - 1, out=places)
-    return places, ascending.take(places) == wanted
+        return indices, np.zeros(len(wanted), bool)
+    np.minimum(indices, len(ascending) - 1, out=indices)
+    return indices, ascending.take(indices) == wanted
 
 
 def _read_header(file: BinaryIO) -> tuple[str, int]:
-    """Return the type and the length of an array file, which is open at its beginning.
+    """Return the type and the length of an array file.
 
     Raises:
-        ValueError: it is not an array that `ArrayFile` wrote.
+        ValueError: `ArrayFile` did not write it.
     """
     header = _HEADER.fullmatch(file.read(_HEADER_BYTES))
     if header is None:
@@ -172,21 +172,21 @@ _UNVERIFIED, _VERIFIED = b"\0", 1
 
 @dataclass(slots=True)
 class _Blocks:
-    """The blocks of a mapped array file; those of `verified` from `first` on are 1 once they are verified."""
+    """The blocks of a mapped array file; `verified[first + n]` is 1 once block n is verified."""
 
     path: Path
     content: memoryview
     checksums: Sequence[int]
     verified: mmap.mmap
     first: int
-    header: int
-    """Bytes before the elements."""
+    header: int  # bytes before the elements
 
     def require(self, begin: int, end: int) -> bool:
-        """Verify the blocks that hold the bytes from `begin` to `end` of the elements; return whether all are now.
+        """Verify the blocks with the bytes from `begin` to `end` of the elements; return whether all blocks are
+        verified.
 
         Raises:
-            CorruptIndex: one was altered.
+            CorruptIndex: a block was altered.
         """
         block = self.first + (self.header + begin) // BLOCK
         stop = self.first + -(-(self.header + end) // BLOCK)
@@ -200,7 +200,7 @@ class _Blocks:
 
 
 class StoredArray:
-    """An array of an index. Without `blocks` it is verified already."""
+    """An array of an index; without `blocks` it is already verified."""
 
     def __init__(self, values: NDArray[Any], blocks: _Blocks | None = None) -> None:
         self._values = values
@@ -211,7 +211,7 @@ class StoredArray:
         return len(self._values)
 
     def __getitem__(self, part: slice) -> NDArray[Any]:
-        """Return the elements from `part.start` to `part.stop`, which must lie within the array."""
+        """Return the elements from `part.start` to `part.stop`, which must be within the array."""
         if self._blocks is not None:
             self.require(part.start, part.stop)
         return self._values[part]
@@ -222,12 +222,12 @@ class StoredArray:
         return self._values
 
     def require(self, start: int, stop: int) -> bool:
-        """Verify the elements from `start` to `stop`; return whether all of the array are verified now.
+        """Verify the elements from `start` to `stop`; return whether the whole array is verified.
 
         Raises:
-            CorruptIndex: they were altered.
+            CorruptIndex: an element was altered.
         """
-        blocks = self._blocks  # another thread may verify the last block meanwhile
+        blocks = self._blocks  # another thread may reset the attribute
         if blocks is None:
             return True
         width = self._values.itemsize
@@ -237,7 +237,7 @@ class StoredArray:
         return True
 
     def unverified(self) -> NDArray[Any]:
-        """Return all elements, for a caller that calls `require` before it reads some."""
+        """Return all elements; the caller must call `require` before it reads them."""
         return self._values
 
 
@@ -269,8 +269,8 @@ class StoredArrays:
         Raises:
             KeyError: the version has no such file.
             ValueError: the file is not an array of that length.
-            CorruptIndex: it is missing; or it has a single block, and was altered.
-            UnreadableFile: it can't be read.
+            CorruptIndex: the file is missing, or its only block was altered.
+            UnreadableFile: the file can't be read.
         """
         file_name = f"{name}{SUFFIX}"
         file, first = self._files[file_name], self._first[file_name]
@@ -289,7 +289,7 @@ class StoredArrays:
         return StoredArray(_elements(content, file))
 
     def mark_verified(self) -> None:
-        """Count every block as verified, after all files have been compared with their digests."""
+        """Mark every block as verified, after all files were compared with their digests."""
         self._verified[:] = bytes([_VERIFIED]) * len(self._verified)
 
 
@@ -298,33 +298,31 @@ def _elements(content: bytes | mmap.mmap, file: StoredFile) -> NDArray[Any]:
 
 
 def _mapped(file: BinaryIO) -> mmap.mmap:
-    if sys.version_info >= (3, 13):  # which needs no descriptor for the map
+    if sys.version_info >= (3, 13):  # saves a file descriptor
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False)
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 # Terms
 
-CHUNK = 65536
-"""Terms that are read or packed at a time."""
+CHUNK = 65536  # terms read or packed at a time
 
 
 class Terms:
-    """The terms of a field, or the ids of an index, by their rank in bytewise order, looked up without being loaded.
+    """The terms of a field, or the ids of an index, by their rank in bytewise order (for UTF-8, the order of code
+    points).
 
-    The terms lie one after the other in an array, in the order of their bytes (for UTF-8 the order of code points); a
-    second array has their beginnings. A look-up is a binary search that touches a few pages.
+    One array contains the concatenated terms, another their starts. A look-up is a binary search in the mapped files.
     """
 
     def __init__(self, characters: StoredArray, starts: StoredArray) -> None:
         self._columns = characters, starts
         self._characters = memoryview(characters.unverified().data)
-        self._starts = memoryview(starts.unverified().data)  # gives Python's integers, which look-ups need
+        self._starts = memoryview(starts.unverified().data)  # returns Python integers
         self._is_verified = False
 
     @classmethod
     def open(cls, open_array: Callable[[str], StoredArray], name: str) -> Terms:
-        """Open the terms in the arrays of a name."""
         return cls(open_array(f"{name}.terms"), open_array(f"{name}.term-starts"))
 
     def __len__(self) -> int:
@@ -350,12 +348,12 @@ class Terms:
             yield from split_terms(bytes(self._characters[starts[0] : starts[-1]]), starts)
 
     def arrays(self) -> tuple[NDArray[np.uint8], Int64s]:
-        """Return the bytes of all terms, and the beginnings of all and the end of the last."""
+        """Return the bytes of all terms, and the start of each, followed by the end of the last."""
         characters, starts = self._columns
         return characters.all(), starts.all()
 
     def rank(self, term: str) -> int | None:
-        """Return the rank of a term, None if it is absent."""
+        """Return the rank of a term; None if it is absent."""
         wanted = term.encode()
         if not self._is_verified:
             rank = bisect_left(self, wanted)
@@ -371,11 +369,11 @@ class Terms:
         return low if low < len(self) and self[low] == wanted else None
 
     def rank_after(self, term: str) -> int:
-        """Return the rank of the first term after a term, which may be absent."""
+        """Return the rank of the first term greater than `term`."""
         return bisect_right(self, term.encode())
 
     def with_prefix(self, prefix: str) -> range:
-        """Return the ranks of the terms that begin with a prefix."""
+        """Return the ranks of the terms with a prefix."""
         wanted = prefix.encode()
         first = bisect_left(self, wanted)
         size = len(wanted)
@@ -383,13 +381,13 @@ class Terms:
 
 
 def split_terms(characters: bytes, starts: Sequence[int]) -> list[bytes]:
-    """Split concatenated terms, which begin at `starts` of a longer array and end at the last of these."""
+    """Split concatenated terms at `starts`, which are offsets in a longer array and include the end."""
     base = starts[0]
     return [characters[start - base : end - base] for start, end in pairwise(starts)]
 
 
 class TermsWriter:
-    """Collects terms, which come in ascending order, and writes them."""
+    """Collects ascending terms, and writes them."""
 
     def __init__(self) -> None:
         self._characters = bytearray()

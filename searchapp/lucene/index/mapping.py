@@ -1,9 +1,9 @@
-"""Mappings: the fields of a create-index body, the names of properties, and the values of a document's JSON.
+"""Mappings: the fields of a create-index body, names of properties, and values of documents.
 
-A *field* has postings: `text` and its sub-field `text.prose` are two fields with one source. A dot in a name separates
-an object from its property; the number and depth of names are limited, as in Elasticsearch. In a document arrays may
-be nested and null is no value; a text or keyword field accepts a number or `true` as written in the JSON, a field of
-numbers accepts numbers as text, and a field of integers drops decimals.
+A *field* has postings: `text` and its sub-field `text.prose` are two fields with one source. A dot in a name
+separates an object from its property. Limits on names are those of Elasticsearch. In a document, arrays may be nested
+and null is no value. A text or keyword field accepts a number or `true` as written in JSON, a numeric field accepts
+numbers as text, and an integer field drops decimals.
 """
 
 from __future__ import annotations
@@ -22,32 +22,30 @@ from searchapp.lucene.errors import BadSettings, ErrorCollector, invalid, known_
 from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
 from searchapp.lucene.similarity import BM25, DEFAULT_B, DEFAULT_K1
 
+# Elasticsearch's defaults of `index.mapping.total_fields.limit` and `index.mapping.depth.limit`.
 MOST_FIELDS = 1_000
 DEEPEST = 20
-"""Elasticsearch's defaults of `index.mapping.total_fields.limit` and `index.mapping.depth.limit`."""
 
+# Names of Elasticsearch's own properties of a document.
 # fmt: off
 METADATA = frozenset([
     "_data_stream_timestamp", "_doc_count", "_field_names", "_id", "_ignored", "_ignored_source", "_index",
     "_inference_fields", "_nested_path", "_routing", "_seq_no", "_source", "_tier", "_version",
 ])
 # fmt: on
-"""Names of Elasticsearch's own properties of a document."""
 
 TEXT = "text"
 KEYWORD = "keyword"
-INTEGERS = {"long": 63, "integer": 31, "short": 15, "byte": 7}
-"""Bits that the absolute value of a number of the type may have."""
+INTEGERS = {"long": 63, "integer": 31, "short": 15, "byte": 7}  # bits of the absolute value
 FLOATS = ("double", "float")
 
+# Elasticsearch's limits for the `meta` of a field, in entries and in characters.
 MOST_META, LONGEST_META_KEY, LONGEST_META_VALUE = 5, 20, 50
-"""Elasticsearch's limits of the `meta` of a field, in entries and in characters."""
 
-MOST_DECIMALS = 19
-"""Decimals of a text for a field of type long; Elasticsearch reads a text with more as 0."""
+MOST_DECIMALS = 19  # Elasticsearch reads a text with more decimals as 0 in a field of type long
 
+# Settings without an effect on rankings.
 _WITHOUT_EFFECT = ("number_of_replicas", "auto_expand_replicas", "refresh_interval")
-"""Settings of a server that no ranking depends on."""
 
 _PARAMETERS = {
     TEXT: {"type", "fields", "analyzer", "search_analyzer", "similarity", "meta"},
@@ -66,7 +64,7 @@ def objects(name: str) -> Iterator[str]:
 
 
 def _check_names(properties: Collection[str], stored: Collection[str]) -> None:
-    """Reject names that Elasticsearch rejects, and those with another meaning there; `stored` are not indexed."""
+    """Reject names that Elasticsearch rejects or interprets otherwise; `stored` are not indexed."""
     for name in properties:
         parts = name.split(".")
         if len(parts) > 1 and not parts[-1]:
@@ -101,13 +99,11 @@ class Field:
 
     name: str
     type: str
-    source: str
-    """The property that its values come from."""
-    analyzer: str | None = None
-    """None, as `search_analyzer`, for all types but text."""
+    source: str  # the property that contains its values
+    analyzer: str | None = None  # like `search_analyzer`, None except for text
     search_analyzer: str | None = None
+    # None for numbers, which have no scores; keywords are scored without lengths.
     similarity: BM25 | None = None
-    """None for numbers, which have no scores; a keyword is scored without lengths."""
 
     @property
     def is_text(self) -> bool:
@@ -120,19 +116,18 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The fields of an index by name, in the order of the mapping, and its settings for analysis."""
+    """The fields of an index by name, in the order of the mapping, and its analysis settings."""
 
     fields: Mapping[str, Field]
     analysis: Mapping[str, Any]
-    stored: frozenset[str] = frozenset()
-    """Properties that are stored with a document and not indexed."""
+    stored: frozenset[str] = frozenset()  # properties that are stored but not indexed
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any]) -> Schema:
         """Read a create-index body.
 
         Raises:
-            Refused: parts are invalid or not supported; a line for each.
+            Refused: parts are invalid or unsupported; a line for each.
         """
         schema, problems = cls.read(mapping)
         problems.raise_if_any()
@@ -182,7 +177,7 @@ class Schema:
 
 
 def _object(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a part of a mapping, which must be an object if it is there."""
+    """Return a part of a mapping, which must be an object if present."""
     return parameters.mapping(given.get(name, {}), f"`{name}` of a mapping")
 
 
@@ -259,7 +254,7 @@ def _check_meta(meta: Mapping[str, Any], name: str) -> None:
 
 
 def _similarity(name: str, options: Any) -> dict[str, BM25]:
-    """Return the similarity by its name; nothing if Elasticsearch ignores it."""
+    """Return the similarity by its name; empty if Elasticsearch ignores it."""
     place = f"the similarity {name}"
     given = {key: value for key, value in parameters.mapping(options, place).items() if value is not None}
     if not given:
@@ -310,7 +305,7 @@ def indexed_text(value: Any, field: Field) -> str:
     """Return the text of a value for a text or keyword field.
 
     Raises:
-        TypeError: the value is an object, or a number that JSON does not have.
+        TypeError: the value is an object, or a number outside JSON.
         OverflowError: the value is a number with too many digits.
     """
     if isinstance(value, str):
@@ -323,12 +318,12 @@ def indexed_text(value: Any, field: Field) -> str:
 
 
 def shown_text(value: Any, field: Field) -> str:
-    """Return an indexed value as Elasticsearch highlights it, which parses the document's JSON again."""
+    """Return an indexed value as Elasticsearch highlights it, after parsing the JSON again."""
     return parameters.printed(value, np.float64) if isinstance(value, float) else indexed_text(value, field)
 
 
 def number(value: Any, field: Field) -> Any:
-    """Return a value of a field of numbers as an int, or a float of the field's precision; None for no value.
+    """Return a value of a numeric field as an int, or a float in the field's precision; None for no value.
 
     Raises:
         TypeError: the value is no number.
@@ -347,7 +342,7 @@ def number(value: Any, field: Field) -> Any:
             converted = _long(value, double)
         elif field.type == "short" and isinstance(value, str):
             converted = _truncated(double, limit)
-        else:  # bytes, and shorts that come as numbers, are read as integers of 32 bits first
+        else:  # Elasticsearch reads bytes, and shorts given as numbers, as integers of 32 bits first
             converted = _truncated(double, 1 << 31)
         fits = converted is not None and -limit <= converted < limit
     if not fits:
@@ -356,7 +351,7 @@ def number(value: Any, field: Field) -> Any:
 
 
 def _double(value: Any, field: Field) -> float:
-    """Return the double of a value; `_long` reads the digits of text for integers of 64 bits."""
+    """Return the double of a value; for type long, `_long` reads the digits of text."""
     try:
         if isinstance(value, str):
             return float(parameters.big_decimal(value)) if field.type == "long" else parameters.double(value)
@@ -376,14 +371,14 @@ def _float32(value: str | int | float) -> float:
 
 
 def _truncated(double: float, limit: int) -> int | None:
-    """Return a double without its decimals, 0 for NaN; None if it is beyond the limit."""
+    """Drop the decimals of a double; 0 for NaN, None beyond the limit."""
     if math.isnan(double):
         return 0
     return int(double) if -limit <= double <= limit - 1 else None
 
 
 def _long(value: str | int | float, double: float) -> int | None:
-    """Return an integer of 64 bits: of text from its digits, of a double that is just too great the greatest."""
+    """Return an integer of 64 bits: from the digits of text, or the maximum for 2.0**63."""
     if isinstance(value, int):
         return value
     if isinstance(value, float):

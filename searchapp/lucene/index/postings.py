@@ -1,12 +1,10 @@
-"""Invert the tokens of a field: sort them into runs, and merge the runs into postings, in bounded memory.
+"""Inversion of tokens: sort them into runs, and merge the runs into postings, in bounded memory.
 
-`PackedTokens`: the tokens of a batch of documents as arrays, as worker processes send them; each term is sent once.
-`Inverter`: collects tokens as numbers until there are `RUN_TOKENS` of them, or `RUN_TERMS` terms, sorts them by
-(term, document, position) and writes them to disk as a run; the last run stays in memory. Documents come in
-ascending order, so the postings of a term are those of the first run, then of the next.
-`merge`: reads the dictionaries of all runs in parallel, some thousand terms of each at a time, computes the offset of
-each run's postings in the merged files, and fills these some million tokens at a time. So memory does not grow with
-the number of runs.
+`PackedTokens`: the tokens of a batch of documents as arrays, for transfer from worker processes. `Inverter`: collects
+up to `RUN_TOKENS` tokens or `RUN_TERMS` terms, sorts them by (term, document, position), and writes them as a run;
+the last run stays in memory. Documents ascend, so that the postings of a term are the concatenation of its postings
+in the runs. `merge`: reads the dictionaries of all runs in parallel and in batches, computes the offset of each run's
+postings in the merged files, and copies some million tokens at a time. Memory does not grow with the number of runs.
 """
 
 from __future__ import annotations
@@ -27,24 +25,19 @@ from searchapp.lucene.index import arrays
 from searchapp.lucene.index.arrays import ArrayFile, ArrayReader, Int64s, Numbers, TermsWriter, split_terms
 
 RUN_TOKENS = 4_000_000
-RUN_TERMS = 500_000
-"""Terms are Python strings until a run is written; a field of unique values has many."""
+RUN_TERMS = 500_000  # terms are Python strings until a run is written
 
-MERGED_TERMS = 1 << 18
-"""Terms of all runs that are read at a time."""
+MERGED_TERMS = 1 << 18  # terms of all runs read at a time
 
-FEWEST_TERMS = 1 << 10
-"""Terms of a run that are read at a time at least, however many runs there are."""
+FEWEST_TERMS = 1 << 10  # minimum number of terms of a run read at a time
 
-MERGED_TOKENS = 1 << 21
-"""Tokens that are merged or copied at a time."""
+MERGED_TOKENS = 1 << 21  # tokens merged or copied at a time
 
-RunArray = ArrayReader | NDArray[Any]
-"""An array of a run, read by slices with both ends."""
+RunArray = ArrayReader | NDArray[Any]  # read by slices with both ends
 
 
 def offsets(counts: Int64s) -> Int64s:
-    """Return the beginnings of consecutive pieces of some lengths, and the end of the last."""
+    """Return the start of each of consecutive pieces, given their lengths, and the end of the last."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
@@ -57,20 +50,17 @@ def _numbering() -> defaultdict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class PackedTokens:
-    """Tokens in the order in which the analyzer gives them, document after document."""
+    """Tokens in the order of analysis, document by document."""
 
     vocabulary: list[str]
-    terms: Numbers
-    """The number of each token's term in the vocabulary."""
+    terms: Numbers  # index of each token's term in the vocabulary
     positions: Numbers
-    documents: Numbers
-    """Numbers in the batch, ascending."""
-    counts: Numbers
-    """The number of tokens of each of these documents."""
+    documents: Numbers  # numbers in the batch, ascending
+    counts: Numbers  # number of tokens of each document
 
     @classmethod
     def of(cls, documents: Iterable[tuple[int, Sequence[str], Sequence[int]]]) -> PackedTokens:
-        """Pack the tokens of documents: number in the batch, terms, and their positions."""
+        """Pack the tokens of documents, given as number in the batch, terms and positions."""
         numbers: list[int] = []
         counts: list[int] = []
         terms: list[str] = []
@@ -93,12 +83,12 @@ class PackedTokens:
 
     @classmethod
     def unique(cls, terms: list[str]) -> PackedTokens:
-        """Pack documents that have one term each, which no other has."""
+        """Pack documents with one unique term each."""
         numbers = np.arange(len(terms), dtype=np.int32)
         return cls(terms, numbers, np.zeros_like(numbers), numbers, np.ones_like(numbers))
 
     def split(self, documents: int) -> tuple[PackedTokens, PackedTokens]:
-        """Return the tokens of the first documents, and those of the others."""
+        """Split after a number of documents."""
         tokens = int(self.counts[:documents].sum())
         head, tail = (
             PackedTokens(
@@ -119,8 +109,8 @@ class PackedTokens:
 class Run(NamedTuple):
     """Immutable postings of consecutive documents, on disk or in memory.
 
-    The postings of the term of rank r are `documents[starts[r]:starts[r + 1]]` with their `frequencies`; its
-    positions are `positions[position_starts[r]:position_starts[r + 1]]`, document after document.
+    For the term of rank r, `documents[starts[r]:starts[r + 1]]` are its documents with their `frequencies`, and
+    `positions[position_starts[r]:position_starts[r + 1]]` its positions, document by document.
     """
 
     characters: RunArray
@@ -146,7 +136,6 @@ class Run(NamedTuple):
         return len(self.term_starts) - 1
 
     def terms(self, first: int, end: int) -> list[bytes]:
-        """Return the terms of the ranks from `first` to `end`."""
         starts = self.term_starts[first : end + 1]
         return split_terms(self.characters[starts[0] : starts[-1]].tobytes(), starts.tolist())
 
@@ -168,7 +157,7 @@ class Inverter:
         self._count = 0
 
     def add(self, tokens: PackedTokens, first: int) -> None:
-        """Add the tokens of a batch of documents, numbered from `first` on."""
+        """Add the tokens of a batch of documents, numbered from `first`."""
         while self._count + len(tokens.terms) >= RUN_TOKENS and len(tokens.documents):
             # A run ends with the document that fills it, so that runs do not depend on the batches.
             ends = self._count + np.cumsum(tokens.counts)
@@ -181,7 +170,7 @@ class Inverter:
             self._write_run()
 
     def runs(self) -> list[Run]:
-        """Return all runs, after the last tokens were added."""
+        """Return all runs, after the last call of `add`."""
         last = [self._sorted()] if self._count or not self._runs else []
         return [*(Run.open(self._scratch, name) for name in self._runs), *last]
 
@@ -199,11 +188,9 @@ class Inverter:
         self._runs.append(name)
 
     def _sorted(self) -> Run:
-        """Return the collected tokens as a run, and forget them."""
+        """Convert the collected tokens to a run, and clear them."""
         token_terms = np.concatenate([np.empty(0, np.int32), *self._terms])
-        is_used = np.zeros(
-            len(self._numbers), bool
-        )  # the vocabulary of a batch that was split has unused terms
+        is_used = np.zeros(len(self._numbers), bool)  # a split leaves unused terms in the vocabulary
         is_used[token_terms] = True
         vocabulary = sorted(term for term, number in self._numbers.items() if is_used[number])
         rank = np.empty(len(self._numbers), np.int32)
@@ -235,17 +222,15 @@ class Inverter:
 
 
 class _RunTerms(NamedTuple):
-    """The terms of a batch that a run has."""
+    """The terms of a merge batch that a run contains."""
 
     run: Run
-    numbers: Numbers
-    """Of the terms in the batch, ascending."""
-    starts: Int64s
-    """The beginnings of the postings of each, and the end of the last."""
+    numbers: Numbers  # indices in the batch, ascending
+    starts: Int64s  # start of the postings of each, and the end of the last
     position_starts: Int64s
 
     def between(self, first: int, end: int) -> _RunTerms:
-        """Return the terms with the numbers from `first` to `end`, numbered from 0."""
+        """Return the terms from `first` to `end`, numbered from 0."""
         begin, stop = np.searchsorted(self.numbers, (first, end)).tolist()
         edges = slice(begin, stop + 1)
         return _RunTerms(
@@ -254,9 +239,9 @@ class _RunTerms(NamedTuple):
 
 
 def merge(runs: Sequence[Run], folder: Path, name: str, *, positional: bool) -> tuple[int, int]:
-    """Write the postings of a field; return the number of postings and of tokens.
+    """Write the postings of a field; return the numbers of postings and of tokens.
 
-    A field that is not `positional` counts a term once a document, as an index without frequencies does.
+    If not `positional`, each posting counts as one token, as in an index without frequencies.
     """
     postings = sum(len(run.documents) for run in runs)
     tokens = sum(len(run.positions) for run in runs)
@@ -295,7 +280,7 @@ def merge(runs: Sequence[Run], folder: Path, name: str, *, positional: bool) -> 
 
 
 def _windows(counts: Int64s) -> Iterator[tuple[int, int]]:
-    """Yield ranges of terms that have at most `MERGED_TOKENS` tokens, or are one term."""
+    """Yield ranges of terms with at most `MERGED_TOKENS` tokens; a term with more is its own range."""
     ends = np.cumsum(counts)
     first = 0
     while first < len(counts):
@@ -308,9 +293,9 @@ def _windows(counts: Int64s) -> Iterator[tuple[int, int]]:
 def _append(
     files: dict[str, ArrayFile], term_count: int, pieces: Sequence[tuple[Run, Numbers, Int64s]]
 ) -> None:
-    """Append the arrays of runs for some terms: term by term, run after run.
+    """Append the elements of runs for some terms, by term and then by run.
 
-    A piece is a run, the numbers of the terms that it has, and the beginnings of their elements in the run.
+    A piece is a run, the numbers of its terms, and the starts of their elements in the run.
     """
     if len(pieces) == 1 or term_count == 1:
         for name, file in files.items():
@@ -320,21 +305,21 @@ def _append(
                     file.append(getattr(run, name)[begin : min(begin + MERGED_TOKENS, stop)])
         return
     sizes = _sum_counts(term_count, ((numbers, starts) for _run, numbers, starts in pieces))
-    free = np.cumsum(sizes) - sizes  # the place of the next run's elements of each term
+    free = np.cumsum(sizes) - sizes  # target of the next run's elements of each term
     merged = {name: np.empty(int(sizes.sum()), file.dtype) for name, file in files.items()}
     for run, numbers, starts in pieces:
         counts = np.diff(starts)
-        places = np.repeat(free[numbers] - (starts[:-1] - starts[0]), counts)
-        places += np.arange(len(places))
+        targets = np.repeat(free[numbers] - (starts[:-1] - starts[0]), counts)
+        targets += np.arange(len(targets))
         for name, values in merged.items():
-            values[places] = getattr(run, name)[starts[0] : starts[-1]]
+            values[targets] = getattr(run, name)[starts[0] : starts[-1]]
         free[numbers] += counts
     for name, file in files.items():
         file.append(merged[name])
 
 
 def _sum_counts(term_count: int, pieces: Iterable[tuple[Numbers, Int64s]]) -> Int64s:
-    """Return how many elements each term has in all pieces: terms, and the beginnings of their elements."""
+    """Return the number of elements of each term in all pieces, given as term numbers and starts."""
     counts = np.zeros(term_count, np.int64)
     for numbers, starts in pieces:
         counts[numbers] += np.diff(starts)
@@ -342,7 +327,7 @@ def _sum_counts(term_count: int, pieces: Iterable[tuple[Numbers, Int64s]]) -> In
 
 
 class _RunCursor:
-    """The terms of a run that are not merged yet, some of them in memory."""
+    """The unmerged terms of a run, some of them in memory."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -364,26 +349,26 @@ class _RunCursor:
         return self._terms[-1]
 
     def take(self, last: bytes | None) -> list[bytes]:
-        """Remove and return the terms in memory up to and including `last`, or all."""
+        """Remove and return the terms in memory up to and including `last`; None: all."""
         end = len(self._terms) if last is None else bisect_right(self._terms, last)
         taken, self._terms = self._terms[:end], self._terms[end:]
         return taken
 
     def run_terms(self, count: int, numbers: Numbers) -> _RunTerms:
-        """Return the postings of the `count` terms that were just taken, with their numbers in the batch."""
+        """Return the postings of the `count` terms just taken, with their numbers in the batch."""
         begin, self._first = self._first, self._first + count
         edges = slice(begin, self._first + 1)
         return _RunTerms(self._run, numbers, self._run.starts[edges], self._run.position_starts[edges])
 
 
 def _batches(runs: Sequence[Run]) -> Iterator[tuple[list[bytes], list[_RunTerms]]]:
-    """Yield all terms in order, some at a time, with the runs that have them."""
+    """Yield batches of all terms in order, each with the runs that contain its terms."""
     cursors = [_RunCursor(run) for run in runs]
     most = max(FEWEST_TERMS, MERGED_TERMS // len(runs))
     while True:
         for cursor in cursors:
             cursor.fill(most)
-        # All terms up to the least of these are in memory.
+        # All terms up to the smallest last term are in memory.
         last = min((cursor.last for cursor in cursors if cursor.last is not None), default=None)
         taken = [(cursor, terms) for cursor in cursors if (terms := cursor.take(last))]
         if not taken:

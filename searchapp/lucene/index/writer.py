@@ -1,4 +1,4 @@
-"""Write a version of an index: documents in, a complete segment and its manifest out, with a writer for each field."""
+"""Writer of a version: documents in, a segment and its manifest out, with a writer per field."""
 
 from __future__ import annotations
 
@@ -35,39 +35,32 @@ from searchapp.lucene.index.versions import IndexFolder
 from searchapp.lucene.records import Document
 from searchapp.lucene.similarity import BM25, FieldStatistics, encode_lengths
 
+# Like `map`, in order, possibly in several processes.
 ParallelMap = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""Yields the results of a function for some items in their order, as `map` does; perhaps from several processes."""
 
-Entry = Any
-"""The values of a field in a document, as `FieldWriter.entry` returns them."""
+Entry = Any  # the values of a field in a document, see `FieldWriter.entry`
 
-Packed = Any
-"""The values of a field in a batch of documents, as `FieldWriter.pack` returns them."""
+Packed = Any  # the values of a field in a batch of documents, see `FieldWriter.pack`
 
-Indexed = tuple[str, dict[str, Any]]
-"""The id of a document and its source."""
+Indexed = tuple[str, dict[str, Any]]  # id and source of a document
 
-LONGEST_TERM = 32766
-"""Bytes of the longest term that Lucene accepts."""
+LONGEST_TERM = 32766  # maximum bytes of a term in Lucene
 
-LAST_POSITION = 2**31 - 1 - 128
-"""The last position at which Lucene accepts a term."""
+LAST_POSITION = 2**31 - 1 - 128  # maximum position of a term in Lucene
 
-LONGEST_ID = 512
-"""Bytes of the longest id that Elasticsearch accepts."""
+LONGEST_ID = 512  # maximum bytes of an id in Elasticsearch
 
 SCRATCH = "scratch"
 BATCH_DOCUMENTS = 256
 
-COPIED_DOCUMENTS = 10_000
-"""Documents of a merged segment that are copied between two reports of progress."""
+COPIED_DOCUMENTS = 10_000  # documents of a merged segment copied between progress reports
 
 
 def read_mapping(mapping: Mapping[str, Any]) -> tuple[Schema, AnalysisRegistry]:
     """Return the schema and the analyzers of a mapping.
 
     Raises:
-        LuceneError: it can't be indexed or searched; a line for each reason.
+        LuceneError: the mapping is invalid or unsupported; a line for each reason.
     """
     schema, problems = Schema.read(mapping)
     analyzers: AnalysisRegistry | None = None
@@ -97,14 +90,14 @@ def write_version(
     advance: Advance = no_progress,
     parallel_map: ParallelMap = map,
 ) -> None:
-    """Write a new version of an index, which becomes live when it is complete, see `IndexWriter.write`.
+    """Write a new version of an index, and make it live.
 
-    `user_data` returns the data that are stored with the version, by its name.
+    `user_data` maps the name of the version to the data stored with it. See `IndexWriter.write`.
 
     Raises:
         LuceneError: the mapping or a document is rejected, or another process writes the index.
-        IndexReplaced: the plan was made for another version than the live one.
-        OSError: the disk is full, or can't be written to for another reason.
+        IndexReplaced: the plan is for another version than the live one.
+        OSError: writing failed, for example on a full disk.
     """
     before = folder.live_name()
     schema, analyzers = read_mapping(mapping)
@@ -118,7 +111,7 @@ def write_version(
 
 
 class NotIndexable(Exception):
-    """The document at a place of a batch can't be indexed."""
+    """The document with the index `place` in a batch can't be indexed."""
 
     def __init__(self, place: int, problem: str) -> None:
         super().__init__(place, problem)
@@ -127,7 +120,7 @@ class NotIndexable(Exception):
 
 
 class FieldWriter:
-    """Takes the values of one field and writes its files at the end."""
+    """Collects the values of a field, and writes its files at the end."""
 
     def __init__(self, field: Field, prefix: str, folder: Path, scratch: Path) -> None:
         self.field = field
@@ -137,7 +130,7 @@ class FieldWriter:
         self._present = array("i")
 
     def entry(self, values: list[Any]) -> Entry:
-        """Return the tokens, terms or numbers of a document's values; None for nothing.
+        """Return the tokens, terms or numbers of a document's values; None without any.
 
         Raises:
             TypeError, OverflowError: a value is not of the field's type.
@@ -145,26 +138,26 @@ class FieldWriter:
         raise NotImplementedError
 
     def pack(self, entries: list[tuple[int, Any]]) -> Packed:
-        """Return the entries of documents, with their places in a batch, in a form that is cheap to send."""
+        """Return the entries of documents, with their indices in a batch, in a compact form to send."""
         return entries
 
     def add(self, first: int, packed: Packed) -> None:
-        """Add a batch whose first document has this number."""
+        """Add a batch whose first document has the number `first`."""
         raise NotImplementedError
 
     def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:
-        """Write the files; the `documents` of the `merged` segments come first."""
+        """Write the files; `documents` is the size of the segment, which begins with the `merged` segments."""
         raise NotImplementedError
 
     def _finish_present(self, merged: Sequence[LiveDocuments]) -> int:
-        """Write the numbers of the documents that have a value; return how many have."""
+        """Write the numbers of the documents with a value, and return how many there are."""
         merged_present = [segment.present(self.field.name) for segment in merged]
         present = np.concatenate([*merged_present, np.frombuffer(self._present, np.int32)])
         self._save("present", present)
         return len(present)
 
     def _merge(self, inverter: Inverter, merged: Sequence[LiveDocuments]) -> tuple[int, int]:
-        """Write the postings; return the number of postings and of tokens."""
+        """Write the postings; return the numbers of postings and of tokens."""
         runs = [*(segment.postings(self.field, self._scratch) for segment in merged), *inverter.runs()]
         return merge(runs, self._folder, self._prefix, positional=self.field.is_text)
 
@@ -183,7 +176,7 @@ class _TextWriter(FieldWriter):
         self._lengths = array("i")
 
     def entry(self, values: list[Any]) -> list[str] | tuple[list[str], list[int]]:
-        """Return the texts, if many are analyzed at a time, else their terms and positions."""
+        """Return the texts for bulk analysis, otherwise terms and positions."""
         texts = [value if isinstance(value, str) else indexed_text(value, self.field) for value in values]
         return texts if self._analyzer.bulk else self._tokens(texts)
 
@@ -194,7 +187,9 @@ class _TextWriter(FieldWriter):
         return terms, positions
 
     def pack(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers]:
-        """Return the tokens, and the field's length in each document, which stacked tokens do not increase."""
+        """Return the tokens, and the field's length in each document, to which tokens on the same position add 1 in
+        total.
+        """
         tokens, lengths = self._pack_bulk(entries) or self._pack_each(entries)
         _refuse_long_terms(tokens, self.field)
         return tokens, lengths
@@ -203,12 +198,14 @@ class _TextWriter(FieldWriter):
         bulk = self._analyzer.bulk
         if bulk is None or any(len(texts) != 1 for _place, texts in entries):
             return None
-        found = bulk.tokens([texts[0] for _place, texts in entries])
-        if found is None:
+        analyzed = bulk.tokens([texts[0] for _place, texts in entries])
+        if analyzed is None:
             return None
         documents = np.array([place for place, _texts in entries], np.int32)
-        tokens = PackedTokens(found.vocabulary, found.terms, found.positions, documents, found.counts)
-        return tokens, found.counts
+        tokens = PackedTokens(
+            analyzed.vocabulary, analyzed.terms, analyzed.positions, documents, analyzed.counts
+        )
+        return tokens, analyzed.counts
 
     def _pack_each(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers]:
         documents: list[tuple[int, list[str], list[int]]] = []
@@ -296,7 +293,7 @@ class _NumberWriter(FieldWriter):
 def field_writer(
     field: Field, prefix: str, folder: Path, scratch: Path, analyzers: AnalysisRegistry
 ) -> FieldWriter:
-    """Return the writer of a field; its temporary files go to the folder `scratch`."""
+    """Return the writer of a field, with temporary files in the folder `scratch`."""
     if field.is_text:
         return _TextWriter(field, prefix, folder, scratch, analyzers)
     return (_NumberWriter if field.is_number else _KeywordWriter)(field, prefix, folder, scratch)
@@ -318,7 +315,9 @@ def _refused(document_id: str, problem: str) -> Refused:
 
 
 class IndexWriter:
-    """Writes a version into an empty folder: a segment of merged and new documents, and references to kept segments."""
+    """Writes a version into an empty folder: a segment of merged and new documents, and references to kept
+    segments.
+    """
 
     def __init__(
         self,
@@ -328,7 +327,7 @@ class IndexWriter:
         analyzers: AnalysisRegistry,
         plan: SegmentPlan | None = None,
     ) -> None:
-        """Prepare to write; with a `plan` only new documents are analyzed.
+        """Prepare to write; with a `plan` analyze only new documents.
 
         Raises:
             LuceneError: as `SegmentPlan.open`.
@@ -359,13 +358,13 @@ class IndexWriter:
         advance: Advance = no_progress,
         parallel_map: ParallelMap = map,
     ) -> None:
-        """Index all documents of the collection, `total` in number, and write all files, the manifest last.
+        """Index the documents of the collection, `total` in number, and write all files, the manifest last.
 
-        After an error the caller removes the folder.
+        After an error the caller must remove the folder.
 
         Raises:
-            Refused: a document can't be indexed, or the number of documents is another.
-            CorruptIndex: a segment that is kept or merged is damaged.
+            Refused: a document can't be indexed, or the number of documents differs from `total`.
+            CorruptIndex: a kept or merged segment is damaged.
         """
         try:
             advance(sum(segment.count for segment in self._kept))
@@ -395,7 +394,7 @@ class IndexWriter:
         """Index documents.
 
         Raises:
-            Refused: one has a field that the mapping does not name, or a value of another type.
+            Refused: a document has a property that the mapping lacks, or a value of another type.
         """
         sent: deque[tuple[list[Document], list[Indexed]]] = deque()
 
@@ -418,7 +417,7 @@ class IndexWriter:
             advance(len(batch))
 
     def _packed(self, batch: list[Indexed]) -> list[Packed]:
-        """Return the values of each field in the documents: the work that a worker process can do."""
+        """Return the packed values of each field; worker processes can run this part."""
         field_entries: list[list[tuple[int, Entry]]] = [[] for _field in self._fields]
         for place, (document_id, source) in enumerate(batch):
             try:
@@ -450,7 +449,7 @@ class IndexWriter:
         ]
 
     def _unknown(self, document_id: str, name: str) -> Refused:
-        """Return the error for a property that the mapping does not name, or names as an object by a dot."""
+        """Return the error for a property that the mapping lacks or declares with a dotted name."""
         if any(known.startswith(f"{name}.") or name.startswith(f"{known}.") for known in self._sources):
             return unsupported(
                 f"{name} of the document {document_id}, which the mapping names in another way,"

@@ -1,9 +1,9 @@
 """Queries that analyze text: `match`, `match_phrase`, `multi_match`, and the leaf `Phrase`.
 
-A phrase is terms on consecutive positions of a text, found by `phrases.c` or by NumPy.
+`phrases.c` or NumPy finds phrases: terms on consecutive positions.
 
 Synonyms of several words make a graph of tokens: "united states" with "usa" over both words. As in Lucene's
-`GraphTokenStreamFiniteStrings`, each part of the text between two positions without a token over them becomes a query.
+`GraphTokenStreamFiniteStrings`, each part of the text between two positions that no token spans becomes a query.
 """
 
 from __future__ import annotations
@@ -50,17 +50,16 @@ from searchapp.lucene.queries.scores import most_of_a_rare_term
 from searchapp.lucene.queries.term import Synonym, Term, of_value
 from searchapp.lucene.records import Explanation, Token
 
-_TERM = struct.Struct("=12q")
-"""`Term` of phrases.c."""
+_TERM = struct.Struct("=12q")  # `Term` of phrases.c
 
 
 def _compiled_postings(
     library: ctypes.CDLL, terms: Sequence[TermPositions], positions: Sequence[int], documents: Numbers
 ) -> Postings:
-    """Return which of the documents, ascending, have the terms at relative positions, and how often.
+    """Return the ascending documents that have the terms at relative positions, with the frequencies.
 
     Raises:
-        IndexError: a number points outside its array: files were altered.
+        IndexError: a number points outside its array because files were altered.
     """
     documents = np.ascontiguousarray(documents, np.int32)
     packed, alive = [], []
@@ -91,17 +90,14 @@ def _compiled_postings(
     return Postings(matching[:size].copy(), counts[:size].copy())
 
 
-DOCUMENTS_AT_ONCE = 1 << 15
-"""Documents whose positions fit into the processor's cache."""
+DOCUMENTS_AT_ONCE = 1 << 15  # documents whose positions fit into the processor's cache
 
-COMPILED = 64
-"""Documents below which NumPy is faster: it reads their positions only, the compiled function all of a term."""
+COMPILED = 64  # for fewer documents NumPy is faster: the C function reads all positions of a term
 
-OUTSIDE = np.int64(1 << 48)
-"""A place beyond all those where a phrase may begin."""
+OUTSIDE = np.int64(1 << 48)  # greater than every start of a phrase
 
+# Maximum size of a bitmap of starts; above it, in very long documents, each start is searched.
 MARKED = 1 << 24
-"""The greatest number of places that are marked; above it, in very long documents, each place is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +123,7 @@ class Phrase(ScoredLeaf):
         return self.postings_among(field, None)
 
     def index_frequency(self, reader: IndexReader, here: int) -> int:
-        # It takes too long to find the phrase in all parts of an index: a phrase never counts as common.
+        # Counting the phrase in all segments takes too long: a phrase is never common.
         return min(here, most_of_a_rare_term(reader.whole_count))
 
     def idf(self, field: FieldReader) -> np.float32:
@@ -137,7 +133,7 @@ class Phrase(ScoredLeaf):
         return float(self.postings_among(field, np.array([document], np.int32)).frequencies.sum())
 
     def postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
-        """Return the documents with the phrase, of some documents, ascending, or of all, and its frequencies."""
+        """Return the documents with the phrase, among ascending documents or all (None), and its frequencies."""
         return field.living(self._postings_among(field, among))
 
     def _postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
@@ -158,18 +154,18 @@ class Phrase(ScoredLeaf):
         return Postings(documents[count > 0], count[count > 0].astype(np.float32))
 
     def _counts(self, terms: Sequence[TermPositions], documents: Numbers) -> NDArray[np.int64]:
-        """Return the frequency of the phrase in each of some documents, all of which have all terms.
+        """Return the frequency of the phrase in each document; all documents have all terms.
 
-        Each document has room for the places where the phrase may begin, up to that of the last position of the rarest
-        term. Places of other terms beyond it are in the room of another document, or outside. A first term that
-        is twice on one position (as itself and as a synonym, say) begins the phrase twice; repetitions of the other
-        terms make no difference.
+        The possible starts of the phrase in all documents are numbered consecutively: a document has as many as the
+        last position of the rarest term requires. Starts that other terms imply outside this range fall into another
+        document's range, and are dropped. A first term that occurs twice on a position (as itself and as a synonym)
+        counts twice; repetitions of the other terms do not.
         """
         base = int(documents[0])
         starts = np.full(int(documents[-1]) - base + 1, OUTSIDE)
         count, remaining = 0, documents
         ends = firsts = matches = np.empty(0, np.int64)
-        # The rarest term first: the others are read only in the remaining documents.
+        # Rarest term first: positions of the others are read only in the remaining documents.
         order = np.argsort([len(term.documents) for term in terms], kind="stable").tolist()
         for turn, number in enumerate(order):
             term_documents, counts, positions = terms[number].of(remaining)
@@ -186,7 +182,7 @@ class Phrase(ScoredLeaf):
             places += positions
             if turn:
                 hits = np.flatnonzero(_among(places, matches, count))
-                # The room must be that of the position's own document.
+                # Drop starts in another document's range.
                 matches = places[hits]
                 rows = ends.searchsorted(matches, "right")
                 is_own = documents[rows] == term_documents[position_ends.searchsorted(hits, "right")]
@@ -220,7 +216,7 @@ class Phrase(ScoredLeaf):
         return dict.fromkeys(self.terms, spans) if spans else {}
 
     def _spans(self, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-        """Yield first and last position of the terms in their order, with at most as many holes as the phrase."""
+        """Yield the first and last position of the terms in order, with at most as many gaps as the phrase."""
         positions: defaultdict[str, list[int]] = defaultdict(list)
         for token in tokens:
             positions[token.term].append(token.position)
@@ -238,7 +234,7 @@ class Phrase(ScoredLeaf):
 
 
 def _in_all(lists: Sequence[Numbers], count: int, among: Numbers | None) -> Numbers:
-    """Return the documents of `among`, None for all of `count`, that are in all of several ascending lists."""
+    """Return the documents of `among` (None: all of `count`) that are in all ascending lists."""
     ordered = sorted(lists, key=len)
     documents = ordered[0] if among is None else among
     for others in ordered if among is not None else ordered[1:]:
@@ -252,12 +248,11 @@ def _in_all(lists: Sequence[Numbers], count: int, among: Numbers | None) -> Numb
 
 
 def _distinct(documents: Numbers) -> Numbers:
-    """Return ascending documents without repetitions."""
     return documents[np.diff(documents, prepend=-1) > 0]
 
 
 def _repeated(numbers: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Repeat each number up to its end, as `repeat`; faster where most repeat once or twice."""
+    """Repeat each number up to its end; faster than `np.repeat` for few repetitions."""
     steps = np.zeros(ends[-1], np.int64)
     steps[0] = numbers[0]
     steps[ends[:-1]] = np.diff(numbers)
@@ -265,26 +260,24 @@ def _repeated(numbers: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np
 
 
 def _among(places: NDArray[np.int64], others: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """Return which places are among others, which are ascending and less than `count`."""
+    """Return which starts are among `others`, which ascend and are less than `count`."""
     if count <= MARKED:
-        marked = np.zeros(count + 2, bool)  # places outside are looked up at either end
+        marked = np.zeros(count + 2, bool)  # starts outside map to either end
         marked[others + 1] = True
         return marked.take(places + 1, mode="clip")
     return arrays.find_sorted(others, places)[1]
 
 
-LONGEST_GRAPH = 1001
-"""States of a graph up to which Lucene's search, which is 1000 deep, is sure to succeed."""
+LONGEST_GRAPH = 1001  # states of a graph for which Lucene's recursion, limited to 1000, surely suffices
 
 MOST_PATHS = 1024
 
-Step = tuple[str, int]
-"""A term and its distance in positions from the term before."""
+Step = tuple[str, int]  # a term, and its distance in positions from the previous term
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPart:
-    """A part of a text, with the ways to read it."""
+    """A part of a text, with its alternative sequences of terms."""
 
     paths: tuple[tuple[Step, ...], ...]
     # Whether all paths are one term long and end at the same position.
@@ -299,13 +292,13 @@ class _Edge:
 
 
 def graph_parts(tokens: Sequence[tuple[str, int, int]]) -> list[GraphPart]:
-    """Return the consecutive parts of a text.
+    """Split a text into consecutive parts.
 
     Args:
-        tokens: terms with their positions, which ascend, and their lengths in positions
+        tokens: terms with ascending positions, and their lengths in positions.
 
     Raises:
-        Refused: the text is too long for a graph, or has too many paths, or none
+        Refused: the text is too long for a graph, or has too many paths, or none.
     """
     edges = _connected(list(_edges(tokens)))
     if not edges:
@@ -340,9 +333,10 @@ def _paths(leaving: dict[int, list[_Edge]], start: int, end: int) -> Iterator[tu
 
 
 def _edges(tokens: Sequence[tuple[str, int, int]]) -> Iterator[_Edge]:
-    """Yield the tokens as edges between states; a hole between tokens is no state, the token after it is longer.
+    """Yield the tokens as edges between states; a gap between tokens lengthens the next edge instead of adding a
+    state.
 
-    A token has the step of the first token on its position, whichever path it is on.
+    A token has the step of the first token on its position.
     """
     state = before = -1
     gap = 0
@@ -360,7 +354,7 @@ def _edges(tokens: Sequence[tuple[str, int, int]]) -> Iterator[_Edge]:
 
 
 def _connected(edges: list[_Edge]) -> list[_Edge]:
-    """Return the edges on a path from the beginning to the end: a filter may have removed tokens between."""
+    """Return the edges on a path from the beginning to the end; filters may have removed tokens."""
     reached = {0}
     for edge in edges:  # in ascending order of their starts
         if edge.start in reached:
@@ -374,14 +368,13 @@ def _connected(edges: list[_Edge]) -> list[_Edge]:
 
 _MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query")
 _ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll(late=True)}
-NAMELESS = " "
-"""The name of no field, in place of an empty name, which matches nothing."""
+NAMELESS = " "  # replaces an empty name of a field, which matches nothing
 _TIE_BREAKERS = {"best_fields": 0.0, "boolean": 0.0, "most_fields": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
 class _FieldMatch:
-    """The parameters of a `match` in a field, without the text."""
+    """The parameters of a `match` on a field, without the text."""
 
     # None: nothing matches.
     field: Field | None
@@ -453,7 +446,7 @@ def read_match_phrase(parser: Parser, content: Any) -> Query:
 
 
 def read_multi_match(parser: Parser, content: Any) -> Query:
-    """Read `multi_match`: the terms of a text in several fields, without those that the mapping lacks."""
+    """Read `multi_match`: the terms of a text in several fields, ignoring fields that the mapping lacks."""
     known = ("query", "fields", "type", "tie_breaker", *_MATCH)
     given = parser.options(content, "multi_match", known)
     parameters.without_null(given, known, "the query `multi_match`")
@@ -475,7 +468,7 @@ def read_multi_match(parser: Parser, content: Any) -> Query:
 
 
 def _field_boosts(described: Any) -> dict[str, float]:
-    """Return the fields of a `multi_match` and their boosts; for a repeated field the last boost counts."""
+    """Return the fields of a `multi_match` and their boosts; the last boost of a repeated field counts."""
     place = "a field of the query `multi_match`"
     boosts: dict[str, Any] = {}
     for field in described if isinstance(described, list | tuple) else [described]:
@@ -515,14 +508,14 @@ def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any], zer
 
 
 def _graph(parser: Parser, analyzer: str, text: str) -> list[tuple[str, int, int]] | None:
-    """Return terms, positions and lengths in positions of a text, if several tokens make a graph of it."""
+    """Return terms, positions and lengths in positions of a text if several tokens form a graph; otherwise None."""
     named = parser.analyzers.analyzer(analyzer)
     tokens = named.graph(text) if named.branches else None
     return tokens if tokens and len(tokens) > 1 else None
 
 
 def _is_single(positions: list[tuple[int, list[str]]]) -> bool:
-    """Whether there is one position; in Elasticsearch, holes before several terms count as positions."""
+    """Return whether there is one position; in Elasticsearch, gaps before several terms count as positions."""
     position, terms = positions[0]
     return len(positions) == 1 and (len(terms) == 1 or position == 0)
 
@@ -552,7 +545,7 @@ def _stacked(field: Field, terms: list[str]) -> Query:
 
 
 def _analyzer(parser: Parser, given: Mapping[str, Any]) -> str | None:
-    """Return the analyzer that a query names, which must exist even where no text is analyzed."""
+    """Return the analyzer that a query names, which must exist even if no text is analyzed."""
     if "analyzer" not in given:
         return None
     name = parameters.name(given["analyzer"], "`analyzer`")

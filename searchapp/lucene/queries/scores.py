@@ -1,10 +1,9 @@
-"""The scores of a term in all of its documents, a *row*, and sums of rows.
+"""Score rows (the scores of a term in all of its documents), and sums of rows.
 
-Sums are made in double and rounded once, as in Lucene. This is the reference, which the C functions equal to the last
-bit.
+Sums are computed in double and rounded once, as in Lucene. The NumPy code here is the reference for the C functions.
 
-The contribution of a term depends on the term, its weight and the document alone, and topics share most of their
-terms. So the float32 scores of a row are computed once, cached, and only added up from then on.
+The score of a term depends only on the term, its weight and the document, and topics share most of their terms.
+Therefore rows are computed once and cached.
 """
 
 from __future__ import annotations
@@ -24,63 +23,48 @@ from searchapp.lucene.similarity import Float32s
 
 Doubles = NDArray[np.float64]
 
+# A term in more than one of this many documents is common, and may have a dense row: adding two arrays takes half a
+# nanosecond per element, adding at indices at least five.
 COMMON_SHARE, COMMON_SHARE_OF_MANY = 8, 4
-"""A term in more than one document of this many is common, and its row may be kept as a number for every document.
 
-The sum of two arrays takes half a nanosecond per element, an addition at given places five or more.
-"""
-
+# From this number of documents, dense rows are float32 and of fewer terms, to save memory.
 MANY_DOCUMENTS = 1 << 17
-"""Documents from which these numbers are float32, of half the size, and of fewer terms, so that all have room."""
 
-CACHE_BYTES = 256 << 20
-"""Memory for rows."""
+CACHE_BYTES = 256 << 20  # memory for rows
 
-DENSE_ROWS = 32
-"""No row is kept as a number for every document if no more rows than these fit into the cache so."""
+DENSE_ROWS = 32  # rows are dense only if the cache has room for this many
 
-POSTINGS_AT_ONCE = 1 << 21
-"""Postings that are scored at a time, which bounds the memory for scoring."""
+POSTINGS_AT_ONCE = 1 << 21  # postings scored at a time, which bounds memory
 
+# From this number of postings, a term is scored separately, because grouping would copy them.
 LONG_LIST = 1 << 14
-"""Postings of a term from which the term is scored separately: joined to others its postings would be copied."""
 
+# A field with at most this many postings is scored at once, in milliseconds, if a batch needs many of its terms.
 SMALL_FIELD = 1 << 19
-"""Postings up to which all of a field is scored at once, when a batch of topics needs many of its terms.
 
-This takes milliseconds, and the following batches have next to nothing left to compute.
-"""
+MANY_TERMS = 32  # one in this many of a field's terms counts as many
 
-MANY_TERMS = 32
-"""The share of a field's terms that counts as many: one in this many."""
-
-FEW = 256
-"""Postings up to which a sort takes less time than a number for every document."""
+FEW = 256  # for at most this many postings, a sort is faster than an array over all documents
 
 
 class ScoreRow(NamedTuple):
-    """The scores of the documents that match."""
+    """The scores of matching documents."""
 
-    # In ascending order.
-    documents: Numbers
+    documents: Numbers  # ascending
     scores: Float32s
-    # Whether no score is 0.
-    positive: bool
-    # Whether the row is added after others, which may matter to the last bit where boosts are very different.
-    is_common: bool = False
-    # Perhaps the same scores for every document.
-    dense: NDArray[Any] | None = None
-    # Length of the row of the entire index from which this one is cut; None if it is entire itself.
-    whole: int | None = None
+    positive: bool  # whether no score is 0
+    is_common: bool = False  # whether the row is added after others, which can affect the last bit
+    dense: NDArray[Any] | None = None  # the scores of every document, if the row is dense
+    whole: int | None = None  # document frequency in the index; None if it is the length of the row
 
     @property
     def frequency(self) -> int:
-        """The number of documents that match in the entire index."""
+        """The number of matching documents in the whole index."""
         return len(self.documents) if self.whole is None else self.whole
 
     @property
     def bytes(self) -> int:
-        """The memory for it; the documents of a long row are those of the index, which are not copied."""
+        """Memory of the row. The documents of a long row are a view of the index."""
         dense = 0 if self.dense is None else self.dense.nbytes
         return dense + self.scores.nbytes + (self.documents.nbytes if len(self.documents) < LONG_LIST else 0)
 
@@ -92,7 +76,7 @@ def most_of_a_rare_term(count: int) -> int:
 
 
 class ScoreRows:
-    """A cache of the rows of an index, or of a part of one; the oldest rows are evicted."""
+    """A cache of the rows of a segment, which evicts the oldest rows."""
 
     def __init__(self, reader: IndexReader, limit: int = CACHE_BYTES) -> None:
         self.reader = reader
@@ -127,13 +111,13 @@ class ScoreRows:
             return [rows[term] for term in terms]
 
     def prepare(self, name: str, terms: Iterable[str], boost: np.float32) -> None:
-        """Compute the rows of many terms at once, which is much faster than one by one."""
+        """Compute the rows of many terms at once, much faster than one by one."""
         known = self._terms.get((name, float(boost)), {})
         if missing := [term for term in terms if term not in known]:
             self._compute(name, missing, boost)
 
     def whole(self, name: str, terms: Iterable[str], boost: np.float32) -> ScoreRow | None:
-        """Return the rows of all terms of a field, by rank one after the other; None if `terms` are too few for it."""
+        """Return the concatenated rows of all terms of a field, by rank; None if `terms` are too few."""
         known = self._whole.get((name, float(boost)))
         if known is not None:
             return known
@@ -162,7 +146,7 @@ class ScoreRows:
             return True
         if field.postings_count > SMALL_FIELD or len(terms) * MANY_TERMS < len(field.terms):
             return False
-        with np.errstate(over="ignore"):  # a term that no query has must not be rejected
+        with np.errstate(over="ignore"):  # terms outside the queries must not cause an error
             return bool(np.isfinite(field.weight(boost, 0)))
 
     def _whole_field(self, field: FieldReader, boost: np.float32) -> ScoreRow:
@@ -200,16 +184,16 @@ class ScoreRows:
         frequencies: NDArray[np.int64],
         boost: np.float32,
     ) -> ScoreRow:
-        """Return the scores of the postings of several terms.
+        """Return the scores of the concatenated postings of several terms.
 
         Args:
-            field: the field of the terms
-            postings: those of all terms, one after the other
-            counts: the number of postings of each term
-            frequencies: the document frequency of each term in the entire index
-            boost: the boost of all terms
+            field: the field of the terms.
+            postings: the concatenated postings.
+            counts: number of postings of each term.
+            frequencies: document frequency of each term in the whole index.
+            boost: boost of all terms.
         """
-        # Terms without postings here have no weight, which could leave float32.
+        # Skip terms without postings here: their weights could exceed float32.
         present = np.flatnonzero(counts)
         counts = counts[present]
         distinct, indices = np.unique(frequencies[present], return_inverse=True)
@@ -220,11 +204,11 @@ class ScoreRows:
         return ScoreRow(postings.documents, scores, bool(scores.all()))
 
     def _add(self, rows: dict[Any, ScoreRow], new: Mapping[Any, ScoreRow]) -> None:
-        """Add rows to a dictionary of the cache, and evict the oldest ones above the limit."""
+        """Add rows to a dictionary of the cache, and evict the oldest above the limit."""
         with self._lock:
             rows.update(new)
             for key, row in new.items():
-                # Where deleted documents are left out, the documents of a long row are copied too.
+                # Omitting deleted documents copies the documents of a long row too.
                 is_copied = self.reader.dead is not None and len(row.documents) >= LONG_LIST
                 size = row.bytes + (row.documents.nbytes if is_copied else 0)
                 self._entries.append((rows, key, size))
@@ -246,7 +230,7 @@ class ScoreRows:
 
 
 def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the terms in groups of at most `POSTINGS_AT_ONCE` postings, terms of long lists separately."""
+    """Group terms of at most `POSTINGS_AT_ONCE` postings; terms with long lists are separate."""
     group: list[str] = []
     count = 0
     for term in terms:
@@ -265,18 +249,17 @@ def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """A score for every document, 0 for those that do not match. The arrays belong to the caller."""
+    """A score for every document, 0 for documents that do not match. The arrays belong to the caller."""
 
     values: Float32s
-    # The documents that match; None if they are those with a score above 0, as in most queries.
-    matching: Mask | None = None
+    matching: Mask | None = None  # None: the documents with a score above 0
 
     def mask(self) -> Mask:
         return self.values > 0 if self.matching is None else self.matching
 
 
 def total(count: int, rows: Sequence[ScoreRow], others: Sequence[Scores] = ()) -> Scores:
-    """Return the sum of rows and of scores of all `count` documents, in double, rounded once."""
+    """Return the sum of rows and of scores of all `count` documents, computed in double and rounded once."""
     sums: Doubles = np.zeros(count)
     sparse = [row for row in rows if not row.is_common and len(row.documents)]
     if sparse:
@@ -302,10 +285,10 @@ def total(count: int, rows: Sequence[ScoreRow], others: Sequence[Scores] = ()) -
 
 
 def total_of_few(rows: Sequence[ScoreRow]) -> ScoreRow | None:
-    """Return the sum of rows, in double, rounded once, as a row; None if several rows have many documents.
-
-    The documents of the entire index decide, so that sums of some documents are rounded as those of all.
+    """Return the sum of rows as a row, computed in double and rounded once; None if the rows have more than `FEW`
+    postings.
     """
+    # Frequencies in the whole index decide, so that segments round alike.
     rows = [row for row in rows if row.frequency]
     if len(rows) == 1:
         return rows[0]
@@ -325,5 +308,5 @@ def restricted(scores: Scores, mask: Mask) -> Scores:
 
 
 def constant_scores(mask: Mask, boost: np.float32) -> Scores:
-    """Return the scores of a query that gives each matching document the same score."""
+    """Give each matching document the same score."""
     return Scores(mask * boost, mask)

@@ -1,4 +1,4 @@
-"""Read a search body: query, size, sort, `_source`, highlights."""
+"""Parser of search bodies: query, size, sort, `_source`, highlights."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from searchapp.lucene.search.highlight import HIGHLIGHT_QUERY, HighlightTags, re
 
 DEFAULT_SIZE = 10
 
-MOST_HITS = 10_000
-"""The last rank that a search reaches, as in Elasticsearch (`index.max_result_window`)."""
+MOST_HITS = 10_000  # the last rank that a search reaches, as in Elasticsearch (`index.max_result_window`)
 
 LARGEST_SCORE = float(np.finfo(np.float32).max)
 
@@ -35,7 +34,7 @@ _KNOWN = {
 
 @dataclass(frozen=True, slots=True)
 class SourceFilter:
-    """The properties of a source to return: all of them if `includes` is None, without the excluded ones."""
+    """The properties of a source to return: `includes` (None: all) without `excludes`."""
 
     includes: tuple[str, ...] | None
     excludes: tuple[str, ...] = ()
@@ -45,7 +44,7 @@ class SourceFilter:
         """Read the `_source` of a search body: true, false, a name, names, or includes and excludes.
 
         Raises:
-            Refused: with all problems and their JSON paths.
+            Refused: lists all problems with their JSON paths.
         """
         if isinstance(given, bool):
             return cls(None if given else ())
@@ -73,12 +72,11 @@ class SourceFilter:
 
 
 def _is_covered(property_name: str, names: tuple[str, ...]) -> bool:
-    """Return whether names include a property, or an object that contains the property."""
+    """Return whether names include a property, or an object that contains it."""
     return property_name in names or any(parent in names for parent in objects(property_name))
 
 
 def _names(given: Any, path: str, problems: ErrorCollector, *, only_text: bool = False) -> tuple[str, ...]:
-    """Read one name or several."""
     names: list[str] = []
     is_list = isinstance(given, list | tuple)
     for number, name in enumerate(given if is_list else [given]):
@@ -94,34 +92,30 @@ def _names(given: Any, path: str, problems: ErrorCollector, *, only_text: bool =
 
 # Templates
 
-MOST_TEMPLATES = 4
-"""Templates whose rewritten queries are kept."""
+MOST_TEMPLATES = 4  # cached templates
 
-MOST_RESULTS = 64
-"""Rewritten queries of one template, by the outcomes of its texts."""
+MOST_RESULTS = 64  # cached rewritten queries of a template, by the outcomes of its texts
 
+# The outcome of a text: "" for several distinct terms, the field for a single term, or the query without hits.
 TextOutcome: TypeAlias = str | MatchNone
-"""The query of a text: "" for different terms of its field, the field for a single term, or nothing."""
 
-JsonPath: TypeAlias = tuple[Any, ...]
-"""The names of objects and the indexes of lists that lead to a text."""
+JsonPath: TypeAlias = tuple[Any, ...]  # object keys and list indices that lead to a text
 
-QueryBuilder = Callable[[Sequence[Query]], Query]
-"""Builds a rewritten query from the queries of its texts."""
+QueryBuilder = Callable[[Sequence[Query]], Query]  # builds a rewritten query from the queries of its texts
 
 
 @dataclass(slots=True)
 class _Template:
-    """A query without its texts, their places, and the functions that read each."""
+    """A query without its texts, their paths, and the function that parses each."""
 
     pattern: Any
     paths: Sequence[JsonPath]
     read: Sequence[Callable[[str], Query]]
+    # By the outcomes of the texts: the builder, and the number of other clauses; None without a builder.
     results: dict[tuple[TextOutcome, ...], tuple[QueryBuilder, int] | None] = field(default_factory=dict)
-    """By the outcomes of the texts: the builder, and the number of other clauses; None if there can be no builder."""
 
     def texts(self, body: Any) -> list[str] | None:
-        """Return the texts of a query that follows the template, None for any other."""
+        """Return the texts of a query that matches the template; None for any other."""
         if self.pattern != body:  # `_AnyText` equals every text
             return None
         texts: list[str] = []
@@ -134,18 +128,18 @@ class _Template:
 
 
 class TemplateCache:
-    """Rewritten queries of templates.
+    """Caches rewritten queries of templates.
 
-    A template makes the same query with other texts for every topic. Reading and rewriting it takes longer than scoring
-    it, and depends on a text only by its number of different terms (none, one or several). So it is done once for all
-    texts with the same outcome, and the terms are substituted in the result.
+    The bodies of different topics differ only in their texts. Parsing and rewriting a query takes longer than scoring
+    it, and depends only on the number of distinct terms of a text (none, one or several). The cache therefore
+    rewrites once per outcome, and substitutes the terms in the result.
     """
 
     def __init__(self) -> None:
         self._templates: list[_Template] = []
 
     def rewritten(self, body: Any) -> Query | None:
-        """Return the rewritten query of a body, None if it must be read.
+        """Return the rewritten query of a body; None if it must be parsed.
 
         Raises:
             Refused: a text can't be searched for.
@@ -163,7 +157,7 @@ class TemplateCache:
         return None
 
     def add(self, body: Any, noted: Sequence[QueryText], query: Query, rewritten: Query) -> None:
-        """Add the rewritten form of a body, whose texts were noted while its `query` was read."""
+        """Add the rewritten form of a body, whose texts were recorded while its `query` was parsed."""
         placed: list[tuple[QueryText, JsonPath]] = []
         pattern = _pattern(body, {id(text.given): text for text in noted}, placed, ())
         if not noted or len(noted) != len(placed) or len(noted) != len({id(text) for text, _path in placed}):
@@ -194,7 +188,7 @@ def _outcome(query: Query) -> TextOutcome:
 
 
 class _AnyText:
-    """The place of a text in a pattern."""
+    """Equals every text in a pattern."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -203,7 +197,7 @@ class _AnyText:
 
 
 class _Literal:
-    """A value that equals only values that are written in the same way: 1 is not true, and 0.0 not -0.0."""
+    """Equals only values with the same notation: 1 is not true, and 0.0 not -0.0."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -218,7 +212,7 @@ class _Literal:
 def _pattern(
     node: Any, noted: Mapping[int, QueryText], placed: list[tuple[QueryText, JsonPath]], path: JsonPath
 ) -> Any:
-    """Return a pattern that equals a part of a query with any texts; `placed` receives these."""
+    """Return a pattern that equals a part of a query with any texts; append the texts to `placed`."""
     if isinstance(node, Mapping):
         text = noted.get(id(node))
         key = None
@@ -235,10 +229,11 @@ def _pattern(
 
 
 def _builder(query: Query, rewritten: Query, queries: Sequence[Query]) -> QueryBuilder | None:
-    """Return a function that builds the rewritten query with the queries of other texts; None if there can be none.
+    """Return a function that rebuilds the rewritten query from the queries of other texts; None if that is
+    impossible.
 
-    The terms of a text must not be in the field of another clause, with which they could be merged, and must be in one
-    place of the rewritten query.
+    The terms of a text must not share a field with another clause, with which they might be merged, and must occur
+    once in the rewritten query.
     """
     if any(not isinstance(part, TermsDisjunction | Term | MatchNone) for part in queries):
         return None
@@ -259,7 +254,7 @@ def _leaves_with_terms(query: Query) -> list[TermsDisjunction | MarkedLeaf]:
 
 
 def _substitution(node: Query, queries: Sequence[Query], places: list[int]) -> QueryBuilder:
-    """Return a function that builds a part of a query; `places` receives the indexes of the `queries` that it has."""
+    """Return a function that rebuilds a part of a query; append the indices of its `queries` to `places`."""
     for place, query in enumerate(queries):
         if node is query:
             places.append(place)
@@ -280,11 +275,9 @@ class Frame:
 
     first: int
     size: int
-    after: tuple[float, str] | None
-    """The score and the id of the hit before the first one."""
+    after: tuple[float, str] | None  # score and id of the hit before the first one
     source: SourceFilter
-    highlight: Mapping[str, HighlightTags] | None
-    """The tags for each field."""
+    highlight: Mapping[str, HighlightTags] | None  # tags by field
     explain: bool
 
     @property
@@ -297,7 +290,7 @@ class Frame:
         """Read a search body without its query.
 
         Raises:
-            Refused: with all problems and their JSON paths.
+            Refused: lists all problems with their JSON paths.
         """
         problems = ErrorCollector()
         first, size, explain = 0, 0, False
@@ -340,20 +333,20 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A search body with its query rewritten for scoring, and the query whose matches are highlighted."""
+    """A search body: its rewritten query, and the query whose matches are highlighted."""
 
     query: Query
     marked: Query
     frame: Frame
 
     def from_first(self) -> Request:
-        """Return the request for a segment of several, which must rank the hits before `first` too."""
+        """Return the request for one of several segments, which must also rank the hits before `first`."""
         frame = self.frame
         return replace(self, frame=replace(frame, first=0, size=frame.end)) if frame.first else self
 
 
 class BodyReader:
-    """Reads search bodies on one index. Bodies of a template differ only in their queries: the frame is read once."""
+    """Reads search bodies on one index; caches the frame, which bodies of a template share."""
 
     def __init__(self, parser: Parser) -> None:
         self._parser = parser
@@ -364,12 +357,12 @@ class BodyReader:
         """Read a search body.
 
         Raises:
-            Refused: the body is invalid, or has something that the embedded engine does not support.
+            Refused: the body is invalid or unsupported.
         """
         return self._read(normal_body(body), body)[0]
 
     def _read(self, normal: Body, body: Body) -> tuple[Request, list[QueryText]]:
-        """Read a body by its normal form; return the texts of its query too."""
+        """Read a body in its normal form; also return the texts of its query."""
         try:
             return self._parse(normal)
         except Refused:
@@ -387,7 +380,7 @@ class BodyReader:
         with problems.at():
             frame = self.frame(body)
         highlight = body.get("highlight")
-        # The `highlight_query` of one field is rejected where the fields are read.
+        # `read_highlight` rejects the `highlight_query` of a single field.
         if isinstance(highlight, Mapping) and highlight.get(HIGHLIGHT_QUERY) is not None:
             with problems.at():
                 marked = self._parser.query_at(f"highlight.{HIGHLIGHT_QUERY}", highlight[HIGHLIGHT_QUERY])
@@ -396,7 +389,7 @@ class BodyReader:
         return Request(rewrite(query), query if marked is None else marked, frame), noted
 
     def ranked(self, body: Body) -> Request:
-        """Read a search body for ranking only, without the query to highlight.
+        """Read a search body for ranking, without the query to highlight.
 
         Raises:
             Refused: as `read`.
@@ -428,7 +421,7 @@ class BodyReader:
 
 
 def _require_best_first(sort: Any) -> None:
-    """Reject any order but scores descending, then ids ascending; no `sort` is another order."""
+    """Reject any order but scores descending, then ids ascending; a missing `sort` is another order."""
     clauses = [_sort_clause(clause) for clause in (sort if isinstance(sort, list | tuple) else [sort])]
     if clauses != [("_score", "desc"), ("id", "asc")]:
         raise unsupported(f'`sort: {sort}`, only [{{"_score": "desc"}}, {{"id": "asc"}}]')
@@ -463,7 +456,7 @@ def _search_after(values: Any) -> tuple[float, str]:
 
 
 def _require_total(value: Any) -> None:
-    """Reject a `track_total_hits` that is neither a number nor a boolean; `Index.count_matches` counts hits."""
+    """Reject a `track_total_hits` that is neither a number nor a boolean; its value has no effect."""
     if isinstance(value, bool) or value in ("true", "false"):
         return
     if parameters.integer(value, "`track_total_hits`") < -1:
