@@ -1,9 +1,7 @@
 """The ranker: runs a recipe's signals on an index and fuses them into one ranking for each topic.
 
-`SignalAnswers` runs each signal once and stores its answers, so that they can be fused in many ways: a ranking by some
-of the signals costs a fusion and not a search. Signals answer as they do in the recipe: one that depends on the first
-documents of others gets the same documents, whether these signals count in the end or not. A document of a signal
-takes 12 bytes.
+`SignalAnswers` runs each signal once and stores its answers, 12 bytes for each document, so that a ranking by some of
+the signals costs a fusion and no search.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ from searchapp.ranking.signals.base import (
 
 @dataclass(frozen=True, slots=True)
 class SignalShare:
-    """A signal's part of a document's score; `value` is None without a score of the signal."""
+    """A signal's part of a document's score; `value` is None if the signal has no score."""
 
     signal: str
     weight: float
@@ -49,7 +47,7 @@ class SignalShare:
 
 @dataclass(frozen=True, slots=True)
 class RankedTopic:
-    """A topic ranked to a depth: its hits, and the answers of the signals from which they were made."""
+    """A topic's hits, with the answers of the signals for explanations."""
 
     topic: Topic
     depth: int
@@ -58,11 +56,11 @@ class RankedTopic:
 
 
 class Ranker:
-    """A recipe that is ready to rank topics: its signals are prepared once.
+    """A recipe with prepared signals, which ranks topics.
 
     Raises:
         DataError: an input of a signal is missing or invalid.
-        EngineError: the engine failed on the way.
+        EngineError: the engine failed.
     """
 
     def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
@@ -79,7 +77,7 @@ class Ranker:
 
         Raises:
             DataError: the template retrieves a topic for itself, although topics are documents.
-            EngineError: the engine failed on the way.
+            EngineError: the engine failed.
         """
         every = self.answers(topics, depth, advance)
         rankings = tuple(
@@ -89,16 +87,12 @@ class Ranker:
         return Run(tag, rankings)
 
     def rank_topic(self, topic: Topic, depth: int) -> RankedTopic:
-        """Return the first `depth` documents for one topic, with the answers that explain their scores.
-
-        Raises:
-            as `rank` does.
-        """
+        """Rank one topic and keep the answers that explain its scores; raises the errors of `rank`."""
         (answers,) = self.answers([topic], depth)
         return RankedTopic(topic, depth, tuple(answers), self._hits(topic, answers, depth))
 
     def explain(self, ranked_topic: RankedTopic, document_id: str) -> Explanation | None:
-        """Explain a document's score for a topic by those of the signals before weighting; None without a score."""
+        """Explain a document's score by the signals' scores before weighting; None without a score."""
         requests = self._requests_of(ranked_topic)
         if len(self.scorers) == 1:
             return self.scorers[0].explain(requests[0], document_id)
@@ -116,7 +110,7 @@ class Ranker:
         return Explanation(score, said, (*details, *of_fusion))
 
     def shares(self, ranked_topic: RankedTopic, document_id: str) -> list[SignalShare]:
-        """Return the part of each signal in a document's score, with its votes; their sum is the score."""
+        """Return the part of each signal in a document's score, with its votes; the parts add up to the score."""
         answers = ranked_topic.answers
         if len(answers) == 1:
             parts = ScoreParts([dict(answers[0]).get(document_id)])
@@ -136,12 +130,12 @@ class Ranker:
         """Yield the answers of all signals to each topic, in the order of the topics.
 
         Raises:
-            EngineError: the engine failed on the way.
+            EngineError: the engine failed.
         """
         return zip(*self._answers(topics, depth, advance), strict=True)
 
     def models(self) -> dict[str, dict[str, Any]]:
-        """Return the record of each model in a run, by the names of the signals, and `FUSION`."""
+        """Return the record of each model in a run, by the name of the signal or `FUSION`."""
         models = {
             signal.name: scorer.model()
             for signal, scorer in zip(self.recipe.signals, self.scorers, strict=True)
@@ -149,10 +143,10 @@ class Ranker:
         return {name: model for name, model in (models | {FUSION: self.fusion.model()}).items() if model}
 
     def _hits(self, topic: Topic, answers: Sequence[Answer], depth: int) -> Hits:
-        """Return the ranking that the signals' answers make.
+        """Return the ranking that the answers make.
 
         Raises:
-            DataError: it has the topic itself, although topics are documents.
+            DataError: it contains the topic itself, although topics are documents.
         """
         hits = _fused_hits(self.fusion, self._weighted(answers), depth, self._itself(topic))
         if self._topics_are_documents and topic.id in hits.document_ids:
@@ -163,18 +157,18 @@ class Ranker:
         return hits
 
     def _leaders(self, topic: Topic, answers: Sequence[Answer]) -> Hits:
-        """Return the first documents of the first signals of the recipe, fused without a model."""
+        """Return the first documents of the recipe's first signals, fused without a model."""
         return _fused_hits(self.recipe.fusion, self._weighted(answers), LEADERS, self._itself(topic))
 
     def _itself(self, topic: Topic) -> str | None:
-        """Return the document that a topic is, for which it is not ranked."""
+        """Return the document that is the topic itself, which its ranking excludes."""
         return topic.id if self._topics_are_documents else None
 
     def _weighted(self, answers: Sequence[Answer]) -> Weighted:
         return [(signal.weight, answer) for signal, answer in zip(self.recipe.signals, answers, strict=False)]
 
     def _requests_of(self, ranked_topic: RankedTopic) -> list[SignalRequest]:
-        """Return the request of each signal for one topic, with candidates and leaders from the answers of all."""
+        """Return the request to each signal for one topic, with candidates and leaders from the answers."""
         topic, answers = ranked_topic.topic, ranked_topic.answers
         candidates = [as_hits(answers[0], len(answers[0]))] if self.recipe.needs(Need.candidates) else []
         request = SignalRequest([topic], ranked_topic.depth, self.fusion.scale, candidates)
@@ -190,8 +184,8 @@ class Ranker:
         self.fusion.require_unseen(topics)
         last = len(self.scorers) - 1
         request = SignalRequest(topics, max(depth, self.fusion.reach) if last else depth, self.fusion.scale)
-        # A distant server gets one request for one topic, if no signal depends on another one's answers. Many topics go
-        # in batches, which are as few for each signal by itself.
+        # One topic on a server takes one request, if no signal depends on another one's answers. Many topics go in
+        # batches, whose number would be the same.
         is_distant = not any(retriever.searched.is_at_hand for retriever in self._retrievers)
         if len(topics) == 1 and last and len(self._retrievers) == len(self.scorers) and is_distant:
             results = retrieve_in_one_request(self._retrievers, request)
@@ -201,7 +195,7 @@ class Ranker:
         for place, signal in enumerate(self.recipe.signals):
             of_signal = request
             if Need.leaders in signal.needs:
-                # Drawn in step with the answers themselves, so that memory holds those of a few topics.
+                # Consumed together with the answers, so that memory contains only a few topics.
                 pairs = [itertools.tee(of_other) for of_other in answers]
                 answers = [kept for kept, _ in pairs]
                 before = zip(topics, zip(*(copy for _, copy in pairs), strict=True), strict=True)
@@ -212,11 +206,11 @@ class Ranker:
                 answers.append(iter(first))
             else:
                 answers.append(self._answers_of(place, of_signal, advance if place == last else no_progress))
-        self._shared.clear()  # the iterators have the hits
+        self._shared.clear()  # the iterators keep the hits
         return answers
 
     def _answers_of(self, place: int, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
-        """Return the answers of the signal at a place; signals with the same searches share the hits."""
+        """Return the answers of the signal at a position; signals with the same searches share the hits."""
         scorer, shared_place = self.scorers[place], self._shared_places[place]
         if self._shared_places.count(shared_place) == 1 or not isinstance(scorer, Retriever):
             return scorer.answers(request, advance)
@@ -233,7 +227,7 @@ def _ready(recipe: Recipe, inputs: Inputs) -> Fusion:
 
 
 def _first_equal(scorers: Sequence[SignalScorer], place: int) -> int:
-    """Return the place of the first scorer with the same searches as the one at a place."""
+    """Return the position of the first scorer with the same searches as the scorer at a position."""
     scorer = scorers[place]
     if isinstance(scorer, Retriever):
         for other, earlier in enumerate(scorers[:place]):
@@ -243,28 +237,28 @@ def _first_equal(scorers: Sequence[SignalScorer], place: int) -> int:
 
 
 def as_hits(answer: Answer, depth: int, without: str | None = None) -> Hits:
-    """Return an engine's hits as they are, and scores as a ranking, `without` a document."""
+    """Return an engine's hits unchanged, and scores as a ranking `without` a document."""
     return answer if isinstance(answer, Hits) else ranked(answer, depth, without)
 
 
 def _fused_hits(fusion: Fusion, weighted: Weighted, depth: int, itself: str | None) -> Hits:
-    """Return the ranking by some signals; that of a single one as it is."""
+    """Return the fused ranking; that of a single signal is unchanged."""
     if len(weighted) == 1:
         hits = as_hits(weighted[0][1], depth, itself)
         return hits if len(hits) <= depth else hits[:depth]
     return ranked(fusion.fused(weighted), depth, itself)
 
 
+# Needs of signals that do not depend on training topics, unless a preceding signal does.
 FIXED = frozenset({Need.texts, Need.candidates, Need.leaders})
-"""Needs of signals whose answers do not depend on the solved topics, unless those of the signals before them do."""
 
 
 @dataclass(slots=True)
 class WorkTime:
-    """Seconds of work: `cpu` of this process and of its ended children, and `clock` by the clock."""
+    """Seconds of work."""
 
-    cpu: float = 0.0
-    clock: float = 0.0
+    cpu: float = 0.0  # of this process and its ended children
+    clock: float = 0.0  # wall-clock time
 
     @contextmanager
     def taken(self) -> Iterator[None]:
@@ -277,7 +271,7 @@ class WorkTime:
 
     @classmethod
     def now(cls) -> WorkTime:
-        """Return the time that this process has taken so far."""
+        """Return the time that this process has used so far."""
         used = os.times()
         return cls(time.process_time() + used.children_user + used.children_system, time.perf_counter())
 
@@ -302,7 +296,6 @@ class _StoredAnswers:
         self._are_hits: list[bool] = []
 
     def add(self, answer: Answer) -> None:
-        """Store the answer to the next topic."""
         numbers = self._numbers
         if isinstance(answer, Hits):
             documents, scores = answer.document_ids, answer.scores
@@ -323,12 +316,12 @@ class _StoredAnswers:
 
 
 class _TimedScorer(SignalScorer):
-    """A signal whose `seconds` are measured without those of others that it draws answers from.
+    """A signal whose `seconds` exclude the time of other signals whose answers it draws.
 
     Args:
         scorer: the signal
         total: the time of all signals of the recipe so far
-        stored: the answers of an earlier ranking, in place of the signal's
+        stored: the answers of an earlier ranking, which replace the signal's
     """
 
     def __init__(self, scorer: SignalScorer, total: WorkTime, stored: _StoredAnswers | None) -> None:
@@ -357,13 +350,11 @@ class _TimedScorer(SignalScorer):
 
 
 class SignalAnswers:
-    """The answers of each signal of a recipe to some topics, and `seconds`, the time of each signal.
+    """The answers of a recipe's signals to topics, with the `seconds` of each signal; raises the errors of
+    `Ranker.rank`.
 
-    With `before`, of the same topics and depth, only the signals at the places `again` are run, and those that depend
-    on their first documents; the stored answers of the others are used.
-
-    Raises:
-        as `Ranker.rank` does.
+    With the answers `before`, to the same topics and depth, only the signals at positions `again` run, and signals
+    that depend on their first documents.
     """
 
     def __init__(
@@ -407,11 +398,11 @@ class SignalAnswers:
     def run(
         self, tag: str, only: Sequence[int] = (), fusion: Fusion | None = None, *, whole: bool = False
     ) -> tuple[Run, WorkTime]:
-        """Return the rankings by the signals at some places, all by default, and the time of their fusion.
+        """Return the ranking by the signals at some positions (all by default), and the time of the fusion.
 
-        By all signals it is the run of `Ranker.rank`. `fusion` replaces the recipe's own; a learned one is trained for
-        the remaining signals. With `whole` documents that only other signals score follow in the order of their ids,
-        as far as the depth goes.
+        A signal that needs the first documents of others gets them even if those signals are not among the positions.
+        `fusion` replaces the recipe's; without it, a learned fusion is trained for the remaining signals. With
+        `whole`, documents of the other signals follow in the order of their ids, up to the depth.
         """
         places = list(only) or list(range(len(self._stored)))
         if fusion is None and len(places) in (1, len(self._stored)):
@@ -438,7 +429,7 @@ class SignalAnswers:
 
 
 def _completed(hits: Hits, documents: Iterable[str], depth: int) -> Hits:
-    """Return hits followed by the missing documents, by the bytes of their ids, as far as the depth."""
+    """Return hits followed by missing documents up to the depth, by the bytes of their ids."""
     known = set(hits.document_ids)
     further = sorted((document for document in documents if document not in known), key=str.encode)
     further = further[: depth - len(hits)]
@@ -447,24 +438,24 @@ def _completed(hits: Hits, documents: Iterable[str], depth: int) -> Hits:
 
 
 def learned_signals(signals: Sequence[Signal]) -> list[int]:
-    """Return the places of the signals whose answers depend on the solved topics."""
+    """Return the positions of the signals that depend on training topics."""
     return [place for place, signal in enumerate(signals) if signal.needs - FIXED]
 
 
 def depends_on_others(signal: Signal) -> bool:
-    """Return whether a signal needs the first documents of others, so that it can't be the first of a recipe."""
+    """Return whether a signal needs the first documents of others, and so can't be a recipe's first signal."""
     return bool(signal.needs & {Need.candidates, Need.leaders})
 
 
 def dependencies(signals: Sequence[Signal], place: int) -> range:
-    """Return the places of the signals whose first documents a signal needs."""
+    """Return the positions of the signals whose first documents a signal needs."""
     if Need.leaders in signals[place].needs:
         return range(place)
     return range(1 if place and depends_on_others(signals[place]) else 0)
 
 
 def dependent_signals(signals: Sequence[Signal], again: Collection[int]) -> set[int]:
-    """Return the places of these signals, and of those that need their first documents."""
+    """Return the positions `again`, and those of signals that need their first documents."""
     places = set(again)
     for place in range(len(signals)):
         if places.intersection(dependencies(signals, place)):

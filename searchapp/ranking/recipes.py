@@ -1,9 +1,9 @@
 """Recipes: the named ways in which a task ranks, each a list of signals and one fusion.
 
-They are data, kept as TOML beside the query templates that they refer to:
+They are TOML files beside the query templates:
 
     [mine]
-    about = "Premises of solved statements that are alike, which vote, and bm25 beside."
+    about = "Premises of similar training topics, which vote, combined with bm25."
     signals = [
       { signal = "direct", template = "bm25", weight = 0.8 },
       { signal = "neighbours", template = "similar", k = 100, power = 3.0 },
@@ -11,14 +11,8 @@ They are data, kept as TOML beside the query templates that they refer to:
     fusion = { by = "sum", scale = "shares" }
     parameters = { answer = 0.25 }
 
-A recipe with one direct signal may name its `template` alone. A signal is known by its kind or, where there are
-several of a kind, by its `name`. `template`, by default that of the first direct signal, is the query of a search and
-of the highlights.
-
-`shard_warnings` names the templates that may rank differently on several shards of Elasticsearch than on one. Queries
-that both engines support do not: the engine sends them in a form that keeps the statistics whole. Some queries that
-only Elasticsearch supports choose words by the content of each shard, such as `more_like_this` and all fuzzy ones; the
-others are unproven.
+A recipe with one direct signal can have its `template` alone. Several signals of a kind need a `name`. `template`, by
+default that of the first direct signal, is the query for searches and highlights.
 """
 
 from __future__ import annotations
@@ -57,13 +51,13 @@ class Recipe:
     Args:
         name: its name
         about: a sentence for users
-        query: the query of a search and of the highlights
+        query: the query for searches and highlights
         signals: its signals
-        fusion: combines them
-        parameters: those of all its templates
-        written: the recipe as a file may have it, with the overrides
-        tuned: its record of how the values were found
-        overrides: the values that were set
+        fusion: combines the signals
+        parameters: parameters of all its templates
+        written: the recipe as written in a file, with the overrides
+        tuned: the record of its tuning
+        overrides: the values set by the user
     """
 
     name: str
@@ -85,12 +79,12 @@ class Recipe:
 
     @property
     def learns(self) -> bool:
-        """Whether it ranks by solved topics."""
+        """Whether it uses training topics."""
         return any(self.needs(need) for need in (Need.examples, Need.labels, Need.terms, Need.model))
 
     @property
     def trained(self) -> tuple[Trained, ...]:
-        """The signals that rank by a model."""
+        """The signals with a model."""
         return tuple(signal for signal in self.signals if isinstance(signal, Trained))
 
     @property
@@ -100,16 +94,16 @@ class Recipe:
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
-        """The query of a search, and those of the signals."""
+        """The query for searches, and those of the signals."""
         return (self.query, *(query for signal in self.signals for query in signal.queries))
 
     @property
     def takes_words(self) -> bool:
-        """Whether it ranks typed words: it needs only texts to match of a topic."""
+        """Whether it can rank typed words: it uses only the texts of a topic."""
         return all(query.template.topic_fields <= query.template.matched for query in self._of_topics)
 
     def typed(self, words: str) -> Topic:
-        """Return typed words as a topic: each text of the recipe's templates is these words."""
+        """Return typed words as a topic whose texts are all these words."""
         fields = set().union(*(query.template.matched for query in self._of_topics))
         return Topic("", words, dict.fromkeys(sorted(fields), words))
 
@@ -119,22 +113,21 @@ class Recipe:
 
     @property
     def is_one_query(self) -> bool:
-        """Whether its ranking is that of its query."""
         return len(self.signals) == 1 and isinstance(self.signals[0], Direct)
 
     def body(self, topic: Topic, depth: int) -> dict[str, Any]:
-        """Return the search body that retrieves the first `depth` documents for a topic."""
+        """Return the search body that retrieves `depth` documents for a topic."""
         return self.query.body(topic, depth)
 
     def reaching(self, depth: int) -> Recipe:
-        """Return the recipe with windows of at least this depth, which ranks a run of it."""
+        """Return the recipe with windows of at least this depth."""
         signals = [
             replace(signal, window=depth) if 0 < signal.window < depth else signal for signal in self.signals
         ]
         return replace(self, signals=tuple(signals))
 
     def raised(self, depth: int) -> list[str]:
-        """Return a sentence about each signal whose window a depth raises."""
+        """Return a sentence for each signal whose window is below the depth."""
         return [
             f"the depth {depth:,} raises the window {signal.window:,} of the signal {signal.name}, so that the ranking "
             f"may differ from that of a lower depth"
@@ -156,6 +149,7 @@ class Recipe:
         return described | ({"fusion": self.fusion.manifest()} if len(self.signals) > 1 else {})
 
 
+# Compound queries, and the keys of their inner queries.
 _INSIDE: Mapping[str, tuple[str, ...]] = {
     "bool": ("must", "should", "filter", "must_not"),
     "dis_max": ("queries",),
@@ -163,8 +157,9 @@ _INSIDE: Mapping[str, tuple[str, ...]] = {
     "function_score": ("query",),
     "boosting": ("positive", "negative"),
 }
-"""The queries that hold others, and their keys."""
 
+# Queries that rank alike on any number of shards: the engine sends them in a form that keeps the statistics of the
+# whole index. Others are unproven, or choose words by the content of each shard (fuzzy, `more_like_this`).
 _ALONE = frozenset(
     {
         "match",
@@ -180,14 +175,14 @@ _ALONE = frozenset(
         "match_none",
     }
 )
+# The types of `multi_match` that score each field by its own words.
 _OF_WORDS = (None, "best_fields", "most_fields")
-"""The types of `multi_match` that score each field by its own words."""
 
 _FUNCTIONS = frozenset({"filter", "weight", "field_value_factor"})
 
 
 def shard_warnings(recipe: Recipe, shards: int) -> Iterator[str]:
-    """Yield a sentence for each template of a recipe that may rank differently on this many shards than on one."""
+    """Yield a sentence for each of the recipe's templates whose ranking may depend on the number of shards."""
     if shards == 1:
         return
     templates = {query.template.name: query.template for signal in recipe.signals for query in signal.queries}
@@ -201,7 +196,7 @@ def shard_warnings(recipe: Recipe, shards: int) -> Iterator[str]:
 
 
 def shard_dependence(query: Any) -> str | None:
-    """Return the part of a query that may have other statistics on several shards, if there is one."""
+    """Return the part of a query whose statistics may depend on the number of shards, if any."""
     return next(_outside(query), None)
 
 
@@ -257,19 +252,18 @@ _RECIPE = "recipe."
 
 
 def names(task: str | RecipeBook) -> list[str]:
-    """Return the names of a task's recipes; a task that ships with searchapp may be given by its name."""
+    """Return the names of a task's recipes; a string is a shipped task."""
     return sorted(_book(task).recipes)
 
 
 def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
     """Return a task's recipe, with other values of some parameters.
 
-    The keys of `overrides` are the parameters of the templates, those of signals and fusion by their key (`k`) or,
-    where several have it, with the signal's name (`neighbours.k`), and the weight of a signal by its name. A task
-    that ships with searchapp may be given by its name.
+    The keys of `overrides` are parameters of templates, the keys of a signal or the fusion (`k`, or `neighbours.k` if
+    several have it), and a signal's name for its weight. A string is a shipped task.
 
     Raises:
-        UsageError: the recipe or the parameter is unknown, or the value is of the wrong kind.
+        UsageError: the recipe or a parameter is unknown, or a value has a wrong type.
         DataError: the recipe or its template is invalid.
     """
     book = _book(task)
@@ -287,17 +281,13 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
 
 
 def settable(task: str | RecipeBook, recipe: Recipe) -> list[Settable]:
-    """Return the parameters of a recipe that can be set, as they are written, with their values.
-
-    Raises:
-        as `load` does.
-    """
+    """Return the settable parameters of a recipe, with their values; raises the errors of `load`."""
     place = RecipeName(_book(task), recipe.name)
     return _WrittenRecipe(place, deepcopy(dict(recipe.written))).settable
 
 
 def require_words(task: str | RecipeBook, recipe: Recipe) -> None:
-    """Make sure that a recipe of a task can rank typed words.
+    """Check that a recipe can rank typed words.
 
     Raises:
         UsageError: it needs more than words.
@@ -324,7 +314,7 @@ def _require_types(place: RecipeName, written: Mapping[str, Any]) -> None:
 
 
 def _tables(place: RecipeName, described: Mapping[str, Any]) -> dict[str, MutableMapping[str, Any]]:
-    """Return the tables of the signals by their names, in order."""
+    """Return the tables of the signals by name, in order."""
     tables: dict[str, MutableMapping[str, Any]] = {}
     for table in described["signals"]:
         if not isinstance(table, MutableMapping) or not isinstance(table.get(_SIGNAL), str):
@@ -347,14 +337,14 @@ class Settable:
     """A parameter of a recipe that can be set.
 
     Args:
-        name: sets it where the key alone is ambiguous, or is the key
-        full: also sets it: the key after the name of the signal, even where no other signal has the key
-        of: the name of the signal, or "templates" or "fusion"
+        name: sets it: the key, or the full name if the key is ambiguous
+        full: also sets it: the signal's name and the key
+        of: name of the signal, or "templates" or "fusion"
         key: its key there
-        value: its value, None if it is left out
+        value: its value; None if omitted
         kind: the possible values, in words
         about: its meaning
-        table: the table of the recipe that has it
+        table: its table in the recipe
     """
 
     name: str
@@ -411,7 +401,7 @@ class _WrittenRecipe:
         """Return the recipe with another value of a parameter.
 
         Raises:
-            UsageError: it has no such parameter, or the value is of the wrong kind.
+            UsageError: the parameter is unknown, or the value has a wrong type.
         """
         named = {parameter.name: parameter for parameter in self.settable}
         parameter = named.get(key) or {parameter.full: parameter for parameter in self.settable}.get(key)
@@ -428,7 +418,7 @@ class _WrittenRecipe:
         parameter.table[parameter.key] = value
         try:
             return _WrittenRecipe(self._place, self._described)
-        except DataError as error:  # the file is right, or it would not have been read before
+        except DataError as error:  # the file itself was valid when it was read
             raise UsageError(f"{key}={value}: {error}") from error
 
     def _settable(

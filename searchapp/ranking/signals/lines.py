@@ -1,29 +1,23 @@
-"""The signal `lines`: a linear model predicts whether a line of a transcript is like the answers of other topics.
+"""The signal `lines`: a linear model predicts whether a transcript's line is like the relevant lines of other topics.
 
-A debate is a topic, its lines are the documents, and solved topics have relevance labels of their own lines. So the
-model is one of documents: it has a single label. Its features of a line are
+A debate is a topic, its lines are the documents, and training topics have relevance labels. The model classifies
+lines:
 
-    words       one or two in a row, with every number as 0: tf-idf as in `learning`, of length 1 together
-    measures    the style of a line rather than its content: see `MEASURES`; each less its mean, by its standard
-                deviation
+    words       one or two in a row, with every number as 0: tf-idf as in `learning`, normalized to length 1
+    measures    the style of a line rather than its content, standardized: see `MEASURES`
 
-It is a logistic regression with an L2 penalty (Fan et al., "LIBLINEAR", JMLR 2008). Its intercept is corrected so that
-a margin of 0 means even odds if as many lines were relevant as not: few are, and in some transcripts far more than in
-others (the prior correction of King and Zeng, "Logistic regression in rare events data", Political Analysis 2001).
-Words and their idf, means and deviations are those of the training lines, so that the model contains nothing of a
-transcript that was left out.
+It is a logistic regression with an L2 penalty (Fan et al., "LIBLINEAR", JMLR 2008). Its intercept is corrected so
+that a margin of 0 means even odds if half of the lines were relevant: the share of relevant lines is small and varies
+between transcripts (the prior correction of King and Zeng, "Logistic regression in rare events data", Political
+Analysis 2001).
 
-`within` names the field with the transcript of a document, which topics have as well; `place` and `speaker` name those
-with its number and with its speaker. A solved topic is ranked by a model of the others: there is one for each topic
-that is left out, and one of all solved topics for other topics. Each solved topic's lines weigh r ** -`even`, where r
-is the number of its relevant ones: with 1, short speeches full of claims teach as much as long debates with few.
+A training topic is ranked by a model of the other topics, other topics by a model of all.
 
-Claims worth checking come in passages, so that a line's score is the logistic function of
+Claims worth checking are close to each other, so a line's score is the logistic function of
 
     m(line) + `around` * (m(line before) + m(line after))
 
-where m is the margin by the model; at both ends the line itself replaces the missing one. Lines of the speaker
-`reactions`, such as "(APPLAUSE)", mean nothing: they are ranked last, are no line's neighbour, and are not trained on.
+where m is the margin by the model; at both ends the line itself replaces the missing one.
 """
 
 from __future__ import annotations
@@ -62,6 +56,7 @@ from searchapp.ranking.templates import number, text, whole
 from searchapp.text import counted
 
 LineArray = NDArray[np.float64]
+# The measures of a line, by name.
 MEASURES: Mapping[str, str] = {
     "length": "ln(1 + words)",
     "digits": "ln(1 + numbers)",
@@ -79,14 +74,13 @@ MEASURES: Mapping[str, str] = {
     "first": "ln(1 + words such as I and our)",
     "second": "ln(1 + words such as you)",
 }
-"""The measures of a line, by name."""
 
+# The kinds of features in an explanation, as in `learning`.
 WORDS, MEASURE = "words", "measure"
-"""What stands before a feature in an explanation, as in `learning.features`."""
 
 MOST_WORDS = 2
+# A tenth of the tolerance changes no measured figure.
 TOLERANCE = 1e-3
-"""The solver's tolerance; ten times less changes no measured figure."""
 
 _TOKEN = re.compile(r"\$?\d(?:[\d,.]*\d)?|\w+(?:['’]\w+)*|[%?$]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
@@ -113,14 +107,14 @@ class TranscriptLine(NamedTuple):
 
 
 class LineFeatures(NamedTuple):
-    """The features of a line: the number of each word, and its `MEASURES`, in their order."""
+    """The features of a line: the count of each word, and its `MEASURES` in order."""
 
     words: Mapping[str, int]
     measures: tuple[float, ...]
 
 
 def line_features(lines: Sequence[TranscriptLine]) -> list[LineFeatures]:
-    """Return the features of the lines of a whole transcript, in order.
+    """Return the features of all lines of a transcript, in order.
 
     >>> (line,) = line_features([TranscriptLine("ANN", "We spent $1,200.")])
     >>> sorted(line.words)
@@ -180,15 +174,13 @@ _ARRAYS = ("idf", "weights", "means", "weights_of_measures")
 
 @dataclass(frozen=True, eq=False)
 class LineModel:
-    """The weights of a line's features: `idf` and `weights` of words, (words,), `means` and `weights_of_measures`,
-    (measures,), all float64, the latter of unscaled measures, and the `intercept`.
-    """
+    """The weights of a line's features."""
 
     words: tuple[str, ...]
-    idf: LineArray
+    idf: LineArray  # (words,), as the weights
     weights: LineArray
-    means: LineArray
-    weights_of_measures: LineArray
+    means: LineArray  # of the training lines, (measures,)
+    weights_of_measures: LineArray  # of measures that are centred but not scaled, (measures,)
     intercept: float
 
     @classmethod
@@ -203,15 +195,15 @@ class LineModel:
         measures: float,
         seed: int,
     ) -> LineModel:
-        """Train the model that distinguishes the `wanted` lines from the others.
+        """Train the model that separates the `wanted` lines from the others.
 
         Args:
-            lines: the features of the lines
-            wanted: whether a line is relevant
-            counts: the weight of each line
+            lines: features of the lines
+            wanted: whether each line is relevant
+            counts: weight of each line
             cost: the solver's C
-            fewest: the fewest lines with a word
-            measures: the weight of a measure's deviation from its mean beside the words, whose vectors have length 1
+            fewest: minimum lines per word
+            measures: weight of standardized measures relative to the words' vectors of length 1
             seed: the solver's seed
         """
         from scipy.sparse import csr_array, hstack
@@ -236,7 +228,7 @@ class LineModel:
                 csr_array((measured - means) * by),
             ]
         ).tocsr()
-        # What only 32 bits number is taken by the solver.
+        # The solver requires 32-bit indices.
         vectors.indices, vectors.indptr = vectors.indices.astype(np.int32), vectors.indptr.astype(np.int32)
         solver = LogisticRegression(C=cost, solver="liblinear", tol=TOLERANCE, random_state=seed)
         solver.fit(vectors, np.array(wanted, dtype=np.int8), sample_weight=np.array(counts))
@@ -253,7 +245,7 @@ class LineModel:
         )
 
     def margins(self, lines: Sequence[LineFeatures]) -> LineArray:
-        """Return the logarithm of the corrected odds that each line is relevant: (lines,)."""
+        """Return the logarithm of the corrected odds that each line is relevant, (lines,)."""
         weights, of_measures = self.weights.tolist(), self._of_measures
         margins = []
         for line in lines:
@@ -267,7 +259,7 @@ class LineModel:
         return np.array(margins)
 
     def parts(self, line: LineFeatures) -> list[FeatureContribution]:
-        """Return the contributions of a line's features to its margin, without the intercept, the greatest amounts
+        """Return the contributions of a line's features to its margin, without the intercept, largest absolute value
         first.
         """
         weights = self.weights.tolist()
@@ -296,16 +288,14 @@ class LineModel:
         return list(zip(self.means.tolist(), self.weights_of_measures.tolist(), strict=True))
 
     def header(self) -> dict[str, Any]:
-        """Return the header of its file."""
         return {"features": list(self.words), "measures": list(MEASURES)}
 
     def arrays(self) -> dict[str, Any]:
-        """Return the arrays of its file."""
         return {name: getattr(self, name) for name in _ARRAYS} | {"intercepts": np.array([self.intercept])}
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Arrays) -> LineModel:
-        """Return the model of a `header` and `arrays`.
+        """Return the model of a file's header and arrays.
 
         Raises:
             DataError: they are invalid.
@@ -322,7 +312,7 @@ class LineModel:
 
 
 def _weighed(line: LineFeatures, places: Mapping[str, int], idf: Sequence[float]) -> list[tuple[int, float]]:
-    """Return the known words of a line by their places, and their weights: of length 1 together."""
+    """Return the positions and weights of a line's known words, normalized to length 1."""
     counts = sorted((places[word], count) for word, count in line.words.items() if word in places)
     weighed = [(place, (1.0 + math.log(count)) * idf[place]) for place, count in counts]
     length = math.sqrt(math.fsum(value * value for _place, value in weighed))
@@ -330,16 +320,13 @@ def _weighed(line: LineFeatures, places: Mapping[str, int], idf: Sequence[float]
 
 
 Floats = NDArray[np.float64]
+# The name of a model's only label.
 LABEL = "relevant"
-"""The name of the only label of a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines(Trained):
-    """Lines of a transcript `within`, in the order of `place`; measures weigh `measures` beside the words.
-
-    For `even` and `around` see the module.
-    """
+    """Lines of the transcript `within`, in the order of `place`."""
 
     kind: ClassVar[str] = "lines"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model, Need.texts})
@@ -374,7 +361,7 @@ class Lines(Trained):
         self,
         examples: Sequence[Example],
         documents: Iterable[Document],
-        workers: int,  # noqa: ARG002  # there is one label
+        workers: int,  # noqa: ARG002  # a single label
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         learning.require_learn()
         transcripts = Transcripts(self, documents)
@@ -391,6 +378,7 @@ class Lines(Trained):
             lines += line_features([spoken for _document, spoken in transcript])
             relevant = [example.gold.get(document, 0.0) > 0 for document, _spoken in transcript]
             wanted += relevant
+            # With `even` = 1, short speeches full of claims weigh as much as long debates with few.
             counts += [max(1, sum(relevant)) ** -self.even] * len(relevant)
         if not any(wanted) or all(wanted):
             raise DataError(
@@ -410,12 +398,12 @@ class Lines(Trained):
         return {"labels": [LABEL], **model.header()}, model.arrays()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Read the documents; models are read, or trained, for the topics of requests."""
+        """Read the documents; models are read or trained for the topics of requests."""
         return _Reading(self, Transcripts(self, inputs.documents()), inputs.model)
 
 
 class Transcripts:
-    """The lines of transcripts by the field `within`, and their reactions."""
+    """The lines and reactions of transcripts, by the field `within`."""
 
     def __init__(self, signal: Lines, documents: Iterable[Document]) -> None:
         self._within = signal.within
@@ -432,6 +420,7 @@ class Transcripts:
             transcript = fields.get(signal.within)
             if not isinstance(transcript, str):
                 continue
+            # Lines such as "(APPLAUSE)" rank last; the model and the neighbours' margins ignore them.
             if speaker is not None and speaker == signal.reactions:
                 self._reactions[transcript].append(document.id)
             else:
@@ -446,11 +435,11 @@ class Transcripts:
         }
 
     def of(self, topic: Topic) -> Sequence[tuple[str, TranscriptLine]]:
-        """Return the documents of a topic's transcript and their lines, in order; none if it has none."""
+        """Return the documents and lines of a topic's transcript, in order; empty without a transcript."""
         return self._found.get(str(topic.fields.get(self._within, "")), ())
 
     def reactions(self, topic: Topic) -> Sequence[str]:
-        """Return the documents of a topic's transcript that are reactions."""
+        """Return the reactions in a topic's transcript."""
         return self._reactions.get(str(topic.fields.get(self._within, "")), ())
 
 
@@ -461,8 +450,8 @@ class _Reading(SignalScorer):
         self._signal = signal
         self._transcripts = transcripts
         self._model = model
+        # The models used so far, by digest, as a run records them.
         self._used: dict[str, dict[str, Any]] = {}
-        """The models that topics were ranked by, by their digests, as a run records them."""
 
     def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic in request.topics:
@@ -476,10 +465,10 @@ class _Reading(SignalScorer):
             advance(1)
 
     def _model_for(self, topic: Topic) -> LineModel:
-        """Return the model of the solved topics but this one.
+        """Return the model of the training topics other than this one.
 
         Raises:
-            SearchappError: it can't be read, trained or kept.
+            SearchappError: it can't be read, trained or stored.
         """
         stored = self._model(self._signal, topic.id)
         require_unseen(stored, [topic])
@@ -512,7 +501,7 @@ class _Reading(SignalScorer):
         )
 
     def _with_those_around(self, margins: Floats) -> Floats:
-        """Return the margin of each line, and a part of those of the lines before and after it."""
+        """Return the margin of each line, with a part of its neighbours' margins."""
         if not len(margins):
             return margins
         padded = np.pad(margins, 1, mode="edge")

@@ -1,18 +1,15 @@
-"""The official scorer of explanation regeneration with ratings (TextGraphs-15, 2021): NDCG, with its quirks.
+"""The official scorer of explanation regeneration with ratings (TextGraphs-15, 2021): NDCG.
 
-A fact of rating g at rank r gains (2 ** g - 1) / log2(r + 1), without cut-off. Rated facts that are not ranked are
-appended after a million further ranks, so that a question that is not answered scores a little above 0. A question
-without rated facts scores 1. `score` returns the official figure, and an honest one without these quirks.
+NDCG is that of Järvelin and Kekäläinen (2002) with the gain 2 ** grade - 1 of Burges et al. (2005), without cut-off:
+a fact of rating g at rank r gains (2 ** g - 1) / log2(r + 1).
 
-NDCG is that of Järvelin and Kekäläinen (2002) with the gain 2 ** grade - 1 of Burges et al. (2005), without cut-off.
+The official figure has two quirks, and `score` also returns an honest figure without them. Unranked rated facts
+follow a million ranks later, so that an unanswered question scores a little above 0. A question without rated facts
+scores 1.
 
-The breakdowns are Tables 3 to 6 of the overview of TextGraphs-15 (Thayaparan et al., 2021).
-A breakdown by facts restricts the rated facts: to a type of knowledge, to ratings above a threshold, to a lexical
-overlap with the question of at most a threshold. The other facts keep their ranks and count as not relevant. A row
-leaves out questions without such facts (the official scorer would give them 1).
-
-Lexical overlap is the share of common terms, |Q and F| / |Q or F|, of the content words Q of question and right
-answer and F of the fact.
+The breakdowns are Tables 3 to 6 of the overview of TextGraphs-15 (Thayaparan et al., 2021). A breakdown by facts
+restricts the rated facts, by knowledge type, rating or lexical overlap with the question. The other facts keep their
+ranks and count as not relevant. A row excludes questions without such facts (the official scorer would give them 1).
 """
 
 from __future__ import annotations
@@ -44,11 +41,11 @@ from searchapp.formats.two_column import TwoColumnFiles
 from searchapp.model import Document
 from searchapp.tasks.explanation import worldtree
 
+# How many ranks the official scorer appends to a ranking that lacks a rated fact.
 FURTHER_RANKS = 1_000_000
-"""How many ranks the official scorer appends to a ranking that lacks a rated fact."""
 
+# The ratings of a question's facts.
 Ratings = Mapping[str, float]
-"""The ratings of a question's facts."""
 
 
 def dcg(ranked_grades: Iterable[tuple[int, float]]) -> float:
@@ -57,25 +54,25 @@ def dcg(ranked_grades: Iterable[tuple[int, float]]) -> float:
 
 
 def ndcg(ranked: Ranked, grades: Ratings) -> float:
-    """Return the normalized gain of a ranking, in which unranked facts gain nothing.
+    """Return the NDCG of a ranking, in which unranked facts gain nothing.
 
-    All grades must be above 0, and there must be some.
+    There must be grades, all above 0.
     """
     return ndcg_at(ranks_of(ranked, grades), grades)
 
 
 def ndcg_at(ranks: Mapping[str, int], grades: Ratings) -> float:
-    """Return the same from the ranks of the graded facts that are ranked."""
+    """Return the same as `ndcg` from the ranks of graded facts."""
     ideal = dcg(enumerate(sorted(grades.values(), reverse=True), 1))
     return dcg((rank, grades[fact]) for fact, rank in ranks.items()) / ideal
 
 
 def official_ndcg_at(ranks: Mapping[str, int], length: int, grades: Ratings) -> float:
-    """Return NDCG as the organisers' script computes it, from the ranks of graded facts in a ranking of this length.
+    """Return the official NDCG from the ranks of graded facts in a ranking of this length.
 
-    Of the facts that are not ranked, m0, m1, ... in the order of the gold, mj gets the rank n + 1,000,000 - j.
-    There a negative grade counts; at the ranks proper it is 0. The greatest gain is that of the same grades in
-    descending order, in which the negative ones are last, behind all ranks without a grade.
+    In a ranking of n facts, the j-th unranked fact of the gold, from 0, gets the rank n + 1,000,000 - j. Negative
+    grades count there; at the ranking's own ranks they are 0. The ideal ranking has the same grades in descending
+    order, with negative ones behind all ranks without a grade.
     """
     if not grades:
         return 1.0
@@ -94,18 +91,18 @@ def official_ndcg_at(ranks: Mapping[str, int], length: int, grades: Ratings) -> 
 TYPES = {"RET": "retrieval", "INSUPP": "inference-supporting", "COMPLEX": "complex inference"}
 THRESHOLDS = (0, 2, 4)
 PRECISION_AT = (1, 3, 5, 10, 20, 50)
+# Percent.
 OVERLAPS = tuple(range(100, -1, -10))
-"""Percent."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedRatings:
-    """The inputs of breakdowns, ids of facts in lower case."""
+    """The inputs of breakdowns, with fact ids in lower case."""
 
     rankings: Predictions
     # The ratings above 0 of each question's facts.
     gold: Mapping[str, Ratings]
-    # Texts and types of knowledge of facts; question and right answer as one text.
+    # Texts and knowledge types of facts; question and right answer as one text.
     texts: Mapping[str, str]
     types: Mapping[str, str]
     questions: Mapping[str, str]
@@ -172,7 +169,7 @@ def _by_overlap(inputs: RankedRatings) -> Breakdown:
 
 
 def overlap(question: frozenset[str], fact: frozenset[str]) -> float:
-    """Return the share of common terms among all terms of two texts; 0 when neither has any.
+    """Return the share of common terms |Q and F| / |Q or F|; 0 without terms.
 
     >>> overlap(frozenset({"ice", "melt"}), frozenset({"ice", "solid"}))
     0.3333333333333333
@@ -191,21 +188,21 @@ BREAKDOWNS: Mapping[str, Callable[[RankedRatings], Breakdown]] = {
 
 MEASURE = "mean NDCG"
 
+# Gains of this rating overflow the integers of the official scorer.
 LIMIT = 63
-"""Gains of this rating overflow the integers of the official scorer."""
 
+# The ratings of each question's facts, unchecked.
 UncheckedRatings = Mapping[str, Mapping[str, Any]]
-"""The ratings of each question's facts, unchecked."""
 
 
 def read_gold(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the ratings as the official scorer reads them, neither checked nor folded.
+    """Return the unchecked ratings as the official scorer reads them, ids unchanged.
 
     A repeated question has its last list, a repeated fact its last rating, both at their first positions.
 
     Raises:
-        NotScorable: not UTF-8, not JSON, or a key is missing.
-        DataError: the file cannot be opened, or is JSON of another shape.
+        NotScorable: the file is not UTF-8 or not JSON, or a key is missing.
+        DataError: the file can't be opened, or has another structure.
     """
     value = json_files.load(path)
     questions = _member(path, "the file", value, worldtree.PROBLEMS)
@@ -237,7 +234,7 @@ def _member(path: Path, where: str, holder: Any, key: str) -> Any:
 
 
 def score(predictions: Predictions, gold: UncheckedRatings) -> OfficialScore:
-    """Return the official figure of rankings, and the honest one where they differ.
+    """Return the official figure of rankings, and the honest one if they differ.
 
     Raises:
         NotScorable: a rating is not a number.
@@ -251,7 +248,7 @@ def score(predictions: Predictions, gold: UncheckedRatings) -> OfficialScore:
         lacking += question in predictions and len(ranks) < len(grades)
         positive = {fact.lower(): grade for fact, grade in grades.items() if grade > 0}
         if positive:
-            # Ranks are those of ids in lower case, which the gold may have otherwise.
+            # Rankings have ids in lower case, the gold may not.
             if not positive.keys() <= grades.keys():
                 ranks = ranks_of(ranked, positive)
             hits = {fact: rank for fact, rank in ranks.items() if fact in positive}
@@ -265,14 +262,14 @@ def score(predictions: Predictions, gold: UncheckedRatings) -> OfficialScore:
 
 
 def _numbers(question: str, grades: Mapping[str, Any], ranks: Mapping[str, int]) -> Ratings:
-    """Return the grades of a question after checking that they are numbers in range."""
+    """Check that the grades of a question are numbers in range, and return them."""
     wrong = {fact: grade for fact, grade in grades.items() if not isinstance(grade, int | float)}
     for fact, grade in grades.items():
         if fact not in wrong and not abs(grade) < LIMIT:  # includes nan
             raise DataError(
                 f"question {shown(question)}: the rating {grade} of {shown(fact)} is out of range"
             )
-    # The script stops at the first one that is ranked.
+    # The script stops at the first ranked one.
     for fact in [*(fact for fact in ranks if fact in wrong), *wrong]:
         kind = type(wrong[fact]).__name__
         raise NotScorable(
@@ -283,7 +280,7 @@ def _numbers(question: str, grades: Mapping[str, Any], ranks: Mapping[str, int])
 
 
 def _warnings(predictions: Predictions, gold: UncheckedRatings, lacking: int, honest: float) -> Iterator[str]:
-    """Return the reasons why the official figure misleads; `lacking` counts questions with unranked rated facts."""
+    """Yield the reasons why the official figure misleads; `lacking` counts questions with unranked rated facts."""
     if not gold:
         yield "the gold has no question, for which the official figure is -1"
         return
@@ -362,7 +359,7 @@ class Explanation2021Scorer(TwoColumnFiles):
 
 
 def _qrels(gold: UncheckedRatings) -> Qrels:
-    """Return the ratings as integers, which the field's measures require: fractions are rounded up."""
+    """Return the ratings as integers, as general measures require: fractions are rounded up."""
     return {
         question: {fact.lower(): max(0, math.ceil(grade)) for fact, grade in grades.items()}
         for question, grades in gold.items()

@@ -1,10 +1,7 @@
-"""Relation prediction for questions over DBpedia and over Wikidata (SMART 2021).
+"""Relation prediction for questions over DBpedia and Wikidata (SMART 2021).
 
-A topic is a question, the documents are the relations of the official vocabulary, and the gold of a question are
-the relations that lead to its answer. Only the train file has gold; its splits are the folds of
-`tasks.splits`, each ranked with the questions of the other four as solved examples.
-
-The JSON layouts of SMART 2021 relation prediction, for DBpedia and for Wikidata.
+A topic is a question, the documents are the relations of the official vocabulary, and the gold of a question is the
+relations that lead to its answer. Only the train file has gold; its splits are the folds of `tasks.splits`.
 
     vocabulary, DBpedia    ["dbo:birthPlace", ...]
     vocabulary, Wikidata   {"P19": {"id": "P19", "label": "place of birth", "aliases": "born in, ...",
@@ -15,15 +12,15 @@ The JSON layouts of SMART 2021 relation prediction, for DBpedia and for Wikidata
     predictions            [{"id": "q-1", "relations": ["dbo:producer", "dbo:award"]}, ...] for both
 
 A slot of DBpedia lists interchangeable relations. Ids may be text or integers; here they are always text, and
-`formats.json_files.official_ids` has their JSON types. Further keys of a question are ignored, as by the official
-scorer. Accepted, because real files have it: the same question under several ids, also with other gold; relations
-that differ in letter case only (`dbp:birthPlace`, `dbp:birthplace`), which are two relations; a relation twice in the
-gold of Wikidata, or in two slots, which is needed twice; relations of the vocabulary that no question has.
+`formats.json_files.official_ids` has their JSON types. Other keys are ignored, as in the official scorer.
 
-Noted is gold that the official scorer accepts: a relation twice in a slot; an empty slot, which stays unfilled; a
-question without relations. A question that is null or empty is noted too, and left out.
+Accepted, because official files contain them: the same question under several ids, also with different gold;
+relations that differ only in letter case (`dbp:birthPlace`, `dbp:birthplace`), which are distinct; a repeated
+relation in the gold of Wikidata or in two slots, which must be predicted twice; relations without questions.
 
-Every problem is reported and the next entry read. An entry with a problem is left out.
+Gold that the official scorer accepts is only a note: a repeated relation in a slot, an empty slot, a question without
+relations. A null or empty question is a note too, and is skipped. Other problems are reported, and the entry is
+skipped.
 """
 
 from __future__ import annotations
@@ -71,7 +68,7 @@ class RelationQuestion:
 
     id: str
     text: str
-    # None without gold, or if that was not read.
+    # None without gold, or if gold was not read.
     slots: Slots | None
 
     @property
@@ -80,11 +77,11 @@ class RelationQuestion:
 
 
 class RelationPrediction(NamedTuple):
-    """One entry of a prediction file; `official_id` is the id with its JSON type."""
+    """One entry of a prediction file."""
 
     line: int
     id: str
-    official_id: OfficialId
+    official_id: OfficialId  # with its JSON type
     relations: tuple[str, ...]
 
 
@@ -140,8 +137,8 @@ def read_questions(
 ) -> Iterator[RelationQuestion]:
     """Read the questions of a file in order.
 
-    With `slots` the gold is a list of slots, as for DBpedia. `known` is the vocabulary, which must have every relation.
-    Without `gold` the relations are not read; with `masked` they may be missing, null or empty without a note.
+    With `slots` the gold has slots, as for DBpedia. Relations must be in `known`, the vocabulary. Without `gold` they
+    are not read; with `masked` they may be missing, null or empty.
     """
     for _line, id_, entry in _entries(path, problems, known):
         value = entry.value
@@ -162,11 +159,9 @@ def read_questions(
 def read_predictions(
     path: Path, problems: Problems, known: Container[str] | None = None
 ) -> Iterator[RelationPrediction]:
-    """Read the predictions of an official file, in order.
-
-    A relation may be repeated: the official scorers count each occurrence as a prediction.
-    """
+    """Read the predictions of an official file, in order."""
     for line, id_, entry in _entries(path, problems, known):
+        # A relation may be repeated: the official scorers count each occurrence as a prediction.
         relations = entry.flat()
         if entry.good:
             yield RelationPrediction(line, str(id_), id_, relations)
@@ -175,7 +170,7 @@ def read_predictions(
 def _entries(
     path: Path, problems: Problems, known: Container[str] | None
 ) -> Iterator[tuple[int, OfficialId, _RelationsReader]]:
-    """Read the objects of a file's list that have an id of their own, with line and id."""
+    """Read the objects with a new id from a file's list, with line and id."""
     seen: dict[str, OfficialId] = {}
     for line, value in read_entries(path, problems):
         entry = _RelationsReader(path, f"line {line}", value, problems, known)
@@ -201,7 +196,7 @@ class _RelationsReader(EntryReader):
         self._known = known
 
     def gold(self, *, slots: bool) -> Slots:
-        """Return the slots of a gold question: each relation of a slot once, and no empty slot."""
+        """Return the slots of a gold question, without repetitions and empty slots."""
         listed = self.list_of("relations") or []
         if not slots:
             return tuple((relation,) for relation in self._relations(listed))
@@ -219,7 +214,6 @@ class _RelationsReader(EntryReader):
         return tuple(result)
 
     def flat(self) -> tuple[str, ...]:
-        """Return the relations of a prediction."""
         listed = self.list_of("relations") or []
         if self.value.get("relations") == []:
             self.wrong("no relation", "the official scorer needs at least one")
@@ -237,18 +231,15 @@ class _RelationsReader(EntryReader):
         return tuple(good)
 
 
+# Cuts a ranking to the answer; docs/tasks/smart-relations.md has the reasons.
 CUT_OFF = CutOff(share=0.65, most=3)
-"""Cuts a ranking to the answer; docs/tasks/smart-relations.md has the reasons."""
 
 
 ReadVocabulary = Callable[[Path, Problems], Iterator[Document]]
 
 
 def _task(key: str, name: str, read_vocabulary: ReadVocabulary, *, slots: bool) -> Task:
-    """Return the task for one knowledge base, `key` for files and scorer and `name` for people.
-
-    With `slots` the gold has slots of interchangeable relations.
-    """
+    """Return the task for one knowledge base: `key` in file names, `name` for users."""
     info = fold_task_info(
         name=f"smart-relations-{key}",
         title=f"Relation prediction for questions over {name} (SMART 2021)",
@@ -294,7 +285,7 @@ class RelationsCollection(FoldFiles):
         )
 
     def example(self, question: RelationQuestion) -> Example | None:
-        """Return a solved topic in which each slot has one vote, shared by its relations."""
+        """Return a training topic in which the relations of each slot share one vote."""
         if not question.slots:
             return None
         votes: dict[str, float] = {}

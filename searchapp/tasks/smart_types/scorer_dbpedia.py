@@ -1,23 +1,18 @@
-"""The official scorer of answer type prediction with DBpedia (SMART): accuracy and lenient NDCG, with its quirks.
+"""The official scorer of answer type prediction with DBpedia (SMART): accuracy and lenient NDCG.
 
-The types count only where the category of a question is right. NDCG counts every predicted type, also a repeated one:
-a submission that repeats its best type can score more than 1. `score` warns of that and has an honest figure, too.
-
-Lenient NDCG gives gains that fall linearly with the distance to a gold type in the hierarchy:
+Lenient NDCG has gains that fall linearly with the distance to a gold type in the hierarchy:
 
     K. Balog and R. Neumayer, "Hierarchical target type identification for entity-oriented queries", CIKM 2012
 
-The type hierarchy of answer type prediction: tab-separated `type`, `depth`, `parent`, after a header row.
+Types count only if the category is right. The official NDCG counts every predicted type, also repeated ones:
+repeating the best type can score more than 1. `score` warns about that and returns an honest figure too.
+
+The type hierarchy is a tab-separated file with a header row. The root has no row. The official file has 761 types,
+greatest depth 7 and the root `owl:Thing`.
 
     Type        Depth  Parent
     dbo:Agent   1      owl:Thing
     dbo:Person  2      dbo:Agent
-
-The root is not listed: a parent without a row ends the path upwards. The organisers' scorer uses the depth of the
-column, also where it contradicts the tree.
-
-`read_as_scored` reads a file as the organisers' scorer does, `read_hierarchy` reports everything that is wrong with it.
-The official file of DBpedia (761 types, greatest depth 7, root `owl:Thing`) is good.
 """
 
 from __future__ import annotations
@@ -58,6 +53,7 @@ _MOST_DIGITS = 4
 class Hierarchy:
     """Types with their stated depths and their parents."""
 
+    # As in the column, which the official scorer uses even if it contradicts the tree.
     depths: Mapping[str, int]
     parents: Mapping[str, str]
     # Of all rows, including those that a later row of the same type replaces.
@@ -67,7 +63,6 @@ class Hierarchy:
         return type_ in self.depths
 
     def has_circles(self) -> bool:
-        """Return whether types are each other's ancestors."""
         try:
             _ = self.paths
         except DataError:
@@ -76,10 +71,10 @@ class Hierarchy:
 
     @cached_property
     def paths(self) -> Mapping[str, tuple[str, ...]]:
-        """The path of each type: itself, its parent, and so on up to the last one with a row.
+        """The path of each type: itself, its parent, and so on up to the last type with a row.
 
         Raises:
-            DataError: types are each other's ancestors, so that a path never ends.
+            DataError: the types have a cycle.
         """
         return {type_: self._path(type_) for type_ in self.depths}
 
@@ -96,11 +91,11 @@ class Hierarchy:
 
 
 def read_as_scored(path: Path) -> Hierarchy:
-    """Return the hierarchy as the organisers' scorer reads it: a repeated type has its last row.
+    """Read the hierarchy as the official scorer does: the last row of a repeated type counts.
 
     Raises:
-        NotScorable: their scorer stops on the file.
-        DataError: the file cannot be read.
+        NotScorable: the official scorer stops on the file.
+        DataError: the file can't be read.
     """
     depths: dict[str, int] = {}
     parents: dict[str, str] = {}
@@ -128,7 +123,7 @@ def read_as_scored(path: Path) -> Hierarchy:
 
 
 def read_hierarchy(path: Path, problems: Problems) -> Hierarchy:
-    """Return the hierarchy, and report everything that is wrong with its file; a bad row is left out."""
+    """Read the hierarchy and report all problems of its file; an invalid row is skipped."""
     depths: dict[str, int] = {}
     parents: dict[str, str] = {}
     rows: dict[str, str] = {}
@@ -166,10 +161,8 @@ def read_hierarchy(path: Path, problems: Problems) -> Hierarchy:
 
 
 def _contradictions(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
-    """Return types whose rows contradict the tree, and why; the empty type stands for the whole tree.
-
-    A parent without a row is a root, whatever its name.
-    """
+    """Yield types whose rows contradict the tree, and why; the empty type is the whole tree."""
+    # A parent without a row is a root, whatever its name.
     roots = {parent for parent in hierarchy.parents.values() if parent not in hierarchy}
     if len(roots) > 1:
         yield (
@@ -195,18 +188,18 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def most_specific(gold: Sequence[str], hierarchy: Hierarchy) -> list[str]:
-    """Return the gold types, each once, without ancestors of other gold types."""
+    """Return the distinct gold types without ancestors of other gold types."""
     paths = hierarchy.paths
     ancestors = {ancestor for type_ in gold for ancestor in paths[type_][1:]}
     return [type_ for type_ in dict.fromkeys(gold) if type_ not in ancestors]
 
 
 def gains(gold: Sequence[str], hierarchy: Hierarchy) -> dict[str, float]:
-    """Return the gain of each type that has one: 1 - d / H.
+    """Return the gain 1 - d / H of each type that has one.
 
-    d is the number of steps to the nearest most specific gold type up or down a path, H the greatest depth. Gains have
-    the types on the paths of the most specific gold types, and those on the paths of every type that is
-    below one of them and whose stated depth is greater. All of `gold` must be in the hierarchy.
+    d is the number of steps to the nearest most specific gold type up or down a path, H the greatest depth. Types
+    with gains are those on the paths of the most specific gold types, and on the paths of types that are below one of
+    them with a greater stated depth. All of `gold` must be in the hierarchy.
     """
     paths, depths = hierarchy.paths, hierarchy.depths
     distances: dict[str, int] = {}
@@ -220,14 +213,14 @@ def gains(gold: Sequence[str], hierarchy: Hierarchy) -> dict[str, float]:
 
 
 def _distance(path: Sequence[str], other: Sequence[str]) -> int:
-    """Return the steps between the first types of two paths, one of which is on the path of the other."""
+    """Return the steps between the first types of two paths, one of which is on the other's path."""
     return other.index(path[0]) if path[0] in other else path.index(other[0])
 
 
 def ndcg(predicted: Sequence[str], type_gains: Mapping[str, float], cutoff: int) -> float:
-    """Return DCG of the predicted types over that of all types with a gain, both cut off after `cutoff` ranks.
+    """Return the DCG of the predicted types over that of all types with a gain, both at `cutoff`.
 
-    A repeated type gains again, as in the scorer, so that the value can exceed 1.
+    A repeated type gains again, as in the scorer, so the value can exceed 1.
     """
     ideal = _dcg(sorted(type_gains.values(), reverse=True)[:cutoff])
     return _dcg([type_gains.get(type_, 0.0) for type_ in predicted[:cutoff]]) / ideal
@@ -239,8 +232,8 @@ def _dcg(ranked_gains: Sequence[float]) -> float:
 
 CUTOFFS = (5, 10)
 MEASURES = ("Accuracy", "NDCG@5", "NDCG@10")
+# The figure that ranks submissions here: the task has three official figures in no order.
 MEASURE = "NDCG@5"
-"""The figure that ranks submissions here: the organisers name three and no order."""
 
 GoldEntries = Mapping[Any, Mapping[str, Any]]
 
@@ -248,12 +241,12 @@ GoldEntries = Mapping[Any, Mapping[str, Any]]
 def read_gold(path: Path, hierarchy: Hierarchy, split: str | None = None) -> dict[Any, dict[str, Any]]:
     """Return the gold questions of a split, by id, as the official scorer reads them.
 
-    Questions without text are left out. Types of a resource that the hierarchy lacks are dropped. A repeated id has its
-    last entry at the position of its first.
+    Questions without text and types that the hierarchy lacks are dropped. A repeated id has its last entry at its
+    first position.
 
     Raises:
-        NotScorable: not JSON, or a question without one of the keys.
-        DataError: the file cannot be read.
+        NotScorable: the file is not JSON, or a question lacks a key.
+        DataError: the file can't be read.
     """
     gold = {}
     for number, entry in enumerate(load_list(path, "questions"), start=1):
@@ -343,12 +336,12 @@ class SmartTypesDbpediaScorer(TypesScorer):
         return [make_breakdown(name, of_questions) for name in self.breakdowns if name in wanted]
 
 
+# The official name for the file of the type hierarchy.
 HIERARCHY = "dbpedia_types.tsv"
-"""The organisers' name for the file of the type hierarchy."""
 
 
 def _hierarchy(gold: GoldFiles, other: Path | None = None) -> Hierarchy:
-    """Read the hierarchy that the options name, else the second gold file, as in a data folder, else `other`."""
+    """Read the hierarchy of the options, else the second gold file (as in a data folder), else `other`."""
     path = gold.options.hierarchy or (gold.files[1] if len(gold.files) > 1 else other)
     if path is None:
         raise UsageError(f"{gold.files[0]} is scored with a type hierarchy: name the file with --hierarchy")
@@ -364,14 +357,14 @@ def _aligned(predictions: TypesPredictions, gold: GoldEntries) -> TypesPredictio
 
 
 def _last(predictions: TypesPredictions) -> dict[Any, Mapping[str, Any]]:
-    """Return the predictions by id, of which the last one counts."""
+    """Return the predictions by id; the last one counts."""
     return {entry["id"]: entry for entry in predictions.entries}
 
 
 @dataclass(frozen=True, slots=True)
 class _NdcgResult:
     accuracy: int
-    # NDCG at each cut-off; None where the question is left out.
+    # NDCG at each cut-off; None if the question is excluded.
     ndcg: tuple[float, ...] | None
     honest: tuple[float, ...] | None
 
@@ -465,5 +458,5 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _name(id_: Any, ids: Mapping[Any, Any]) -> str:
-    """Return an id as text, which marks a number that is the text of another id."""
+    """Return an id as text, which marks a number that equals the text of another id."""
     return str(id_) if isinstance(id_, str) or str(id_) not in ids else f"{id_} (number)"
