@@ -19,8 +19,8 @@ from searchapp.text import choices_hint
 class Analysis:
     """The steps of an analyzer on a text."""
 
+    # "field" for the analyzer that indexes a field, "search" for the one of its queries, or "analyzer".
     kind: str
-    """"field" for the analyzer that indexes a field, "search" for that of its queries, or "analyzer"."""
     name: str
     steps: Sequence[AnalysisStep]
 
@@ -30,11 +30,9 @@ class StepPair:
     """One step of the analysis of two texts; a text that skips the step keeps its previous terms."""
 
     name: str
-    document: AnalysisStep | None
-    """None before the first step of the document's text."""
+    document: AnalysisStep | None  # None before the first step of the document's text
     query: AnalysisStep | None
-    is_of_document: bool = True
-    """Whether the document's text takes the step."""
+    is_of_document: bool = True  # whether the document's text takes the step
     is_of_query: bool = True
 
     @property
@@ -67,7 +65,7 @@ def analyze(
 
     Raises:
         UsageError: the field or the analyzer is unknown, or both are given.
-        EngineError: the engine failed, or refused the text.
+        EngineError: the engine failed, or rejected the text.
     """
     require(task, field, analyzer)
     if analyzer:
@@ -124,7 +122,7 @@ def _searching(mapping: Mapping[str, Any], field: str) -> str | None:
 
 
 def _paired(of_text: Sequence[AnalysisStep], of_query: Sequence[AnalysisStep]) -> Iterator[StepPair]:
-    """Yield steps of the same name beside each other, in the order of the document's, and the others by themselves."""
+    """Yield steps of the same name as pairs, in the order of the document's steps, and the others alone."""
     document: AnalysisStep | None = None
     query: AnalysisStep | None = None
     left = list(of_query)

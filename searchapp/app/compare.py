@@ -1,7 +1,4 @@
-"""Compare runs: significance of differences, the topics they come from, and whether unjudged documents explain them.
-
-Runs are comparable if they rank the same topics over the same documents and have learned from the same judgments.
-"""
+"""Compare runs that rank the same topics over the same documents and have learned from the same judgments."""
 
 from __future__ import annotations
 
@@ -59,10 +56,10 @@ from searchapp.text import counted
 
 
 def require_comparable(runs: Sequence[StoredRun], *, force: bool) -> tuple[str, ...]:
-    """Return what the runs do not share with the first of them, in clauses.
+    """Return clauses on the differences of runs from the first one.
 
     Raises:
-        DataError: they do not share something, and `force` is not set; or they are of several tasks.
+        DataError: there are differences and `force` is not set; or the runs are of several tasks.
     """
     first, *others = runs
     for other in others:
@@ -133,7 +130,7 @@ def topic_differences(
     grades: Grades,
     depth: int,
 ) -> TopicDifferences:
-    """Return the topics that two runs both have a value for, the greatest gain of the second first."""
+    """Return the topics for which both runs have a value, the greatest gain of the second first."""
     both = paired(*values)
     topics = []
     for topic, first, second in zip(both.topics, both.first.tolist(), both.second.tolist(), strict=True):
@@ -164,7 +161,7 @@ def _difficulty(values: Sequence[Values], solved_from: float) -> Iterator[Diffic
 
 
 def _compared_breakdowns(runs: Sequence[Sequence[Breakdown]]) -> Iterator[ComparedBreakdown]:
-    """Yield the breakdowns of all runs beside each other; a group that a run lacks has no figure there."""
+    """Yield the breakdowns of all runs side by side; a group that a run lacks has no figure there."""
     for breakdowns in zip(*runs, strict=True):
         of_runs = [{row.group: row for row in breakdown.rows} for breakdown in breakdowns]
         compared = []
@@ -180,8 +177,7 @@ def _compared_breakdowns(runs: Sequence[Sequence[Breakdown]]) -> Iterator[Compar
         yield ComparedBreakdown(first.name, first.title, first.counted, tuple(compared))
 
 
-DocumentRanks = Mapping[str, Mapping[str, int]]
-"""The rank of each document of each topic."""
+DocumentRanks = Mapping[str, Mapping[str, int]]  # the rank of each document of each topic
 
 
 def _doubts(
@@ -251,7 +247,7 @@ def _best_grade(subject: Subject, grades: Grades) -> int:
 
 
 def _favouring(grades: Grades, winner: DocumentRanks, loser: DocumentRanks, best: int) -> Grades:
-    """Return the grades with those unjudged documents relevant that only one run ranks, or ranks higher."""
+    """Return the grades, with unjudged documents relevant that only the winner ranks, or ranks higher."""
     return {
         topic: {
             **known,
@@ -265,11 +261,9 @@ def _favouring(grades: Grades, winner: DocumentRanks, loser: DocumentRanks, best
     }
 
 
-USUAL_DEPTH = 10
-"""How deep gained and lost documents are looked for under a measure without a cut-off."""
+USUAL_DEPTH = 10  # rank up to which gained and lost documents count under a measure without a cut-off
 
-SOLVED_FROM = 0.5
-"""The usual least value of a solved topic."""
+SOLVED_FROM = 0.5  # default least value of a solved topic
 
 _CUTOFF = re.compile(r"@(\d+)$")
 
@@ -279,22 +273,18 @@ class CompareRequest:
     """The runs to compare."""
 
     runs: tuple[Path, ...]
+    # The gold and the breakdowns. Its measures are tested with the official one, which comes first only by
+    # default.
     source: GoldSource
-    """The gold and the breakdowns. Its measures are tested with the official one, which comes first only by default;
-    the first one is that of `topics`."""
-    judgments: Judgments | None = None
-    """Judgments as gold."""
-    baseline: Path | None = None
-    """The run that all others are compared with; without one all pairs of more than two runs are compared."""
-    force: bool = False
-    """Whether runs are compared that do not share their topics, data or documents."""
+    judgments: Judgments | None = None  # judgments as gold
+    baseline: Path | None = None  # the baseline; without one all pairs of more than two runs are compared
+    force: bool = False  # whether runs are compared that do not share their topics, data or documents
+    # How many documents count for gained and lost ones; by default the cut-off of the first measure.
     depth: int | None = None
-    """How many documents count for gained and lost ones; by default the cut-off of the first measure."""
     solved_from: float = SOLVED_FROM
     permutations: int = PERMUTATIONS
     seed: int = SEED
-    alone: bool = False
-    """Whether there may be only one run."""
+    alone: bool = False  # whether a single run is allowed
 
 
 def compare(request: CompareRequest, progress: Progress | None = None) -> Comparison:
@@ -303,7 +293,7 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
     Raises:
         UsageError: the request is invalid.
         DataError: the runs can't be compared, or they or the gold are invalid.
-        NotScorable: the organisers' scorer refuses a run.
+        NotScorable: the official scorer rejects a run.
     """
     return compare_read(request, read_runs(request, progress), progress)
 
@@ -466,7 +456,7 @@ def _compared_run(run: StoredRun, evaluation: Evaluation, name: str) -> Compared
 
 
 def _treatment(judgments: Judgments | None, scored: Sequence[ScoredRun]) -> str:
-    """Return a sentence on how documents count that the gold does not name."""
+    """Return a sentence on the treatment of documents without gold."""
     if judgments is None:
         return "documents that the gold does not name count as not relevant, as in the organisers' scorer"
     if judgments.unjudged is Unjudged.condensed:

@@ -1,8 +1,4 @@
-"""Score the runs of one split, test their differences, and hold the result of a comparison.
-
-`ScoredRun` has the figures of a run and the values of its topics, those of `app.evaluate`; `measured` tests pairs of
-runs under one measure. `compare`, `bench`, `ablate` and `learning-curve` are made of these.
-"""
+"""Score the runs of one split and test their differences; the result of a comparison."""
 
 from __future__ import annotations
 
@@ -44,40 +40,32 @@ from searchapp.processes import map_in_processes
 from searchapp.runs.directory import GivenRun, StoredRun
 from searchapp.tasks.base import DataSplit, Grades, Task
 
-Values = Mapping[str, float | None]
-"""The value of each topic, None where it has none."""
+Values = Mapping[str, float | None]  # the value of each topic, None if it has none
 
-RunPair = tuple[int, int]
-"""Two runs by their numbers."""
+RunPair = tuple[int, int]  # two runs by their numbers
 
-SMALLEST_P = 1e-4
-"""p-values below it are shown as less than it: randomisation tests are no more exact."""
+SMALLEST_P = 1e-4  # lower p-values are shown as less than this: randomisation tests are not more exact
 
-RANDOMISATION = "randomisation"
-"""The test by which a difference is marked: it assumes least."""
+RANDOMISATION = "randomisation"  # the test that marks a difference: it assumes least
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """One of the runs that are compared."""
+    """One of the compared runs."""
 
-    name: str
-    """The part of the path that distinguishes it."""
+    name: str  # the part of the path that distinguishes it
     path: str
     tag: str
-    system: str
-    """The recipe, or the tool of an imported run."""
+    system: str  # the recipe, or the tool of an imported run
     digest: str
-    official: float | None
-    """The official figure, over the topics that the scorer takes."""
-    judged: Mapping[str, float] = field(default_factory=dict)
-    """Judged@k, where judgments or qrels are the gold."""
+    official: float | None  # the official figure, over the topics of the official scorer
+    judged: Mapping[str, float] = field(default_factory=dict)  # judged@k, if judgments or qrels are the gold
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A p-value by itself, and corrected for all pairs that are tested under the measure."""
+    """A p-value, uncorrected and corrected for all pairs that are tested under the measure."""
 
     p: float
     holm: float
@@ -86,19 +74,16 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference of two means, second − first, with the tests of `searchapp compare`; nan where undefined."""
+    """The difference of two means, second − first, with its tests; nan if undefined."""
 
     mean: float
-    low: float
-    """The lower end of the bootstrap interval."""
+    low: float  # lower end of the bootstrap interval
     high: float
     wins: int
     ties: int
     losses: int
-    effect: float
-    """The effect size d_z."""
-    corrected: Mapping[str, Corrected]
-    """The p-values of t-test, wilcoxon and randomisation."""
+    effect: float  # the effect size d_z
+    corrected: Mapping[str, Corrected]  # the p-values of t-test, wilcoxon and randomisation
 
     @classmethod
     def of(cls, tests: PairTests, corrected: Mapping[str, Corrected] | None = None) -> Difference:
@@ -116,24 +101,23 @@ class Difference:
 
     @property
     def p(self) -> float:
-        """The p-value by which the difference is marked."""
+        """The p-value that marks the difference."""
         return self.corrected[RANDOMISATION].holm
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """The influence that unjudged documents can have on a difference."""
+    """The possible influence of unjudged documents on a difference."""
 
+    # The figures of either run with all its unjudged documents not relevant, and all as relevant as possible.
     bounds: tuple[tuple[float, float], tuple[float, float]]
-    """The figures of either run with all its unjudged documents not relevant, and all as relevant as possible."""
-    low: float
-    """The least difference that is possible within the bounds."""
+    low: float  # the least possible difference within the bounds
     high: float
+    # The difference if documents are relevant that only the worse run ranks, or ranks higher.
     reversed: float
-    """The difference if the documents are relevant that only the worse run ranks, or ranks higher."""
+    # "no" if `low` and `high` have the same sign, "yes" if `reversed` is 0 or has another sign, otherwise
+    # "unknown"; "none" without a difference.
     due: str
-    """"no" if the sign is the same between `low` and `high`, "yes" if `reversed` is 0 or has another sign, or else
-    "unknown"; "none" without a difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +126,11 @@ class Pair:
 
     first: int
     second: int
-    only_first: int
-    """How many topics only the first run has a value for."""
+    only_first: int  # number of topics for which only the first run has a value
     only_second: int
     tests: PairTests
-    corrected: Mapping[str, Corrected]
-    """The p-values of each test."""
-    tukey: float | None = None
-    """The p-value among all runs; None with two runs."""
+    corrected: Mapping[str, Corrected]  # the p-values of each test
+    tukey: float | None = None  # the p-value among all runs; None with two runs
     randomised_tukey: float | None = None
     unjudged: Doubt | None = None
 
@@ -165,17 +146,13 @@ class Measured:
 
     name: str
     is_official: bool
-    topics: int
-    """How many topics every run has a value for."""
-    means: tuple[float, ...]
-    """The mean of each run over these topics."""
-    values: tuple[Values, ...]
-    """The values of each run by topic."""
+    topics: int  # number of topics for which every run has a value
+    means: tuple[float, ...]  # the mean of each run over these topics
+    values: tuple[Values, ...]  # the values of each run by topic
     pairs: tuple[Pair, ...]
     tukey: Tukey | None = None
     randomised_tukey: RandomisedTukey | None = None
-    complete: bool = True
-    """Whether the means equal the figures of `evaluate`."""
+    complete: bool = True  # whether the means equal the figures of `evaluate`
 
     def to_json(self, names: Sequence[str]) -> dict[str, Any]:
         return {
@@ -197,7 +174,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A relevant document of a topic, and its rank in each of two rankings, None where it is not ranked."""
+    """A relevant document of a topic, and its rank in each of two rankings, None if it is not ranked."""
 
     document_id: str
     grade: int
@@ -213,8 +190,7 @@ class TopicDifference:
     first: float
     second: float
     documents: tuple[Move, ...]
-    depth: int
-    """How many documents of a ranking count for `gained`, `lost` and `moved`."""
+    depth: int  # number of documents that count for `gained`, `lost` and `moved`
 
     @property
     def gained(self) -> list[Move]:
@@ -272,13 +248,12 @@ class Difficulty:
 
     solved_by: int
     topics: tuple[str, ...]
-    means: tuple[float, ...]
-    """The mean of each run over these topics."""
+    means: tuple[float, ...]  # the mean of each run over these topics
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
-    """A group of a breakdown, and each figure in each run, None where a run has none."""
+    """A group of a breakdown, and each figure in each run, None if a run has none."""
 
     group: str
     count: int
@@ -297,7 +272,7 @@ class ComparedBreakdown:
 
 @dataclass(frozen=True, slots=True)
 class RunOverlap:
-    """How similar the rankings of two runs are, whatever is relevant."""
+    """The similarity of the rankings of two runs."""
 
     first: int
     second: int
@@ -306,38 +281,30 @@ class RunOverlap:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs of one split beside each other; one run alone has no pairs, and is beside itself in `topics`."""
+    """Runs of one split side by side; a single run has no pairs, and is compared with itself in `topics`."""
 
     task: str
     split: str | None
     runs: tuple[ComparedRun, ...]
-    baseline: int | None
-    """The number of the run that all others are compared with; None where every pair is."""
-    measures: tuple[Measured, ...]
-    """`topics` and `difficulty` are under the first one."""
-    against: str
-    """What the gold is."""
-    treatment: str
-    """How documents count that the gold does not name."""
+    baseline: int | None  # the number of the baseline; None if every pair is compared
+    measures: tuple[Measured, ...]  # `topics` and `difficulty` are under the first one
+    against: str  # the kind of gold
+    treatment: str  # how documents without gold count
     topics: tuple[TopicDifferences, ...]
     difficulty: tuple[Difficulty, ...]
     breakdowns: tuple[ComparedBreakdown, ...]
     overlaps: tuple[RunOverlap, ...]
-    depth: int
-    """How many documents of a ranking count for gained and lost ones."""
-    solved_from: float
-    """The least value of a solved topic."""
+    depth: int  # number of documents that count for gained and lost ones
+    solved_from: float  # the least value of a solved topic
     permutations: int
     seed: int
-    differing: tuple[str, ...] = ()
-    """What the runs do not share although they are compared, in clauses."""
+    differing: tuple[str, ...] = ()  # clauses on differences between runs that are compared nevertheless
     notes: tuple[str, ...] = ()
-    evaluations: tuple[Evaluation, ...] = ()
-    """The figures of each run."""
+    evaluations: tuple[Evaluation, ...] = ()  # the figures of each run
 
     @property
     def warnings(self) -> list[str]:
-        """What the runs do not share, and where a figure misleads."""
+        """Differences between the runs, and warnings of misleading figures."""
         systems: dict[str, list[str]] = {}
         for run in self.runs:
             for warning in run.warnings:
@@ -348,7 +315,6 @@ class Comparison:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON of `compare --json`."""
         names = [run.name for run in self.runs]
 
         def by_run(values: Sequence[float | None]) -> dict[str, float | None]:
@@ -415,40 +381,33 @@ def number(value: float | None) -> str:
 
 
 def signed(value: float) -> str:
-    """Return a difference with its sign, which is + if it rounds to 0.
-
-    >>> signed(-0.25), signed(-0.00001)
-    ('-0.2500', '+0.0000')
-    """
+    """Return a difference with its sign, which is + if it rounds to 0."""
     return "–" if math.isnan(value) else f"{value:+z.4f}"
 
 
 def p_value(value: float | None) -> str:
-    """Return a p-value with four digits, which are as exact as the tests."""
+    """Return a p-value with four digits."""
     return f"<{SMALLEST_P:.4f}" if value is not None and value < SMALLEST_P else number(value)
 
 
-USUAL_MEASURES = 3
-"""How many of the task's measures are tested beside its official one by default."""
+USUAL_MEASURES = 3  # how many of the task's measures are tested by default, without the official one
 
-ROUNDING = 1e-12
-"""The difference that summing values in another order can make."""
+ROUNDING = 1e-12  # the largest difference from summing values in another order
 
-LARGE = 100_000
-"""Runs with at least so many documents are scored in several processes."""
+LARGE = 100_000  # runs with at least so many documents are scored in several processes
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The gold that runs are scored against: a source, whose measures count, or judgments instead."""
+    """The gold against which runs are scored: a source, or judgments instead; the source has the measures."""
 
     source: GoldSource
     judgments: Judgments | None = None
 
     def measures(self, task: Task) -> tuple[str, ...]:
-        """Return the measures beside the official figures, whatever the cut-off of the official name."""
+        """Return the measures without the official one, regardless of its cut-off."""
         official = task.info.official_measure.partition("@")[0]
         return tuple(name for name in self.source.measures if name.partition("@")[0] != official)
 
@@ -472,17 +431,15 @@ class ScoredRun:
     """A scored run."""
 
     evaluation: Evaluation
-    values: Mapping[str, Values]
-    """The values of topics by their ids, for each figure that has such values."""
+    values: Mapping[str, Values]  # the values of topics by id, for each figure that has such values
 
     def figure(self, name: str) -> float | None:
-        """Return a figure of `evaluate`."""
         figure = self.evaluation.official.values.get(name, self.evaluation.measures.values.get(name))
         return None if figure is None else float(figure)
 
 
 def scored_run(stored: StoredRun, scoring: Scoring, task: Task, grades: Grades) -> ScoredRun:
-    """Score a run directory that has been read; `grades` are those of `Scoring.grades`.
+    """Score a run directory that has been read; `grades` are the result of `Scoring.grades`.
 
     Raises:
         as `evaluate` does.
@@ -494,7 +451,7 @@ def scored_run(stored: StoredRun, scoring: Scoring, task: Task, grades: Grades) 
 
 
 def scored_rankings(name: str, run: Run, scoring: Scoring, task: Task, grades: Grades) -> ScoredRun:
-    """Score rankings that are in no run directory, as `scored_run` does; the source has their split.
+    """Score rankings without a run directory; the source has their split.
 
     Raises:
         as `evaluate` does.
@@ -537,7 +494,7 @@ def import_tests() -> None:
 
 
 def spread_if_large(work: Callable[[int], R], count: int, ranked: int) -> list[R]:
-    """Return the results of `work` for 0, 1, …, `count` - 1, from several processes if many documents are `ranked`."""
+    """Return `work` of 0, 1, …, `count` - 1, from several processes if many documents are `ranked`."""
     numbers = range(count)
     if ranked < LARGE:
         return list(map(work, numbers))
@@ -546,7 +503,7 @@ def spread_if_large(work: Callable[[int], R], count: int, ranked: int) -> list[R
 
 
 def measure_names(scored: Sequence[ScoredRun], wanted: Sequence[str]) -> list[str]:
-    """Return the wanted measures, if any, and the official one, that have a value for each topic in every run.
+    """Return the wanted measures, if any, and the official one, with values for each topic in every run.
 
     Raises:
         UsageError: a wanted measure has no such values.
@@ -601,8 +558,9 @@ def measured(
 ) -> Measured:
     """Return runs under one measure with the tests of these pairs, over all topics or some.
 
-    With `jointly` more than two runs are tested at once too, by Tukey's tests; `doubts` are the influences of unjudged
-    documents, by measure and pair.
+    Args:
+        jointly: test more than two runs at once too, by Tukey's tests
+        doubts: the influences of unjudged documents, by measure and pair
     """
     values = tuple(
         run.values[name]

@@ -1,4 +1,4 @@
-"""Run the story of `searchapp demo` on the sample collections that ship with searchapp."""
+"""Run the steps of `searchapp demo` on the shipped samples."""
 
 from __future__ import annotations
 
@@ -22,20 +22,15 @@ from searchapp.resources import SAMPLES
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.nlps import scorer
 
-PLAIN = "bm25"
-"""The recipe of every task that uses only the engine."""
+PLAIN = "bm25"  # the recipe of every task that uses only the engine
 
-LEARNING = "neighbours"
-"""The recipe that learns from solved and judged topics."""
+LEARNING = "neighbours"  # the recipe that learns from training topics and judged ones
 
-DIRECT = 5
-"""The weight of direct hits for the learning recipe, where few topics are solved: chosen on the samples."""
+DIRECT = 5  # weight of direct hits for the learning recipe with few training topics: chosen on the samples
 
-OPTIONS = ScorerOptions(cutoff=50)
-"""The official cut-off of nlps is 500 premises; its sample has 70."""
+OPTIONS = ScorerOptions(cutoff=50)  # the official cut-off of nlps is 500 premises; its sample has 70
 
-SOLVED = "train"
-"""The split that others learn from: the demonstration ranks another."""
+SOLVED = "train"  # the split of the training topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +89,8 @@ class RecipeFigures:
 
     plain: Evaluation
     learning: Evaluation
+    # The learning recipe with the weight DIRECT, if its own weight is worse than the plain one.
     weighed: Evaluation | None
-    """The learning recipe with the weight DIRECT, if its own weight is worse than the plain one."""
     solved: int
 
 
@@ -117,7 +112,7 @@ def compared(sample: Sample, engine: Engine, folder: Path) -> RecipeFigures:
 
 
 def learned(sample: Sample, engine: Engine, folder: Path) -> JudgingEffect:
-    """Judge every second topic of the nlps sample as its gold does, and rank the others again; runs are in `folder`."""
+    """Judge every second topic of the nlps sample as its gold does, and rank the others again."""
     (gold_file,) = sample.collection.gold_files(sample.split)
     gold = scorer.honest_qrels(scorer.read_gold(gold_file))
     topics = sample.collection.topics(sample.split, Problems())

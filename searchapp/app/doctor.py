@@ -1,4 +1,4 @@
-"""Check whether searchapp works here: versions, folder, disk, engine, privileges, and whether the engines agree."""
+"""Check the installation: versions, folder, disk, engine, privileges, and agreement of the engines."""
 
 from __future__ import annotations
 
@@ -37,15 +37,14 @@ from searchapp.text import counted
 if TYPE_CHECKING:
     from searchapp.engines import EmbeddedEngine
 
-NEEDED = "reading"
-"""The use that everything depends on."""
+NEEDED = "reading"  # the use that all others need
 SILENT = SilentProgress()
 LEAST_FREE_BYTES = 1 << 30
 LIBRARIES = ("elasticsearch", "ir-measures", "numpy", "regex", "rich", "typer")
 
 
 class Verdict(StrEnum):
-    """The result of a check; `failed` keeps searchapp from working."""
+    """The result of a check; after `failed` searchapp can't work."""
 
     ok = "ok"
     warning = "warning"
@@ -64,7 +63,8 @@ class Check:
 def examine(settings: Settings, progress: Progress = SILENT) -> Iterator[Check]:
     """Yield every check; none stops the others, and trial indexes are removed again.
 
-    `progress` shows the verification of embedded indexes, of which all bytes are read.
+    Args:
+        progress: shows the verification of embedded indexes, which reads all bytes
     """
     yield _versions()
     yield _tested_versions()
@@ -255,7 +255,7 @@ def _should_serve(engine: Engine, name: str) -> bool:
 
 
 def _other_indexes(engine: Engine) -> Iterator[Check]:
-    """Yield failed checks of indexes of solved topics, of some splits, and of own tasks."""
+    """Yield failed checks of indexes of training topics, of single splits, and of own tasks."""
     owners = {
         one.name: one.info.owner
         for one in stored_versions(engine)
@@ -272,7 +272,7 @@ def _other_indexes(engine: Engine) -> Iterator[Check]:
 
 
 def _files(settings: Settings, progress: Progress) -> Iterator[Check]:
-    """Yield checks of the files of embedded indexes; damage is only a warning where Elasticsearch ranks."""
+    """Yield checks of the files of embedded indexes; damage is only a warning if Elasticsearch ranks."""
     in_use = not settings.uses_server
     with closing(open_on_disk(settings)) as engine:
         try:

@@ -1,9 +1,8 @@
-"""Score runs and official files: the official figures, and honest ones beside them; validate official files.
+"""Score runs and official files with the official figures and corrected ones; validate official files.
 
-All figures of `evaluate`, `compare`, `bench`, reports and screens are computed here, from the organisers' gold or from
-judgments. Judgments are incomplete. Unjudged documents count as not relevant (as in trec_eval), are left out (condensed
-lists), or yield bounds: all of them irrelevant, and all of them as relevant as possible. Judged@k is the share of
-judged documents among the first k.
+All figures of commands, reports and screens are computed here, from the official gold or from judgments. Unjudged
+documents count as not relevant (as in trec_eval), are left out (condensed lists), or yield bounds. Judged@k is the
+share of judged documents among the first k.
 
     T. Sakai, Alternatives to bpref, SIGIR 2007 (condensed lists).
 """
@@ -39,21 +38,18 @@ from searchapp.tasks.base import Collection, DataSplit, Grades, P, Task
 from searchapp.tasks.folders import data_folder
 from searchapp.text import choices_hint, counted
 
-ALL = "all"
-"""The name that stands for every breakdown of a task."""
+ALL = "all"  # the name of all breakdowns of a task
 
 JUDGED = ("Judged@10", "Judged@100")
-ALSO = ("AP", "nDCG@10")
-"""Measured beside the task's own measures where judgments are the gold."""
-OF_NO_TASK = ("AP", "nDCG@10", "RR", "P@10", "R@100")
-"""Measured without a task."""
+ALSO = ("AP", "nDCG@10")  # measured with the task's own measures if judgments are the gold
+OF_NO_TASK = ("AP", "nDCG@10", "RR", "P@10", "R@100")  # measured without a task
 
 
 def official_figures(scorer: Scorer[P], predictions: P, gold: GoldFiles) -> Scored:
-    """Return the figures of the organisers' scorer, with the rankings and qrels of other measures.
+    """Return the figures of the official scorer, with the rankings and qrels of other measures.
 
     Raises:
-        NotScorable: their script stops or refuses.
+        NotScorable: the official script stops or rejects the predictions.
         DataError: a gold file is missing or can't be read.
     """
     return scorer.score(predictions, gold)
@@ -70,21 +66,17 @@ def field_figures(rankings: Mapping[str, Sequence[str]], qrels: Qrels, names: Se
 
 @dataclass(frozen=True, slots=True)
 class GoldSource:
-    """The gold as far as the user names it, and options of the scorer; a run directory knows the rest."""
+    """The gold and options of the scorer, as far as the user names them; a run directory has the rest."""
 
     task: str | None = None
     data: Path | None = None
     split: str | None = None
-    gold: tuple[Path, ...] = ()
-    """Gold files; by default those of `split` in the folder `data`."""
+    gold: tuple[Path, ...] = ()  # gold files; by default the files of `split` in the folder `data`
     home: Path | None = None
     options: ScorerOptions = field(default_factory=ScorerOptions)
-    by: tuple[str, ...] = ()
-    """Breakdowns to compute."""
-    measures: tuple[str, ...] = ()
-    """Measures beside the official figures; by default the task's."""
-    also: tuple[str, ...] = ()
-    """Measures for the curves of a report, which breakdowns lack."""
+    by: tuple[str, ...] = ()  # breakdowns to compute
+    measures: tuple[str, ...] = ()  # measures beside the official figures; by default the task's
+    also: tuple[str, ...] = ()  # measures for the curves of a report, which breakdowns lack
 
     def loaded_task(self) -> Task | None:
         return None if self.task is None else tasks.load(self.task)
@@ -97,7 +89,7 @@ class GoldSource:
         return folder if folder.is_dir() else None
 
     def part(self, task: Task) -> DataSplit[Collection] | None:
-        """Return the split that is scored, None if it or the folder is unknown."""
+        """Return the scored split, None if it or the folder is unknown."""
         folder = self.folder(task)
         return (
             None if folder is None or self.split is None else DataSplit(task.collection(folder), self.split)
@@ -109,32 +101,26 @@ class Evaluation:
     """The figures of one submission, as fractions."""
 
     source: str
-    task: str | None
-    """None where only grades are known."""
+    task: str | None  # None if only grades are known
     split: str | None
-    topics: int
-    """The number of topics with gold."""
+    topics: int  # number of topics with gold
     official: OfficialScore
-    measures: Measures
-    """The measures of ir-measures."""
-    warnings: tuple[str, ...]
-    """Sentences on misleading figures."""
+    measures: Measures  # the measures of ir-measures
+    warnings: tuple[str, ...]  # messages on misleading figures
     breakdowns: tuple[Breakdown, ...] = ()
-    judged: Mapping[str, Any] | None = None
-    """The coverage of the judgments; None where the gold is the organisers'."""
-    files: tuple[str, ...] = ()
-    """The official files that were scored; empty for a run."""
-    also: Measures = field(default_factory=Measures.none)
-    """The measures of `GoldSource.also`."""
+    judged: Mapping[str, Any] | None = None  # the coverage of the judgments; None for the official gold
+    files: tuple[str, ...] = ()  # the official files that were scored; empty for a run
+    also: Measures = field(default_factory=Measures.none)  # the measures of `GoldSource.also`
 
     def of_topics(self, name: str) -> Mapping[str, float | None]:
-        """Return the values of topics, by the scorer's names of topics, of which an official figure or a measure is
-        the mean: None where a topic is left out; empty where there are no such values.
+        """Return the values, by the scorer's names of topics, whose mean is an official figure or a measure.
+
+        None for a topic that does not count; empty without such values.
         """
         return self.official.of_topics(name) or self.measures.per_topic.get(name, {})
 
     def to_json(self, *, per_topic: bool = False) -> dict[str, Any]:
-        """Return the JSON of `evaluate --json`; with `per_topic` the figures of each topic too."""
+        """Return the JSON of `evaluate --json`."""
         official: dict[str, Any] = {
             "measure": self.official.measure,
             "value": self.official.values.get(self.official.measure),
@@ -165,7 +151,7 @@ def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
     """Score run directories, official files, or folders of them.
 
     Raises:
-        NotScorable: the organisers' scorer stops on a file or refuses it.
+        NotScorable: the official scorer stops on a file or rejects it.
         UsageError: the gold is not named.
         DataError: a run or the gold is invalid, or the gold is masked.
     """
@@ -194,10 +180,10 @@ def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
 
 
 def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
-    """Return the official files in a folder; those of one submission in the order of their gold files.
+    """Return the official files in a folder; files of one submission in the order of their gold files.
 
     Raises:
-        UsageError: their task is not named, there are none, or their gold files can't be told.
+        UsageError: their task is not named, there are none, or their gold files are unknown.
     """
     if gold.task is None:
         raise UsageError(
@@ -290,7 +276,7 @@ def evaluate_rankings(name: str, run: Run, task: Task, gold: GoldSource) -> Eval
 
 
 def task_of(stored: StoredRun, given: str | None = None) -> Task:
-    """Return the task of a run; `given` names it too, for a task file that has been moved.
+    """Return the task of a run; `given` is the path of a task file that has been moved.
 
     Raises:
         UsageError: the given one is another task, or the run's task file is gone.
@@ -392,12 +378,9 @@ def _breakdowns(task: Task, gold: GoldSource, against: GoldFiles, predictions: A
 class Judgments:
     """Judgments that runs are scored against."""
 
-    grades: Grades
-    """By topic and document."""
-    unjudged: Unjudged = Unjudged.nonrelevant
-    """How documents without a grade count."""
-    held_out: bool = False
-    """Whether only topics count that a run has not learned from."""
+    grades: Grades  # by topic and document
+    unjudged: Unjudged = Unjudged.nonrelevant  # how documents without a grade count
+    held_out: bool = False  # whether only topics count that a run has not learned from
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,7 +397,7 @@ class Subject:
         """Read a run directory, or a TREC run that `source` describes.
 
         Raises:
-            UsageError: there is no run, or it is another task's.
+            UsageError: there is no run, or it is of another task.
             DataError: it can't be read.
         """
         given = directory.read_given(path)
@@ -428,7 +411,7 @@ class Subject:
         """Return the subject of a run directory that has been read.
 
         Raises:
-            UsageError: it is another task's.
+            UsageError: it is of another task.
         """
         manifest, task = run.manifest, task_of(run, source.task)
         given = GivenRun(run.path, run.run, manifest, manifest.digest)
@@ -444,13 +427,13 @@ def evaluate_judged(
 ) -> Evaluation:
     """Score a run on the topics that it ranks and that have grades.
 
-    The official figures are those of the organisers' scorer with the grades as gold. They exist only where unjudged
-    documents count as not relevant and the task is known. Without a task `official.measure` names the first measure.
+    There are official figures only if unjudged documents count as not relevant and the task is known. Without a task
+    `official.measure` is the first measure.
 
     Raises:
         UsageError: a measure is unknown, or the topics that the run has learned from are.
         DataError: the run ranks none of the judged topics, or has learned from all of them.
-        NotScorable: the organisers' scorer refuses the run with this gold.
+        NotScorable: the official scorer rejects the run with this gold.
     """
     path, task, unjudged = subject.path, subject.task, judgments.unjudged
     judged = [ranking for ranking in subject.given.run if judgments.grades.get(ranking.topic_id)]
@@ -514,7 +497,7 @@ def evaluate_judged(
 def _counted_rankings(
     subject: Subject, judged: Sequence[Ranking], *, held_out: bool
 ) -> tuple[Sequence[Ranking], Sequence[str]]:
-    """Return the rankings that count, and warnings; with `held_out` only topics that the run has not learned from."""
+    """Return the rankings that count, and warnings."""
     manifest, path = subject.given.manifest, subject.path
     if manifest is None:
         if held_out:
@@ -612,9 +595,10 @@ def _official(
 
 
 def validate(task: Task, path: Path, part: DataSplit[Collection] | None = None) -> Problems:
-    """Return all problems of an official file; a valid file with gold is scored, to find what stops the scorer.
+    """Return all problems of an official file; a valid file is scored, to detect what stops the scorer.
 
-    `part` is the split that it answers; without it the file is validated by itself.
+    Args:
+        part: the split that it answers; without it the file is validated alone
 
     Raises:
         UsageError: the task's files can be validated only with their split, which is not named.

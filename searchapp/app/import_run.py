@@ -21,11 +21,9 @@ from searchapp.runs.directory import Manifest
 from searchapp.tasks.base import Collection, DataSplit, NoOfficialFile, Task, Writer
 from searchapp.text import counted
 
-TAG = "imported"
-"""The tag of a run whose file has none."""
+TAG = "imported"  # the tag of a run whose file has none
 
-MOST_PROBLEMS = 1_000_000
-"""A small compressed file can repeat a line endlessly."""
+MOST_PROBLEMS = 1_000_000  # a small compressed file can repeat a line endlessly
 
 ADVICE = "mend the file, or leave out what is wrong with --lenient"
 
@@ -35,12 +33,9 @@ class ImportedRun:
     """A run directory that was written."""
 
     manifest: Manifest
-    problems: Problems
-    """Entries that were left out, and oddities."""
-    lines: int
-    """How many rows of the file are in the run."""
-    shortfall: str | None
-    """Why there is no official file."""
+    problems: Problems  # entries that were left out, and oddities
+    lines: int  # how many rows of the file are in the run
+    shortfall: str | None  # why there is no official file
 
 
 @dataclass
@@ -49,8 +44,7 @@ class _Topic:
 
     scores: dict[str, float] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)
-    """Where each document is in the file."""
+    places: dict[str, str] = field(default_factory=dict)  # where each document is in the file
 
 
 def import_run(
@@ -69,8 +63,10 @@ def import_run(
 ) -> ImportedRun:
     """Write the run of a split in a file as the run directory `out`, atomically.
 
-    `format_` is one of `run_files.FORMATS`, by default it is detected; `tag` is by default that of the file; `tool` is
-    what made the run, for the manifest.
+    Args:
+        format_: one of `run_files.FORMATS`, detected by default
+        tag: by default the first one of the file
+        tool: the program that made the run, for the manifest
 
     Raises:
         UsageError: the tag is invalid, or the file needs a package that is not installed.
@@ -221,7 +217,7 @@ def _tag(file: Path, given: str | None, tags: Mapping[str, None], problems: Prob
 
 
 def _ordered(file: Path, topic_id: str, topic: _Topic, problems: Problems) -> Hits:
-    """Return the documents of a topic, best first, and note where the file's ranks differ."""
+    """Return the documents of a topic, best first; note different ranks in the file."""
     scores = topic.scores
     documents = trec.by_score(scores)
     by_rank = list(_by_rank(topic))

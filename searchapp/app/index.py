@@ -1,8 +1,4 @@
-"""Index a task's documents and its solved topics, and list the indexes of an engine.
-
-Documents are read and validated first; then an index is built unless one of the same digest is live already. Solved
-topics, which some recipes learn from, have an index of their own that is rebuilt when they change.
-"""
+"""Index a task's documents and its training topics, and list the indexes of an engine."""
 
 from __future__ import annotations
 
@@ -44,16 +40,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FORMAT = 1
-"""Part of every index digest: raised when the same inputs give another index."""
+FORMAT = 1  # part of every index digest: raised when the same inputs give another index
 
-PATIENCE_SECONDS = 60.0
-"""How long a process waits for another one that builds the same index."""
+PATIENCE_SECONDS = 60.0  # how long a process waits for another one that builds the same index
 
 PAUSE_SECONDS = 0.2
 
-BATCH_SIZE = 500
-"""Documents that are compared with the indexed ones at a time."""
+BATCH_SIZE = 500  # documents that are compared with the indexed ones at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +54,13 @@ class ServingIndex:
     """An index that serves now."""
 
     info: IndexInfo
-    built: bool
-    """Whether it is new."""
-    carried: int = 0
-    """How many documents were carried over from the version before."""
-    note: str = ""
-    """A sentence on why none could be carried over."""
+    built: bool  # whether it is new
+    carried: int = 0  # how many documents were copied from the previous version
+    note: str = ""  # why no document could be copied
 
     @property
     def analyzed(self) -> int:
-        """How many documents were analyzed for it."""
+        """The number of documents that were analyzed for it."""
         return self.info.documents - self.carried if self.built else 0
 
 
@@ -78,13 +68,10 @@ class ServingIndex:
 class IndexOutcome:
     """The result of indexing a task."""
 
-    indexes: tuple[ServingIndex, ...]
-    """The largest first."""
+    indexes: tuple[ServingIndex, ...]  # the largest first
     problems: Problems
-    missing: tuple[Path, ...]
-    """Files of topics and gold that the folder lacks."""
-    removed: tuple[str, ...] = ()
-    """Indexes whose files the folder lacks."""
+    missing: tuple[Path, ...]  # files of topics and gold that the folder lacks
+    removed: tuple[str, ...] = ()  # indexes whose files the folder lacks
 
     @property
     def info(self) -> IndexInfo:
@@ -111,28 +98,23 @@ def index_task(
 ) -> IndexOutcome:
     """Make the indexes of a task serve the documents of a collection.
 
-    All files are read and validated first: with invalid files nothing is indexed. A new version takes unchanged
-    documents over from the one before, if the engine can. Indexes of splits that the folder lacks are removed.
+    All files are validated first: with invalid files nothing is indexed. A new version reuses unchanged documents of
+    the previous one, if the engine can. Indexes of splits that the folder lacks are removed.
 
     Args:
-        task: the task
-        engine: the engine
-        collection: the files
-        progress: shows reading and indexing
-        shards: by default those of the present index, or as many as suit the documents
-        replicas: by default those of the present index, or 1 where there is a second node
-        rebuild: whether an undamaged index of the same mapping, documents and shards is built again, from all documents
-        replace: whether an index may be replaced of whose documents fewer than half are unchanged: judgments refer to
+        shards: by default as in the present index, or as many as suit the documents
+        replicas: by default as in the present index, or 1 if there is a second node
+        rebuild: build an unchanged, undamaged index again, from all documents
+        replace: allow to replace an index of which fewer than half of the documents are unchanged: judgments refer to
             documents by their ids
-        lenient: whether invalid entries are left out
+        lenient: leave out invalid entries
 
     Raises:
         OtherDocuments: fewer than half of the indexed documents are unchanged, and `replace` is not set.
-        UsageError: the index of that name was made for another task file, and `rebuild` is not set; or the engine has
-            no shards.
+        UsageError: the index belongs to another task file, and `rebuild` is not set; or the engine has no shards.
         InvalidFiles: the data has problems, and `lenient` is not set.
-        DataError: there is not one document.
-        EngineError: the engine failed; the index before it still serves.
+        DataError: there are no documents.
+        EngineError: the engine failed; the previous index still serves.
     """
     if not engine.has_shards and ((shards or 1) > 1 or replicas):
         given = "shards" if (shards or 1) > 1 else "replicas"
@@ -234,13 +216,13 @@ def build(
     progress: Progress,
     carried: SegmentPlan | None = None,
 ) -> ServingIndex:
-    """Build an index, after waiting for another process that builds it.
+    """Build an index, or use an equal one that another process has built since `before` served.
 
-    If another process has built the same index since `before` served, that one is used. If nothing can be `carried`
-    over, because that version is damaged or has been replaced, the index is built from all documents.
+    Args:
+        carried: the documents to copy; if that fails, the index is built from all documents
 
     Raises:
-        BeingBuilt: the other process takes longer than `PATIENCE_SECONDS`.
+        BeingBuilt: another process builds it for longer than `PATIENCE_SECONDS`.
     """
     until = time.monotonic() + PATIENCE_SECONDS
     note = ""
@@ -277,7 +259,7 @@ def missing_files(task: Task, collection: Collection) -> tuple[Path, ...]:
 
 
 def _names(task: Task, collection: Collection) -> tuple[str, ...]:
-    """Return the names of the indexes that a collection has splits for, the largest first."""
+    """Return the names of the indexes for which a collection has splits, the largest first."""
     present = {
         collection.index_of(split)
         for split in task.info.splits
@@ -294,7 +276,7 @@ def _read_all(
     problems: Problems,
     progress: Progress,
 ) -> dict[str, DocumentsDigest]:
-    """Read every file of the task for its problems; returns the digest of each index's documents.
+    """Read every file of the task for its problems; return the digest of each index's documents.
 
     `comparisons` compare the documents with the indexed ones meanwhile.
     """
@@ -316,15 +298,15 @@ def _read_all(
 
 
 def lenient_advice(problems: Problems) -> str:
-    """Return the advice for entries with problems; none where a whole file can't be read."""
+    """Return the advice for entries with problems; empty if a whole file can't be read."""
     return "" if problems.stopped else "--lenient leaves these entries out"
 
 
 def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
-    """Open an index of a task that has the present mapping, by default the one that is searched.
+    """Open an index of a task with the present mapping, by default the searched one.
 
     Raises:
-        EngineRefused: there is no index, or it was made with another mapping or for another task file.
+        EngineRefused: there is no index, or it has another mapping or belongs to another task file.
     """
     index = _opened(task, engine, task.info.index_names if name is None else (name,))
     if index.info.owner != owner_of(task):
@@ -376,10 +358,10 @@ def _refused(task: Task, engine: Engine, name: str, exists: bool, error: EngineR
 
 
 def require_documents(task: Task, index: Index, collection: Collection) -> None:
-    """Check that an index holds the documents of a collection.
+    """Check that an index has the documents of a collection.
 
     Raises:
-        DataError: it holds others.
+        DataError: it has others.
     """
     digest = digest_of(collection.indexes[index.info.name].read(Problems(lenient=True)))
     if digest.hexdigest() != index.info.documents_digest:
@@ -392,7 +374,7 @@ def require_documents(task: Task, index: Index, collection: Collection) -> None:
 
 
 def owner_of(task: Task) -> str:
-    """Return the task file that owns the index of an own task, since several files may use one name."""
+    """Return the task file that owns the index of an own task: several files may use one name."""
     return "" if task.info.file is None else str(task.info.file.resolve())
 
 
@@ -417,7 +399,7 @@ def digest_of(documents: Iterable[Document]) -> DocumentsDigest:
 
 @dataclass(frozen=True, slots=True)
 class _SecondReading:
-    """The documents of an index, which are read again; an error at the end if they differ from the first reading."""
+    """The documents of an index, read again; raises an error at the end if the files have changed."""
 
     collection: Collection
     name: str
@@ -433,7 +415,7 @@ class _SecondReading:
 
 
 def outcome_sentences(task: Task, collection: Collection, outcome: IndexOutcome) -> Iterator[str]:
-    """Yield sentences on what serves now, what was removed, and what can't be ranked."""
+    """Yield sentences on the serving indexes, removed ones, and splits that can't be ranked."""
     data = collection.folder
     for index in outcome.indexes:
         info = index.info
@@ -468,11 +450,9 @@ def outcome_sentences(task: Task, collection: Collection, outcome: IndexOutcome)
         yield f"note: {data} has no {names}: {can_not}"
 
 
-EXAMPLES = "examples-"
-"""The prefix of the names of indexes of solved topics."""
+EXAMPLES = "examples-"  # the prefix of the names of indexes of training topics
 
-EXAMPLES_ATTEMPTS = 5
-"""How often solved topics are indexed again that another process replaces at once."""
+EXAMPLES_ATTEMPTS = 5  # how often training topics are indexed again that another process replaces at once
 
 
 def index_examples(
@@ -484,11 +464,11 @@ def index_examples(
     judged: Sequence[Example] = (),
     problems: Problems | None = None,
 ) -> tuple[Index, list[Example]]:
-    """Return the solved topics of a split, and an index of them, which is rebuilt if it is out of date.
+    """Return the training topics of a split and their index, rebuilt if it is out of date.
 
     Raises:
         as `read_examples` does.
-        DataError: the task has no solved topics.
+        DataError: the task has no training topics.
         EngineError: the engine failed.
     """
     mapping = task.examples_index_mapping()
@@ -522,11 +502,11 @@ def read_examples(
     judged: Sequence[Example] = (),
     problems: Problems | None = None,
 ) -> list[Example]:
-    """Return the solved topics of a split; the gold of `judged` ones takes precedence.
+    """Return the training topics of a split; the gold of `judged` ones takes precedence.
 
     Raises:
-        InvalidFiles: the files of the solved topics have problems, and `problems`, which collects them, is not lenient.
-        DataError: there is not one solved topic.
+        InvalidFiles: the files have problems, and `problems`, which collects them, is not lenient.
+        DataError: there are no training topics.
     """
     problems = Problems() if problems is None else problems
     with progress.stage("reading solved topics") as advance:
@@ -544,12 +524,12 @@ def read_examples(
 
 
 def examples_name(task: str, split: str, *, judged: bool = False) -> str:
-    """Return the name of the index of a split's solved topics, or of these and `judged` ones."""
+    """Return the name of the index of a split's training topics, with or without `judged` ones."""
     return f"{EXAMPLES}{task}-{split.lower()}" + ("-judged" if judged else "")
 
 
+# Part of the name of a variant's index with its own mappings, see `tasks.own.variant`.
 _VARIED = re.compile(r"-m[0-9a-f]{8}(-|$)")
-"""Part of the name of a variant's index with its own mappings, see `tasks.own.variant`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -557,21 +537,18 @@ class OwnTask:
     """An own task that has an index."""
 
     name: str
-    file: Path
-    """Its file, which may be gone."""
+    file: Path  # its file, which may be gone
     documents: int
 
 
 def stored_versions(engine: Engine) -> list[StoredVersion]:
-    """Return every version of every index of the engine's prefix, by name and version.
-
-    An index that does not record its name is left out if its prefix may be a longer one.
-    """
+    """Return every version of every index of the engine's prefix, by name and version."""
+    # The prefix of an index that does not record its name may be a longer one.
     return [version for version in engine.stored() if version.says_name or _is_ours(version.name)]
 
 
 def task_of(version: StoredVersion) -> str:
-    """Return the name of an index's task, with that of the split for solved topics of an own task."""
+    """Return the name of an index's task, followed by the split for training topics of an own task."""
     name = version.name.removeprefix(EXAMPLES)
     return _shipped(name) or name.removeprefix(tasks.OWN)
 
@@ -596,10 +573,7 @@ def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
 
 
 def reference(settings: Settings, task: str) -> str:
-    """Return the file of an indexed own task for its name; return everything else unchanged.
-
-    If the engine does not answer, loading the unchanged name fails with a message that asks for the file.
-    """
+    """Return the file of an indexed own task for its name; return everything else unchanged."""
     if task_file.name_problem(task) or Path(task).is_file():
         return task
     try:
@@ -611,7 +585,7 @@ def reference(settings: Settings, task: str) -> str:
 
 
 def named(stored: Iterable[StoredVersion], names: Sequence[str]) -> dict[str, list[StoredVersion]]:
-    """Return the versions of the indexes of some names; an own task's name stands for the index of its documents.
+    """Return the versions of the named indexes; the name of an own task means the index of its documents.
 
     Raises:
         UsageError: there is no index of such a name.

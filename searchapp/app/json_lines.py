@@ -1,8 +1,4 @@
-"""A file in the home folder with one JSON object per line.
-
-A cache is appended to; the oldest lines above a limit are dropped, and failed writes are ignored. Other files are
-rewritten under a lock. An unreadable line is kept, since a newer searchapp may have written it.
-"""
+"""A file in the home directory with one JSON object per line."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ Described: TypeAlias = Mapping[str, Any]
 
 
 class JsonLines:
-    """A file of JSON objects; a cache has up to twice `most`, and is then cut to `most`.
+    """A file of JSON objects; a cache has up to twice `most` lines, then it is cut to the latest `most`.
 
     With `file_names` texts may be file names that are not UTF-8.
     """
@@ -56,6 +52,7 @@ class JsonLines:
             SearchappError: the file can't be read or written.
         """
         with file_lock(self._path):
+            # An unreadable line stays: a newer version may have written it.
             lines = [line for line in self._lines() if not is_replaced(self._described(line))]
             lines += [json.dumps(one, ensure_ascii=False).encode("utf-8", "replace") for one in by]
             self._write(lines)

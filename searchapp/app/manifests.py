@@ -33,7 +33,9 @@ def manifest_of(
 ) -> Manifest:
     """Return the manifest of a run from input `files`, without recipe and rankings.
 
-    `digests` are those of the mapping and of the index; `learns` tells whether the recipe learns from solved topics.
+    Args:
+        digests: of the mapping and of the index
+        learns: whether the recipe learns from training topics
 
     Raises:
         DataError: a file can't be read.
@@ -62,13 +64,13 @@ def manifest_of(
     )
 
 
+# The files in the folder `inputs` of a run directory.
 RECIPE, TEMPLATES, MAPPING = "recipe.json", "templates.json", "mapping.json"
 EXAMPLES_MAPPING, JUDGED = "examples_mapping.json", "judged.json"
-"""The files in the folder `inputs` of a run directory."""
 
 
 def input_copies(task: Task, recipe: Recipe, judged: Iterable[Example]) -> dict[str, Any]:
-    """Return the copies of recipe, templates, mappings and judged gold for a run directory, by their names."""
+    """Return the copies of recipe, templates, mappings and judged gold for a run directory, by name."""
     book = task.recipe_book()
     names = sorted({query.template.name.removeprefix(f"{book.task}/") for query in recipe.queries})
     # The default window is the task's depth, which may change.
@@ -103,10 +105,7 @@ TIES = "by descending score, equal scores by {} document id"
 
 
 def run_metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return the parts of the schema that the manifest and the project's [team] know.
-
-    What was not recorded, such as the processor, is left out.
-    """
+    """Return the parts of the schema that the manifest and the project's [team] contain."""
     imported = manifest.imported
     toolkit = [str(imported.get("tool") or "")] if imported else [f"searchapp=={manifest.searchapp}"]
     engine = manifest.engine
@@ -137,8 +136,7 @@ def run_metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dic
 def command(manifest: Manifest, *, portable: bool = False) -> str:
     """Return the command that makes the same run, empty for runs of other tools and pools.
 
-    A `portable` command names no folder of this machine: the data is in a folder DATA, a task file in the working
-    folder.
+    A `portable` command has no folder of this machine: the data is in DATA, a task file in the working directory.
     """
     name = manifest.recipe.get("name")
     if manifest.imported or "signals" not in manifest.recipe:

@@ -1,8 +1,4 @@
-"""Train and store the models of trained signals and learned fusions, and provide the inputs of signals.
-
-Models are in the home folder. A learned fusion is trained on cross-fitted answers: the signals rank each solved topic
-without its own votes.
-"""
+"""Train and store the models of trained signals and learned fusions, and provide the inputs of signals."""
 
 from __future__ import annotations
 
@@ -30,14 +26,11 @@ from searchapp.ranking.signals.terms import TermSpace, terms_of
 from searchapp.tasks.base import Collection, Task
 from searchapp.text import counted
 
-FOLDER = "models"
-"""The folder of models in the home folder."""
+FOLDER = "models"  # of models in the home directory
 
-STORED_FUSIONS = 16
-"""How many models of the fusion of a task are stored, the latest ones."""
+STORED_FUSIONS = 16  # how many models of the fusion of a task are stored, the latest ones
 
-CACHED = 2
-"""How many models are cached in memory if they are not stored."""
+CACHED = 2  # how many models are cached in memory if they are not stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +38,14 @@ class MadeModel:
     """The model of a signal, or of a fusion."""
 
     signal: str
-    left_out: str
-    """The solved topic that it was trained without, if any."""
+    left_out: str  # the training topic without which it was trained, if any
     stored: StoredModel
-    path: Path | None
-    """Its file; None without a home folder."""
-    is_new: bool
-    """Whether it was trained now."""
+    path: Path | None  # its file; None without a home directory
+    is_new: bool  # whether it was trained now
 
 
+# Returns the header and the arrays of a model of training topics and documents.
 Trainer = Callable[[Sequence[Example], Sequence[Document]], tuple[Mapping[str, Any], Mapping[str, Any]]]
-"""Returns the header and the arrays of a model of solved topics and documents."""
 
 
 class _Learner(NamedTuple):
@@ -63,20 +53,18 @@ class _Learner(NamedTuple):
 
     name: str
     kind: str
-    training: Mapping[str, Any]
-    """The parameters of the training."""
-    withheld: frozenset[str]
-    """The solved topics that the model must not see."""
+    training: Mapping[str, Any]  # the parameters of the training
+    withheld: frozenset[str]  # the training topics that the model must not see
     train: Trainer
-    left_out: str = ""
-    """The topic, where each one has its own model."""
+    left_out: str = ""  # the topic, if each one has its own model
     most_stored: int = STORED_FUSIONS
 
 
 class Models:
     """The models by which a task's signals rank the topics of a split, stored in `home` or cached in memory.
 
-    `judged` topics count as solved ones, see `read_examples`.
+    Args:
+        judged: additional training topics, see `read_examples`
     """
 
     def __init__(
@@ -100,13 +88,13 @@ class Models:
         self._read: tuple[Sequence[Example], Sequence[Document], str] | None = None
 
     def of(self, signal: Trained, ranked: str = "", *, rebuild: bool = False, workers: int = 1) -> MadeModel:
-        """Return the model of a signal, trained if there is none, or to `rebuild` it.
+        """Return the model of a signal; train it if there is none, or to `rebuild` it.
 
-        A signal that leaves topics out has a model for each topic that is `ranked`.
+        A signal that leaves topics out has a model for each `ranked` topic.
 
         Raises:
-            InvalidFiles: the files of the solved topics have problems.
-            DataError: there are no solved topics, or too few, or the stored model is damaged.
+            InvalidFiles: the files of the training topics have problems.
+            DataError: there are no or too few training topics, or the stored model is damaged.
             UsageError: there is no model yet, and scikit-learn is not installed.
             SearchappError: it can't be stored.
         """
@@ -126,7 +114,7 @@ class Models:
         )
 
     def ranked(self) -> list[str]:
-        """Return the topics of the split that are solved themselves, after an empty name if others are not.
+        """Return the topics of the split that are training topics, after an empty name if others are not.
 
         Raises:
             InvalidFiles: the topics have problems.
@@ -138,7 +126,7 @@ class Models:
 
     @cached_property
     def _withheld(self) -> frozenset[str]:
-        """The solved topics that a split of other topics ranks too."""
+        """The training topics that a split of other topics ranks too."""
         if self._split in self._collection.solved_splits(self._split):
             return frozenset()
         examples, _documents, _digest = self._inputs()
@@ -151,13 +139,11 @@ class Models:
         return any(one.topic.id == topic_id for one in examples)
 
     def of_fusion(self, recipe: Recipe, inputs: Inputs, *, rebuild: bool = False) -> MadeModel:
-        """Return the model that fuses the signals of a recipe, trained if there is none, or to `rebuild` it.
-
-        `inputs` are those of the signals, from which solved topics are withheld in turn.
+        """Return the model that fuses the signals of a recipe; train it if there is none, or to `rebuild` it.
 
         Raises:
             as `of` does.
-            EngineError: the engine failed on the way.
+            EngineError: the engine failed during training.
         """
         learned = recipe.fusion
         assert isinstance(learned, LearnedFusion)  # the caller has checked `recipe.is_learned`
@@ -244,7 +230,7 @@ class Models:
         return MadeModel(learner.name, learner.left_out, stored, path, True)
 
     def _inputs(self) -> tuple[Sequence[Example], Sequence[Document], str]:
-        """Return the solved topics, the documents, and the digest of the documents."""
+        """Return the training topics, the documents, and the digest of the documents."""
         if self._read is None:
             examples = read_examples(
                 self._task, self._collection, self._split, self._progress, self._judged, self._problems
@@ -269,10 +255,7 @@ def _crossfitted_answers(
     documents: Sequence[Document],
     progress: Progress,
 ) -> Asking:
-    """Return a function that ranks examples by a recipe, without the votes of withheld ones.
-
-    Trained signals are trained on the other examples each time.
-    """
+    """Return a function that ranks examples by a recipe, without the votes of withheld ones."""
     assert isinstance(recipe.fusion, LearnedFusion)
     plain = replace(recipe, fusion=recipe.fusion.unlearned)
 
@@ -289,7 +272,7 @@ def _crossfitted_answers(
 def _without(
     withheld: frozenset[str], inputs: Inputs, examples: Sequence[Example], documents: Sequence[Document]
 ) -> Inputs:
-    """Return the inputs of signals without some solved topics."""
+    """Return the inputs of signals without some training topics."""
     others = [one for one in examples if one.topic.id not in withheld]
 
     @cache  # several signals need the same
@@ -328,7 +311,7 @@ def train(
 ) -> list[MadeModel]:
     """Return the models of all trained signals of a recipe, and of its fusion, which `inputs` rank for.
 
-    A signal that leaves topics out has one for each solved topic of the split.
+    A signal that leaves topics out has one for each training topic of the split.
 
     Raises:
         UsageError: the recipe has nothing to train.
@@ -348,7 +331,7 @@ def train(
 
 
 def withheld_warnings(counts: Iterable[int], split: str) -> list[str]:
-    """Return sentences on solved topics that models were trained without because the split ranks them."""
+    """Return sentences on training topics that models did not see because the split ranks them."""
     return [
         f"1 solved topic is also a topic of {split}: the models were trained without it"
         if count == 1
@@ -388,14 +371,12 @@ def signal_inputs(
     """Return the inputs of signals over an index, each of which is read, or indexed, on demand.
 
     Args:
-        task: the task
-        engine: the engine of the solved topics
+        engine: the engine of the training topics
         index: the index of the documents
         split_of: returns the collection and the split whose topics are ranked
-        progress: shows indexing and training
-        problems: collects problems of the solved topics
-        judged: judged topics, whose gold takes precedence over that of solved ones
-        home: the folder that stores models
+        problems: collects problems of the training topics
+        judged: judged topics, whose gold takes precedence
+        home: the directory that stores models
     """
 
     def documents() -> Iterable[Document]:
@@ -440,9 +421,10 @@ def typed_inputs(
     progress: Progress,
     home: Path | None = None,
 ) -> Inputs:
-    """Return the inputs for typed words, which learn from the solved topics of the task's last split.
+    """Return the inputs for typed words, which learn from the training topics of the task's last split.
 
-    `opened` returns the task's files when a signal needs them; unreadable entries are left out.
+    Args:
+        opened: returns the task's files when a signal needs them
     """
 
     @cache
@@ -454,10 +436,10 @@ def typed_inputs(
 
 
 def last_solved(task: Task, collection: Collection) -> str:
-    """Return the last split whose solved topics all exist, or of a task without solved topics the last split.
+    """Return the last split whose training topics all exist; for a task without any, the last split.
 
     Raises:
-        DataError: the files of all solved topics are missing.
+        DataError: the files of all training topics are missing.
     """
     files_of = {split: collection.example_files(split) for split in reversed(task.info.splits)}
     for split, files in files_of.items():

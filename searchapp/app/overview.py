@@ -1,4 +1,4 @@
-"""Collect what the home screen shows: the engine, the tasks with their indexes, the runs."""
+"""Collect the content of the home screen: the engine, the tasks with their indexes, the runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from searchapp.tasks.base import Task
 
 ATTEMPTS = 1
 TIMEOUT_SECONDS = 5.0
-"""How often, and how long, a server is asked whether it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +33,12 @@ class TaskState:
     """A task with its files, index and judgments."""
 
     task: Task
-    folder: Path
-    """Where its files are expected."""
+    folder: Path  # the expected folder of its files
     has_files: bool
-    sample: Path | None
-    """The folder of its shipped sample."""
-    index: IndexInfo | None
-    """The index that is searched; None also if no engine answers."""
-    is_sample: bool
-    """Whether the index holds the sample."""
-    judged: int
-    """The number of graded documents in the log."""
+    sample: Path | None  # the folder of its shipped sample
+    index: IndexInfo | None  # the searched index; None also if no engine answers
+    is_sample: bool  # whether the index has the sample
+    judged: int  # number of graded documents in the log
 
     @property
     def files(self) -> Path | None:
@@ -59,21 +53,19 @@ class Overview:
     """The state of engine, tasks and runs at one moment."""
 
     engine: EngineInfo | None
-    trouble: str
-    """Why the engine does not answer."""
+    trouble: str  # why the engine does not answer
     tasks: tuple[TaskState, ...]
     runs: tuple[KnownRun, ...]
-    notes: tuple[str, ...] = ()
-    """Sentences on what could not be read."""
+    notes: tuple[str, ...] = ()  # messages on unreadable files
 
     @property
     def is_empty(self) -> bool:
-        """Whether the engine answers and nothing is indexed."""
+        """Whether the engine answers and has no index."""
         return self.engine is not None and not any(state.index for state in self.tasks)
 
 
 def look(settings: Settings, folder: Path) -> Overview:
-    """Return the present state; runs are looked for in `folder` too."""
+    """Return the present state, with the runs in `folder`."""
     notes: list[str] = []
     judged: Mapping[str, int] = {}
     try:
@@ -122,7 +114,7 @@ def _state(task: Task, home: Path, index: IndexInfo | None, judged: int) -> Task
 
 
 def _serving(engine: Engine, task: Task) -> IndexInfo | None:
-    """Return the index that is searched."""
+    """Return the searched index."""
     for name in task.info.index_names:
         with suppress(DataError):  # damaged: `searchapp doctor` has the details
             if (info := engine.index_info(name)) is not None:

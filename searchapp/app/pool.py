@@ -26,14 +26,13 @@ TAG = "pool"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The topics that count in a pool, and the manifest that the pool's is made from."""
+    """The topics that count in a pool, and the manifest on which the pool's is based."""
 
-    name: str
-    """The name in messages."""
+    name: str  # in messages
     topics: Collection[str]
     manifest: Manifest
+    # Looks documents up in the index, if it is available.
     look_up: Callable[[Collection[str]], LookUp] | None = None
-    """Looks documents up in the index, where it is available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +40,7 @@ class Pool:
     """A pool that was written."""
 
     manifest: Manifest
-    notes: tuple[str, ...]
-    """Sentences on topics and documents of its runs."""
+    notes: tuple[str, ...]  # messages on topics and documents of its runs
 
 
 def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
@@ -75,8 +73,8 @@ def write_pool(
 ) -> Pool:
     """Write the first `depth` documents of several runs as one run directory, atomically.
 
-    The runs are run directories of one task, split and index, and TREC runs. Topics of TREC runs count if they are in
-    the scope, by default that of the run directories. Scores only order the documents.
+    The runs are run directories of one task, split and index, and TREC runs, of which the topics in the scope count.
+    Scores only order the documents.
 
     Raises:
         UsageError: a run does not exist, or there are only TREC runs and no scope.
@@ -137,7 +135,7 @@ def write_pool(
 
 
 def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
-    """Return the given scope, or that of the run directories, which must agree."""
+    """Return the given scope, or the one of the run directories, which must agree."""
     manifests = [(given.path, given.manifest) for given in runs if given.manifest is not None]
     if not manifests:
         if scope is None:

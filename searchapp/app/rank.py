@@ -45,23 +45,20 @@ class RunRequest:
     collection: Collection
     split: str
     recipe: Recipe
-    depth: int
-    """Documents for each topic."""
+    depth: int  # documents for each topic
     tag: str
     lenient: bool = False
-    judged: tuple[Example, ...] = ()
-    """Judged topics, which count as solved ones."""
-    home: Path | None = None
-    """The folder that stores models."""
+    judged: tuple[Example, ...] = ()  # judged topics, which are additional training topics
+    home: Path | None = None  # the directory that stores models
+    # The splits of the training topics; by default all from which the split may learn.
     examples: tuple[str, ...] = ()
-    """The splits whose solved topics the recipe learns from; by default all that the split may learn from."""
 
     @property
     def solved_collection(self) -> Collection:
-        """The collection with the solved topics that the recipe learns from.
+        """The collection with the training topics of the recipe.
 
         Raises:
-            UsageError: the recipe learns nothing, or one of the splits has no solved topics.
+            UsageError: the recipe learns nothing, or one of the splits has no training topics.
         """
         if not self.examples:
             return self.collection
@@ -77,17 +74,15 @@ class MadeRun:
     """A run that was written."""
 
     manifest: Manifest
-    problems: Problems
-    """Those of the topics."""
+    problems: Problems  # of the topics
     solved_problems: Problems
-    shortfall: str | None
-    """Why there is no official file."""
+    shortfall: str | None  # why there is no official file
+    # On limits of reproduction, and on training topics that models did not see.
     warnings: tuple[str, ...] = ()
-    """Sentences on limits of reproduction, and on solved topics that models were not trained on."""
 
 
 def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: RunRequest) -> Manifest:
-    """Return the manifest of a run before it is ranked: everything that its rankings depend on.
+    """Return the manifest of a run before it is ranked: all inputs of its rankings.
 
     Raises:
         DataError: an input file can't be read.
@@ -111,7 +106,7 @@ def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: 
 
 
 def used_files(collection: Collection, split: str, *, learns: bool) -> list[Path]:
-    """Return the input files of a run: documents, topics, gold and, if it learns, solved topics."""
+    """Return the input files of a run: documents, topics, gold and, if it learns, training topics."""
     documents = collection.indexes[collection.index_of(split)].files
     solved = collection.example_files(split) if learns else []
     return list(dict.fromkeys((*documents, *collection.split_files(split), *solved)))
@@ -123,7 +118,7 @@ def make_run(
     """Rank every topic of the split and write the run directory `out` atomically.
 
     Raises:
-        InvalidFiles: topics or solved topics have problems, and `request.lenient` is not set.
+        InvalidFiles: topics or training topics have problems, and `request.lenient` is not set.
         EngineError: the engine failed; nothing was written.
     """
     if request.tag.split() != [request.tag]:
@@ -197,17 +192,12 @@ class Rerun:
     """A run that was made again."""
 
     made: MadeRun
-    differences: tuple[str, ...]
-    """A sentence for each file that differs from the first run's."""
-    notes: tuple[str, ...]
-    """A sentence for each input that has changed since."""
+    differences: tuple[str, ...]  # a sentence for each file that differs from the first run's
+    notes: tuple[str, ...]  # a sentence for each changed input
 
 
 def verify_run(path: Path) -> Verification:
     """Compare a run directory with its manifest, and the inputs of the run with the present ones.
-
-    The inputs are the recipe with its templates, the mappings, the files of the data and their layout. The rest of a
-    task file may change.
 
     Raises:
         DataError: the manifest can't be read.
@@ -290,7 +280,7 @@ def _without_digests(value: Any) -> Any:
 
 
 def _collection(task: Task, manifest: Manifest, data: Path) -> Collection:
-    """Return the collection of a run, with the solved topics that the run learned from."""
+    """Return the collection of a run, with the training topics of the run."""
     collection, solved = task.collection(data), directory.solved_splits(manifest)
     return collection.solved_by(solved) if solved else collection
 
@@ -307,8 +297,10 @@ def rerun(
 ) -> Rerun:
     """Make a run again with its copies of recipe, templates and mappings, and compare both.
 
-    Documents and topics are read from the folder `data`, by default that of the run. If the task has other mappings
-    now, the run gets an index of its own, as a variant does.
+    If the task has other mappings now, the run gets an index of its own, as a variant does.
+
+    Args:
+        data: the folder of documents and topics, by default the run's
 
     Raises:
         UsageError: no recipe has ranked the run, or its task file is gone.

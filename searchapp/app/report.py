@@ -1,4 +1,4 @@
-"""Collect the content of a report of runs: figures with intervals, tests, curves, topics, agreement, reproduction."""
+"""Collect the content of a report of runs."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from searchapp.runs import directory
 from searchapp.runs.directory import RANKINGS, StoredRun, read_manifest
 from searchapp.tasks.base import Task
 
+# The packages whose versions affect figures.
 COMPUTED_WITH = ("ir-measures", "pytrec-eval-terrier", "numpy", "scipy")
-"""The packages whose versions affect figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,9 @@ class JudgedIn:
 class Reproduction:
     """The commands, inputs, versions and digests behind the figures."""
 
-    commands: Mapping[str, str]
-    """By the numbers that they print."""
-    runs: tuple[Mapping[str, Any], ...]
-    """The inputs of each run, see `_made_from`."""
-    gold: Mapping[str, str]
-    """The SHA-256 of each file with gold, or of the grades of judgments in a log."""
+    commands: Mapping[str, str]  # by the numbers that they print
+    runs: tuple[Mapping[str, Any], ...]  # the inputs of each run, see `_made_from`
+    gold: Mapping[str, str]  # the SHA-256 of each file with gold, or of the grades of judgments in a log
     versions: Mapping[str, str]
     permutations: int
     resamples: int
@@ -74,7 +71,9 @@ def reproduction(
 ) -> Reproduction:
     """Return the reproduction of compared runs.
 
-    `gold` is the organisers' gold, `judged` the source of judgments, if these are the gold.
+    Args:
+        gold: the official gold
+        judged: the source of judgments, if these are the gold
 
     Raises:
         DataError: a file with gold is gone since it was read.
@@ -194,8 +193,7 @@ def _testing(request: CompareRequest) -> Iterator[str]:
         yield "--force"
 
 
-EXACT = 1e-9
-"""The maximum difference of a mean of values and its figure."""
+EXACT = 1e-9  # the maximum difference of a mean of values and its figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,34 +206,29 @@ class People:
 
 @dataclass(frozen=True, slots=True)
 class ReportedFigure:
-    """A figure of `evaluate` in each run, None where a run lacks it."""
+    """A figure of `evaluate` in each run, None if a run lacks it."""
 
     name: str
     is_official: bool
     values: tuple[float | None, ...]
+    # Of the mean over topics; None for a figure that is no such mean, or is not tested.
     intervals: tuple[Interval | None, ...]
-    """Of the mean over topics; None for a figure that is no such mean, or is not tested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """The content of a report."""
 
-    title: str
-    """That of the task."""
+    title: str  # of the task
     comparison: Comparison
-    figures: tuple[ReportedFigure, ...]
-    """Those that are tested come first."""
-    texts: Mapping[str, str]
-    """The texts of topics by their ids, as far as they can be read."""
-    curves: tuple[Curves, ...]
-    """Those of each run over all topics with gold."""
+    figures: tuple[ReportedFigure, ...]  # tested ones first
+    texts: Mapping[str, str]  # the texts of topics by id, as far as they can be read
+    curves: tuple[Curves, ...]  # of each run over all topics with gold
     people: People | None
     reproduction: Reproduction
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON of `report --json`: that of `compare --json`, and more."""
         names = [run.name for run in self.comparison.runs]
         agreement = None
         if self.people is not None:
@@ -273,10 +266,11 @@ class Report:
 
 
 def report(request: CompareRequest, people: People | None = None, judged: JudgedIn | None = None) -> Report:
-    """Return the content of a report of run directories, of which there may be only one.
+    """Return the content of a report of one or more run directories.
 
-    `people` are the annotators whose judgments are the gold, `judged` is the source of these. By default all breakdowns
-    of the task are computed.
+    Args:
+        people: the annotators whose judgments are the gold
+        judged: the source of these judgments
 
     Raises:
         as `compare` does.
@@ -348,7 +342,7 @@ def _interval(figure: float | None, measured: Measured | None, run: int, seed: i
 
 
 def _texts(task: Task, gold: GoldSource) -> tuple[Mapping[str, str], Sequence[str]]:
-    """Return the texts of topics by their ids, and why they are missing."""
+    """Return the texts of topics by id, and why they are missing."""
     folder = gold.folder(task)
     if folder is None or gold.split is None:
         return {}, ()

@@ -28,17 +28,13 @@ from searchapp.tasks import load
 
 RUNS_FILE = "runs.jsonl"
 
-MOST_RUNS = 500
-"""The number of remembered directories, see `JsonLines`."""
+MOST_RUNS = 500  # number of remembered directories, see `JsonLines`
 
-RUNS = "runs"
-"""The usual folder of runs, in the home folder and in the working folder."""
+RUNS = "runs"  # the default folder of runs, in the home directory and in the working directory
 
-MOST_ENTRIES = 1_000
-"""The maximum of entries of a folder that are looked at."""
+MOST_ENTRIES = 1_000  # entries of a folder that are checked
 
-RECENT = 100
-"""The maximum of listed runs."""
+RECENT = 100  # listed runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +64,7 @@ def remember_run(home: Path, run: Path) -> None:
 
 
 def recent_runs(home: Path, folder: Path) -> list[KnownRun]:
-    """Return the remembered run directories, and those in `folder` and in the home folder, the latest first.
-
-    Unreadable directories are left out.
-    """
+    """Return the remembered run directories, and those in `folder` and in the home directory, the latest first."""
     known: dict[Path, KnownRun] = {}
     for path in (
         *_remembered(home),
@@ -118,7 +111,7 @@ class Figure:
 
 
 class FigureCache:
-    """A cache of the figures of runs; several threads may use it in turn."""
+    """A cache of the figures of runs; threads may use it in turn."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -166,20 +159,16 @@ class ListedRun:
     """A run directory with its tags."""
 
     path: Path
-    shown: str
-    """The path for people."""
+    shown: str  # the displayed path
     manifest: Manifest
     tags: tuple[str, ...]
-    figure: Figure | None
-    """The cached official figure."""
+    figure: Figure | None  # the cached official figure
 
     @property
     def figure_shown(self) -> str:
-        """The figure for people."""
         return "" if self.figure is None else f"{self.figure.measure} {self.figure.value:.4f}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON of `runs list --json`."""
         made = self.manifest
         return {
             "run": str(self.path),
@@ -199,10 +188,7 @@ class ListedRun:
 
 
 def list_runs(home: Path, folder: Path, task: str | None = None, tags: Sequence[str] = ()) -> list[ListedRun]:
-    """Return the known runs, and those in `folder`, the latest first: of all tasks or one, with all of the given tags.
-
-    Unreadable tags are left out.
-    """
+    """Return the known runs, and those in `folder`, of one task or all and with these tags, the latest first."""
     figures = FigureCache(home)
     inside = folder.resolve()
     listed = []

@@ -1,10 +1,8 @@
-"""Searches in the home folder: recent ones, those saved under a name, and the last position in each task.
+"""Searches in the home directory: recent ones, named ones, and the last position in each task.
 
-    <home>/searches.jsonl           {"task": "nlps", "text": "normal subgroup"}
-    <home>/saved-searches.jsonl     {"task": "nlps", "name": "groups", "text": "normal subgroup", "recipe": null, ...}
-    <home>/positions.jsonl          {"task": "nlps", "text": "normal subgroup", "cursor": 3, "widths": {}, ...}
-
-Recent searches are a cache.
+<home>/searches.jsonl           {"task": "nlps", "text": "normal subgroup"}
+<home>/saved-searches.jsonl     {"task": "nlps", "name": "groups", "text": "normal subgroup", "recipe": null, ...}
+<home>/positions.jsonl          {"task": "nlps", "text": "normal subgroup", "cursor": 3, "widths": {}, ...}
 """
 
 from __future__ import annotations
@@ -21,11 +19,9 @@ from searchapp.text import choices_hint
 
 RECENT_FILE = "searches.jsonl"
 
-MOST_RECENT = 2_000
-"""The number of recent searches of all tasks, see `JsonLines`."""
+MOST_RECENT = 2_000  # recent searches of all tasks, see `JsonLines`
 
-LONGEST = 10_000
-"""The maximum length of a stored text."""
+LONGEST = 10_000  # characters of a stored text
 
 
 class RecentSearches:
@@ -58,13 +54,12 @@ SAVED, POSITIONS = "saved-searches.jsonl", "positions.jsonl"
 
 LONGEST_NAME = 100
 
-FURTHEST = 10_000
-"""The last hit that the screen opens at again: a later one would take too long."""
+FURTHEST = 10_000  # the last hit at which the screen opens again: a later one would take too long
 
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """Typed words, or with `like` a search for documents like the one of that id, which has the text."""
+    """Typed words, or with `like` a search for documents similar to the one of that id, which has the text."""
 
     text: str = ""
     recipe: str | None = None

@@ -1,8 +1,4 @@
-"""Search a task's documents for typed words: hits, facets, and the solved topics whose answers the hits are.
-
-A recipe of several signals ranks the first `FUSED_DEPTH` documents once; pages and explanations are read from that
-ranking until the words, the recipe or the filters change.
-"""
+"""Search a task's documents for typed words: hits, facets, and the training topics that the hits answer."""
 
 from __future__ import annotations
 
@@ -42,12 +38,11 @@ from searchapp.ranking.signals.base import Inputs, one_document
 from searchapp.tasks.base import Collection, DataSplit, Task
 from searchapp.tasks.folders import data_folder
 
-FUSED_DEPTH = 1000
-"""How many documents a recipe of several signals ranks."""
+FUSED_DEPTH = 1000  # how many documents a recipe of several signals ranks
 
 
 class FusedRankings:
-    """The rankings of recipes on one version of an index; `inputs` returns the inputs of their signals on demand.
+    """The rankings of recipes on one version of an index; `inputs` returns the inputs of their signals.
 
     Raises:
         EngineError: the engine failed.
@@ -62,7 +57,7 @@ class FusedRankings:
         self._chosen: tuple[tuple[str, CompiledQuery], Hits] | None = None
 
     def hits(self, recipe: Recipe, compiled: CompiledQuery) -> Hits:
-        """Return the documents that a recipe ranks for words, without those that the rest of the query excludes."""
+        """Return the documents that a recipe ranks for words and the rest of the query does not exclude."""
         key = recipe.name, compiled
         if self._chosen is None or self._chosen[0] != key:
             hits, chosen = self._ranked_words(recipe, compiled)[1], compiled.choosing()
@@ -86,7 +81,7 @@ class FusedRankings:
         return self._ranker(recipe).shares(self._ranked_words(recipe, compiled)[0], document_id)
 
     def explain(self, recipe: Recipe, compiled: CompiledQuery, document_id: str) -> Explanation | None:
-        """Explain the score of a document, None where it is not ranked."""
+        """Explain the score of a document, None if it is not ranked."""
         if document_id not in self.hits(recipe, compiled).document_ids:
             return None
         return self._ranker(recipe).explain(self._ranked_words(recipe, compiled)[0], document_id)
@@ -106,8 +101,7 @@ class FusedRankings:
         return self._rankers[recipe.name]
 
 
-VALUES = 50
-"""How many values of a field are counted."""
+VALUES = 50  # how many values of a field are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +109,12 @@ class SearchRequest:
     """Typed words, and the part of the hits that is returned."""
 
     text: str
-    recipe: str | None = None
-    """By default that of the task's searches."""
-    filters: tuple[FieldFilter, ...] = ()
-    """Those on one field are alternatives."""
+    recipe: str | None = None  # by default the task's recipe of searches
+    filters: tuple[FieldFilter, ...] = ()  # filters on one field are alternatives
     size: int = 10
-    first: int = 0
-    """How many hits are skipped."""
+    first: int = 0  # how many hits are skipped
     explain: bool = False
-    literal: bool = False
-    """Whether the text has no signs with a meaning."""
+    literal: bool = False  # whether the text is words without operators
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +134,11 @@ class _ParsedRequest:
 
 
 class TaskSearcher:
-    """A task's open index, which one thread at a time searches.
+    """A task's open index, for one thread at a time.
 
-    `collection` opens the task's files, from whose solved topics recipes learn; models are stored in `home`.
+    Args:
+        collection: opens the task's files, from whose training topics recipes learn
+        home: the directory that stores models
     """
 
     def __init__(
@@ -179,7 +171,8 @@ class TaskSearcher:
     ) -> TaskSearcher:
         """Open the searcher of an indexed task.
 
-        Its files, which only recipes that learn need, are in `data` or where `home` has them.
+        Args:
+            data: the folder of the task's files for recipes that learn; by default the one in `home`
 
         Raises:
             EngineError: there is no such index, or it can't be opened.
@@ -207,11 +200,11 @@ class TaskSearcher:
         )
 
     def require_serving(self) -> None:
-        """Check that no newer version of the index serves, since some engines answer from an old one.
+        """Check that no newer version of the index serves: some engines answer from an old one.
 
         Raises:
-            Replaced: this version serves no more.
-            EngineError: the engine does not answer, or refuses.
+            Replaced: this version does not serve any more.
+            EngineError: the engine does not answer, or rejects the request.
         """
         info = self.index.info
         serving = self._engine.index_info(info.name)
@@ -220,12 +213,11 @@ class TaskSearcher:
             raise Replaced(info.version)
 
     def close(self) -> None:
-        """Close the files of the index."""
         self.index.close()
 
     @property
     def collection(self) -> Collection | None:
-        """The task's files, None where they are missing."""
+        """The task's files, None if they are missing."""
         try:
             return self._collection() if self._collection is not None else None
         except DataError:
@@ -233,14 +225,14 @@ class TaskSearcher:
 
     @property
     def recipes(self) -> tuple[str, ...]:
-        """The names of the recipes that rank typed words, that of searches first."""
+        """The names of the recipes that rank typed words, the one of searches first."""
         book = self.task.recipe_book()
         first = self.task.info.search_recipe
         suited = [name for name in recipes.names(book) if self.recipe(name).takes_words]
         return tuple(sorted(suited, key=lambda name: (name != first, name)))
 
     def recipe(self, name: str | None = None) -> Recipe:
-        """Return a recipe of the task, by default that of searches.
+        """Return a recipe of the task, by default the one of searches.
 
         Raises:
             UsageError: the name is unknown.
@@ -267,7 +259,7 @@ class TaskSearcher:
         Raises:
             BrokenQuery: the text can't be parsed; the error has the character.
             UsageError: the recipe is unknown or can't rank words, or a field is unknown.
-            EngineError: the engine failed, or refused the query.
+            EngineError: the engine failed, or rejected the query.
         """
         search = self._read(request)
         if search.is_one_query:
@@ -281,7 +273,7 @@ class TaskSearcher:
         return self._shown(search, hits)
 
     def first_page(self, request: SearchRequest) -> ResultPage:
-        """Return the first hits of a request and the number of matching documents, in one request to a server.
+        """Return the first hits and the number of matching documents, in one request to a server.
 
         Raises:
             as `search` does.
@@ -295,7 +287,7 @@ class TaskSearcher:
         return ResultPage(results, len(results) if len(hits) <= request.size else self.counts(request).total)
 
     def counts(self, request: SearchRequest) -> Counts:
-        """Count the matching documents, and the commonest values of the fields that documents are filtered by.
+        """Count the matching documents, and the most frequent values of the filter fields.
 
         Raises:
             as `search` does.
@@ -345,7 +337,7 @@ class TaskSearcher:
         return bool(self.index.find(one_document(document_id, self._body(search)["query"])))
 
     def is_cut(self, request: SearchRequest) -> bool:
-        """Return whether more documents may have the words than the `FUSED_DEPTH` that the recipe ranks.
+        """Return whether more documents may have the words than the recipe ranks.
 
         Raises:
             as `search` does.
@@ -354,7 +346,7 @@ class TaskSearcher:
         return not search.is_one_query and self._fused.is_cut(search.recipe, search.compiled)
 
     def shares(self, request: SearchRequest, document_id: str) -> list[SignalShare]:
-        """Return the share of each signal in a document's score; none for a recipe of one query.
+        """Return the share of each signal in a document's score; empty for a recipe of one query.
 
         Raises:
             as `search` does.
@@ -363,7 +355,7 @@ class TaskSearcher:
         return [] if search.is_one_query else self._fused.shares(search.recipe, search.compiled, document_id)
 
     def explain(self, request: SearchRequest, document_id: str) -> Explanation | None:
-        """Explain the score of a document, None where it does not match.
+        """Explain the score of a document, None if it does not match.
 
         Raises:
             as `search` does.
@@ -433,7 +425,7 @@ class TaskSearcher:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A field and its commonest values among the hits, each with their number."""
+    """A field and its most frequent values among the hits, each with their number."""
 
     field: str
     values: Sequence[tuple[str, int]]
@@ -441,10 +433,7 @@ class Facet:
 
 
 def facets(searcher: TaskSearcher, request: SearchRequest) -> list[Facet]:
-    """Return the fields that a request can be filtered by.
-
-    Values of one field are alternatives, so they are counted without the filters on their field: the number of a value
-    is what it would add. A chosen value is listed even with 0 hits.
+    """Return the fields by which a request can be filtered; a chosen value is listed even with 0 hits.
 
     Raises:
         as `TaskSearcher.search` does.
@@ -454,6 +443,7 @@ def facets(searcher: TaskSearcher, request: SearchRequest) -> list[Facet]:
         chosen.setdefault(one.field, set()).add(one.value)
     facets = []
     for field, values in searcher.counts(request).values.items():
+        # Values of one field are alternatives: a value's number is what it would add.
         if field in chosen:
             others = tuple(one for one in request.filters if one.field != field)
             values = searcher.counts(replace(request, filters=others)).values[field]
@@ -464,11 +454,7 @@ def facets(searcher: TaskSearcher, request: SearchRequest) -> list[Facet]:
 
 
 def toggled(filters: Sequence[FieldFilter], one: FieldFilter) -> tuple[FieldFilter, ...]:
-    """Return the filters with one more, or without it if it is among them.
-
-    >>> toggled((FieldFilter("label", "1"),), FieldFilter("label", "1"))
-    ()
-    """
+    """Return the filters with one more, or without it if it is among them."""
     left = tuple(other for other in filters if other != one)
     return left if len(left) < len(filters) else (*filters, one)
 

@@ -1,7 +1,4 @@
-"""Open a judging session on a run, and exchange judgments with a team that shares a cluster.
-
-Every judgment is in the log first: a server that does not answer never blocks judging.
-"""
+"""Open a judging session on a run, and exchange judgments with a team that shares a cluster."""
 
 from __future__ import annotations
 
@@ -23,12 +20,11 @@ from searchapp.judging.view import open_view
 from searchapp.progress import Notify
 from searchapp.tasks.base import Grades
 
-PATIENCE_SECONDS = 2.0
-"""How long a key waits for another process that writes the log, before its judgment is queued."""
+PATIENCE_SECONDS = 2.0  # how long a key waits for other writers of the log before its judgment is queued
 
 
 def usual_depth(run_pages: RunPages) -> int | None:
-    """Return how many documents of each ranking are judged by default, None for all, as of a pool."""
+    """Return how many documents of each ranking are judged by default, None for all, as in a pool."""
     return None if run_pages.is_pool else run_pages.task.info.judging_depth
 
 
@@ -53,10 +49,7 @@ def judging_session(
     unscored: bool = False,
     show_others: bool = False,
 ) -> JudgingSession:
-    """Return a session on `depth` documents of each of some topics of a run, `unscored` ones too.
-
-    With a `seed` the annotator judges blind, in a seeded order.
-    """
+    """Return a session on `depth` documents of each topic of a run, with a `seed` a blind one."""
     return JudgingSession(
         session,
         topics,
@@ -83,7 +76,7 @@ def judged_by_now(log: Path, task: str, aggregation: Aggregation | None = None) 
 
 
 def annotator_name(given: str | None) -> str:
-    """Return the given name of the annotator, or that of the account.
+    """Return the given name of the annotator, or the name of the account.
 
     Raises:
         UsageError: there is neither.
@@ -97,12 +90,10 @@ def annotator_name(given: str | None) -> str:
     return name
 
 
-FIRST_SECONDS = 5.0
-"""How long judging waits at first for the judgments of others."""
+FIRST_SECONDS = 5.0  # how long judging waits at first for the judgments of others
+# How long leaving waits for a running exchange, and then for the answer to each request.
 LEAVING_SECONDS = 2.0
-"""How long leaving waits for a running exchange, and then for the answer to each request."""
-TIMEOUT_SECONDS = 10.0
-"""How long a server may take for one request while the user may be waiting."""
+TIMEOUT_SECONDS = 10.0  # how long a server may take for one request while the user may be waiting
 
 
 def exchange(
@@ -117,7 +108,7 @@ def exchange(
 
     Raises:
         UsageError: the engine is no cluster.
-        EngineError: the cluster does not answer, or refuses; the message has the number of waiting judgments.
+        EngineError: the cluster does not answer, or rejects; the message has the number of waiting judgments.
         DataError: both have different judgments of the same id.
     """
     address = judgments_address(settings)
@@ -142,7 +133,7 @@ def exchange_if_possible(
     attempts: int = 3,
     timeout: float = TIMEOUT_SECONDS,
 ) -> bool:
-    """Exchange judgments, or warn that it failed; returns whether it succeeded."""
+    """Exchange judgments, or warn that it failed; return whether it succeeded."""
     try:
         exchange(settings, log, task, attempts=attempts, timeout=timeout)
     except (EngineError, DataError) as error:
@@ -156,8 +147,6 @@ def team(
     settings: Settings, log: JudgmentLog, task: str, say: Notify, warn: Notify
 ) -> Iterator[Synchronizer]:
     """Exchange judgments of one task before, during and after judging.
-
-    `say` is called with what was done, `warn` with what failed.
 
     Raises:
         UsageError: the engine is no cluster.

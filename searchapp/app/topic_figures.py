@@ -10,20 +10,16 @@ from enum import StrEnum
 class Order(StrEnum):
     """The order of topics."""
 
-    file = "file"
-    """That of the run."""
-    worst = "worst"
-    """The lowest figure first; topics without one last."""
-    missed = "missed"
-    """The most missed gold first."""
+    file = "file"  # of the run
+    worst = "worst"  # the lowest figure first; topics without one last
+    missed = "missed"  # the most missed gold first
 
 
 @dataclass(frozen=True, slots=True)
 class TopicFigures:
     """The figure of a topic, and how many of its relevant documents are missed."""
 
-    value: float | None
-    """None where the scorer has none."""
+    value: float | None  # None if the scorer has none
     relevant: int
     missed: int
 
@@ -37,21 +33,13 @@ class TopicFigures:
 class FiguresByTopic:
     """The figures of topics by their ids."""
 
-    name: str
-    """The measure of one topic."""
+    name: str  # the measure of one topic
     topics: Mapping[str, TopicFigures]
-    instead_of: str | None = None
-    """Why they are not those of the organisers' scorer."""
+    instead_of: str | None = None  # why they are not the official ones
 
 
 def topic_ids(names: Sequence[str], known: Collection[str]) -> dict[str, str]:
-    """Return the ids of topics by the scorer's names of them; empty if they can't be matched.
-
-    A scorer may have other names, such as those of files, in the same order as the grades.
-
-    >>> topic_ids(["a.tsv", "b.tsv"], ["a", "b"])
-    {'a.tsv': 'a', 'b.tsv': 'b'}
-    """
+    """Return the ids of topics by the scorer's names, which may be file names in the same order; empty if unmatched."""
     if all(name in known for name in names):
         return {name: name for name in names}
     return dict(zip(names, known, strict=True)) if len(names) == len(known) else {}

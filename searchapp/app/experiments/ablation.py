@@ -52,7 +52,7 @@ class Variant:
     feature: str = ""  # the kind of features that its model lacks
     cpu: float = 0.0  # processor seconds of its signals and of fusion, without indexing and training
     clock: float = 0.0  # seconds of ranking
-    # whether documents of other signals follow, because the official scorer needs longer rankings
+    # Whether documents of other signals follow, because the official scorer needs longer rankings.
     completed: bool = False
 
     @property

@@ -54,7 +54,7 @@ class BenchMeasure:
     name: str
     is_official: bool
     topics: int  # number of tested topics
-    figures: tuple[float | None, ...]  # none for a system without a figure
+    figures: tuple[float | None, ...]  # None for a system without a figure
     # Figure − baseline; None for the baseline, without a figure, and for a figure that is not a mean over
     # topics.
     differences: tuple[Difference | None, ...]
@@ -67,7 +67,7 @@ class BenchColumn:
     task: str  # the name of the task's table in the plan
     split: str
     group: str | None
-    cells: tuple[Cell | None, ...]  # none for a system whose recipe does not rank this task
+    cells: tuple[Cell | None, ...]  # None for a system whose recipe does not rank this task
     measures: tuple[BenchMeasure, ...]
     warnings: tuple[str, ...] = ()
 

@@ -49,7 +49,7 @@ TAG = "cross-validation"
 
 FEW = 50  # with fewer topics each one is a fold by default
 
-# bytes of hits that each index caches, so that a query of many recipes is searched once
+# Bytes of hits that each index caches, so that a query of many recipes is searched once.
 CACHED_HITS = 1 << 27
 
 OPEN = 4  # how many indexes with other similarities are open at a time
@@ -79,7 +79,7 @@ class CrossValidationRequest:
     task: Task
     collection: Collection
     splits: tuple[str, ...]
-    # a measure of the official scorer or of ir-measures; the official one by default
+    # A measure of the official scorer or of ir-measures; the official one by default.
     measure: str | None = None
     folds: int | None = None  # by default 5, or one for each topic if there are fewer than `FEW`
     seed: int = FOLD_SEED

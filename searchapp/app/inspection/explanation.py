@@ -76,7 +76,7 @@ class PartDifference:
     """A part of one or both of two scores: a term of a field, a signal, or another part."""
 
     what: str
-    upper: float | None  # none if the score has no such part
+    upper: float | None  # None if the score has no such part
     lower: float | None
     upper_figures: tuple[tuple[str, str], ...] = ()  # the figures from which the part was computed
     lower_figures: tuple[tuple[str, str], ...] = ()

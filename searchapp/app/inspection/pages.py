@@ -406,7 +406,7 @@ class RunPages(Pages):
         self.name = ranked.name
         self.rankings = ranked.rankings
         self.manifest = ranked.manifest
-        # the maximum of ranked documents for a topic, if known
+        # The maximum of ranked documents for a topic, if known.
         self.depth = ranked.depth if ranked.manifest is None else ranked.manifest.depth
         self.collection = collection
         # Whether the run is a pool, all of whose documents are judged.
