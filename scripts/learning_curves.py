@@ -41,7 +41,8 @@ class Curve:
 CURVES = (
     Curve(
         "nlps",
-        "--split dev --recipe neighbours --judgments-only --points 0,50,100,200,400,800 --repetitions 3 --unjudged 500",
+        "--split dev --recipe neighbours --judgments-only --points 0,50,100,200,400,800 "
+        "--repetitions 3 --test-topics 500",
     ),
     Curve(
         "explanation-2019",
@@ -50,7 +51,8 @@ CURVES = (
     ),
     Curve(
         "smart-types-dbpedia",
-        "--split fold0 --recipe best --judgments-only --points 100,250,500,1000,2000 --repetitions 2 --unjudged 1000",
+        "--split fold0 --recipe best --judgments-only --points 100,250,500,1000,2000 "
+        "--repetitions 2 --test-topics 1000",
     ),
 )
 

@@ -43,7 +43,7 @@ from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import Breakdown
 from searchapp.evaluation.measures import require_measures
 from searchapp.evaluation.overlap import overlap
-from searchapp.evaluation.significance import PERMUTATIONS, SEED, mean, paired, solved_by
+from searchapp.evaluation.significance import PERMUTATIONS, SEED, mean, paired, successful_runs
 from searchapp.files import distinct_names
 from searchapp.formats.problems import some
 from searchapp.judging.judgments import Unjudged
@@ -148,9 +148,9 @@ def _rank(ranking: Sequence[str], document: str) -> int | None:
     return ranking.index(document) + 1 if document in ranking else None
 
 
-def _difficulty(values: Sequence[Values], solved_from: float) -> Iterator[Difficulty]:
+def _difficulty(values: Sequence[Values], success_threshold: float) -> Iterator[Difficulty]:
     """Yield topics by how many runs solve them; in a group the topic with the least mean first."""
-    solved = solved_by(values, solved_from)
+    solved = successful_runs(values, success_threshold)
     for count in range(len(values) + 1):
         topics = sorted(
             (topic for topic, runs in solved.items() if runs == count),
@@ -263,7 +263,7 @@ def _favouring(grades: Grades, winner: DocumentRanks, loser: DocumentRanks, best
 
 USUAL_DEPTH = 10  # rank up to which gained and lost documents count under a measure without a cut-off
 
-SOLVED_FROM = 0.5  # default least value of a solved topic
+SUCCESS_THRESHOLD = 0.5  # default smallest value of a successful topic
 
 _CUTOFF = re.compile(r"@(\d+)$")
 
@@ -281,7 +281,7 @@ class CompareRequest:
     force: bool = False  # whether runs are compared that do not share their topics, data or documents
     # How many documents count for gained and lost ones; by default the cut-off of the first measure.
     depth: int | None = None
-    solved_from: float = SOLVED_FROM
+    success_threshold: float = SUCCESS_THRESHOLD
     permutations: int = PERMUTATIONS
     seed: int = SEED
     alone: bool = False  # whether a single run is allowed
@@ -394,11 +394,11 @@ def compare_read(
             )
             for first, second in pairs or [(0, 0)]
         ),
-        difficulty=tuple(_difficulty(values, request.solved_from)),
+        difficulty=tuple(_difficulty(values, request.success_threshold)),
         breakdowns=tuple(_compared_breakdowns([run.evaluation.breakdowns for run in scored])),
         overlaps=tuple(result for result in results if isinstance(result, RunOverlap)),
         depth=depth,
-        solved_from=request.solved_from,
+        success_threshold=request.success_threshold,
         permutations=request.permutations,
         seed=request.seed,
         differing=differing,

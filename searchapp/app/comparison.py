@@ -246,7 +246,7 @@ class TopicDifferences:
 class Difficulty:
     """The topics that a number of runs solve, the hardest first."""
 
-    solved_by: int
+    successful_runs: int
     topics: tuple[str, ...]
     means: tuple[float, ...]  # the mean of each run over these topics
 
@@ -295,7 +295,7 @@ class Comparison:
     breakdowns: tuple[ComparedBreakdown, ...]
     overlaps: tuple[RunOverlap, ...]
     depth: int  # number of documents that count for gained and lost ones
-    solved_from: float  # the least value of a solved topic
+    success_threshold: float  # the smallest value of a successful topic
     permutations: int
     seed: int
     differing: tuple[str, ...] = ()  # clauses on differences between runs that are compared nevertheless
@@ -342,11 +342,11 @@ class Comparison:
                 ],
             },
             "difficulty": {
-                "solved_from": self.solved_from,
+                "success_threshold": self.success_threshold,
                 "groups": [
                     {
-                        "solved_by": group.solved_by,
-                        "share": group.solved_by / len(names),
+                        "successful_runs": group.successful_runs,
+                        "share": group.successful_runs / len(names),
                         "topics": list(group.topics),
                         "means": by_run(group.means),
                     }

@@ -148,7 +148,7 @@ def command(manifest: Manifest, *, portable: bool = False) -> str:
     words += ["--depth", str(manifest.depth), "--tag", manifest.tag]
     for parameter, value in (manifest.recipe.get("set") or {}).items():
         words += ["--set", f"{parameter}={value}"]
-    words += [word for split in directory.chosen_splits(manifest) for word in ("--examples", split)]
+    words += [word for split in directory.chosen_splits(manifest) for word in ("--training-split", split)]
     words += ["--with-judgments"] if directory.judgments_digest(manifest) else []
     return shlex.join([*words, "--out", "DIR"])
 

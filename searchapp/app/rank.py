@@ -51,7 +51,7 @@ class RunRequest:
     judged: tuple[Example, ...] = ()  # judged topics, which are additional training topics
     home: Path | None = None  # the directory that stores models
     # The splits of the training topics; by default all from which the split may learn.
-    examples: tuple[str, ...] = ()
+    training_splits: tuple[str, ...] = ()
 
     @property
     def solved_collection(self) -> Collection:
@@ -60,13 +60,13 @@ class RunRequest:
         Raises:
             UsageError: the recipe learns nothing, or one of the splits has no training topics.
         """
-        if not self.examples:
+        if not self.training_splits:
             return self.collection
         if not self.recipe.learns:
             raise UsageError(
-                f"the recipe {self.recipe.name} learns from no solved topics: leave out --examples"
+                f"the recipe {self.recipe.name} learns from no solved topics: leave out --training-split"
             )
-        return self.collection.solved_by(self.examples)
+        return self.collection.solved_by(self.training_splits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,9 @@ def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: 
     solved = {}
     if request.recipe.learns:
         solved = directory.solved_by(
-            collection.solved_splits(split), task.examples_index_mapping(), chosen=bool(request.examples)
+            collection.solved_splits(split),
+            task.examples_index_mapping(),
+            chosen=bool(request.training_splits),
         )
     digests = index.mapping_digest, index.digest
     return replace(
@@ -339,7 +341,7 @@ def rerun(
         lenient=True,
         judged=_judged(path, manifest, collection),
         home=home,
-        examples=directory.chosen_splits(manifest),
+        training_splits=directory.chosen_splits(manifest),
     )
     made = make_run(again, engine, request, out, progress, overwrite=overwrite)
     differences = _differences(path, manifest, out, made.manifest)

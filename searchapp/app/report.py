@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import searchapp
-from searchapp.app.compare import SOLVED_FROM, CompareRequest, compare
+from searchapp.app.compare import SUCCESS_THRESHOLD, CompareRequest, compare
 from searchapp.app.comparison import ComparedRun, Comparison, Measured
 from searchapp.app.evaluate import ALL, GoldSource, gold_files, of_run
 from searchapp.app.manifests import command
@@ -169,7 +169,7 @@ def _scoring(request: CompareRequest, judged: JudgedIn) -> Iterator[str]:
     if judged.qrels is None:
         yield from ("--judgments", *judged.words())
         if judged.aggregation.rule is not Rule.majority:
-            yield from ("--rule", judged.aggregation.rule.value)
+            yield from ("--aggregation", judged.aggregation.rule.value)
     else:
         yield from ("--qrels", str(judged.qrels))
     if judgments.unjudged is not Unjudged.nonrelevant:
@@ -183,7 +183,7 @@ def _testing(request: CompareRequest) -> Iterator[str]:
     for option, value, usual in (
         ("--baseline", request.baseline, None),
         ("--depth", request.depth, None),
-        ("--solved-from", request.solved_from, SOLVED_FROM),
+        ("--success-threshold", request.success_threshold, SUCCESS_THRESHOLD),
         ("--permutations", request.permutations, PERMUTATIONS),
         ("--seed", request.seed, SEED),
     ):

@@ -496,11 +496,11 @@ SetOption = Annotated[
 ]
 
 
-ExamplesOption = Annotated[
+TrainingSplitOption = Annotated[
     list[str] | None,
     option(
-        "Learn from the solved topics of this split alone; can be given several times. By default from all that "
-        "the split may be ranked by: of nlps and explanation-* those of train, and for test those of dev too.",
+        "Learn only from the training topics of this split; repeat it for several splits. By default all training "
+        "topics that the split may use: for nlps and explanation-* those of train, and for test those of dev too.",
         metavar="SPLIT",
         completes="splits",
     ),

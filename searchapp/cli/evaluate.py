@@ -217,15 +217,17 @@ BaselineOption = Annotated[
 ]
 TOPICS = 5
 """Number of topics of either end that are shown."""
-SOLVED_FROM = 0.5  # as in `evaluation.significance`, which imports NumPy
+SUCCESS_THRESHOLD = 0.5  # as in `evaluation.significance`, which imports NumPy
 
 
 @dataclass(frozen=True, slots=True)
 class ComparingOptions:
     """How runs are compared, and with what gold."""
 
-    solved_from: float = option(
-        "Value of the first measure from which on a topic is solved.", default=SOLVED_FROM, min=0
+    success_threshold: float = option(
+        "Smallest value of the first measure at which a topic counts as a success.",
+        default=SUCCESS_THRESHOLD,
+        min=0,
     )
     permutations: PermutationsOption = PERMUTATIONS
     seed: SeedOption = SEED
@@ -279,7 +281,7 @@ class ComparingOptions:
             baseline,
             self.force,
             depth,
-            self.solved_from,
+            self.success_threshold,
             self.permutations,
             self.seed,
         )

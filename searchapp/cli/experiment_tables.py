@@ -166,11 +166,11 @@ def _topics_table(comparison: Comparison, one: TopicDifferences, count: int) -> 
 
 
 def _difficulty_table(comparison: Comparison) -> ResultTable:
-    """The number of topics that are solved by none of the runs, by one, ..., by all."""
+    """The number of topics on which no run, one run, ..., all runs succeed."""
     groups, runs = comparison.difficulty, comparison.runs
     return ResultTable(
         [
-            text_column("solved by", [f"{group.solved_by} of {len(runs)} runs" for group in groups]),
+            text_column("success in", [f"{group.successful_runs} of {len(runs)} runs" for group in groups]),
             TableColumn("topics", [f"{len(group.topics):,}" for group in groups]),
             *(
                 TableColumn(run.name, [number(group.means[at]) for group in groups])
@@ -178,7 +178,7 @@ def _difficulty_table(comparison: Comparison) -> ResultTable:
             ),
             text_column("such as", [", ".join(map(visible_line, group.topics[:3])) for group in groups]),
         ],
-        f"Topics by difficulty: solved from {comparison.measures[0].name} {comparison.solved_from:g} on",
+        f"Topics by difficulty: success is {comparison.measures[0].name} of at least {comparison.success_threshold:g}",
     )
 
 

@@ -239,10 +239,10 @@ def learning_curve(
         metavar="N,N,...",
         show_default="0 and 1/16, 1/8, 1/4, 1/2 and all of those that can be judged",
     ),
-    unjudged: int | None = option(
-        "Topics that are never judged, and always scored.",
+    test_topics: int | None = option(
+        "Number of test topics: never judged, scored at every point.",
         min=1,
-        show_default="half of them; with --judgments all that nobody has judged",
+        show_default="half of them; with --judgments all unjudged topics",
     ),
     repetitions: int = option(
         "Samples of judged topics for each point.", default=REPETITIONS, min=1, max=1000
@@ -287,7 +287,7 @@ def learning_curve(
         _validation(settings, loaded, data, [split], scorer, measure=measure, depth=depth),
         recipe=recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or [])),
         points=_numbers(points),
-        unjudged=unjudged,
+        test_topics=test_topics,
         judged=judged_grades(settings, loaded.name, Aggregation(rule, annotator), log) if judgments else None,
         repetitions=repetitions,
         seed=seed,
@@ -361,10 +361,11 @@ def tune(
     workers: int = option("Processes that try; their number changes nothing else.", default=1, min=1, max=64),
     out: Path | None = option("TOML file for the best recipe, which `rank` takes as a task; - is stdout."),
     overwrite: OverwriteOption = False,
-    log: Path | None = option(
-        "Folder in which trials are kept that are done.", show_default="one in the home folder"
+    trials_dir: Path | None = option(
+        "Folder with the finished trials, from which an interrupted tuning continues.",
+        show_default="one in the home folder",
     ),
-    restart: bool = flag("Forget trials that are done."),
+    restart: bool = flag("Discard the finished trials."),
     allow_reported: bool = flag(
         "Allow tuning on a split for which results are reported; runs and tables record it."
     ),
@@ -400,7 +401,7 @@ def tune(
         trials=trials,
         workers=workers,
         reported=allow_reported,
-        log=log,
+        trials_dir=trials_dir,
         restart=restart,
     )
     try:

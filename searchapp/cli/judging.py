@@ -486,14 +486,13 @@ def assign(
     split: str = option("Split whose topics are shared out.", default=REQUIRED, completes="splits"),
     out: Path = option("File to write, for `judge --assignment`; - is stdout.", default=REQUIRED),
     quota: list[str] = option(
-        "An annotator and how many topics; can be given several times.",
-        "--to",
+        "An annotator and the number of topics to judge; repeat it for each annotator.",
         default=REQUIRED,
         metavar="NAME=TOPICS",
     ),
     data: DataOption = None,
     overlap: float = option("Share of each quota that several people judge.", default=0.2, min=0, max=1),
-    per_topic: int = option("How many people judge such a topic.", default=2, min=2),
+    annotators_per_topic: int = option("Number of annotators of each shared topic.", default=2, min=2),
     seed: int = option("Seed that decides which topics are drawn, and their order.", default=0),
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
@@ -509,7 +508,7 @@ def assign(
     topics = loaded.collection(data_folder(loaded, settings.home, data)).topics(split, problems)
     problems.raise_if_any()
     result = shared_out(
-        [topic.id for topic in topics], quotas, overlap if len(quotas) > 1 else 0, per_topic, seed
+        [topic.id for topic in topics], quotas, overlap if len(quotas) > 1 else 0, annotators_per_topic, seed
     )
     assigned = Assigned(loaded.name, split, result)
     with atomic_file(out, replace=overwrite) as file:
@@ -533,9 +532,9 @@ def _quotas(given: list[str]) -> dict[str, int]:
         name, equals, number = quota.rpartition("=")
         name = name.strip()
         if not equals or not name or not number.isdecimal():
-            raise UsageError(f"--to {quota}: use the form NAME=TOPICS, for instance ann=20")
+            raise UsageError(f"--quota {quota}: use the form NAME=TOPICS, for instance ann=20")
         if name in quotas:
-            raise UsageError(f"--to {quota}: {name} has a quota already")
+            raise UsageError(f"--quota {quota}: {name} has a quota already")
         quotas[name] = int(number)
     return quotas
 

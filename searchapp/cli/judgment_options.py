@@ -173,7 +173,11 @@ class RankingScorerOptions(ScorerOptions):
 
 
 RuleOption = Annotated[
-    Rule, option("--judgments: how several annotators' grades become one, where nobody has decided.")
+    Rule,
+    option(
+        "--judgments: how the grades of several annotators become one, unless the document was adjudicated.",
+        "--aggregation",
+    ),
 ]
 
 

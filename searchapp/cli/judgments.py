@@ -78,7 +78,8 @@ def export(
     data: Path | None = option("official: folder with the task's official files."),
     split: str | None = option("official: the split that the topics are of.", completes="splits"),
     rule: Rule = option(
-        "qrels, official: how several annotators' grades become one, where nobody has decided.",
+        "qrels, official: how the grades of several annotators become one, unless the document was adjudicated.",
+        "--aggregation",
         default=Rule.majority,
     ),
     annotator: AnnotatorsOption = None,
@@ -390,7 +391,7 @@ def agreement(
     settings: Settings,
     task: TaskArgument,
     annotator: AnnotatorsOption = None,
-    worst: int = option("Disputed documents to show.", default=10, min=0),
+    disputed: int = option("Number of disputed documents to show.", default=10, min=0),
     log: LogOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -408,7 +409,7 @@ def agreement(
     if as_json:
         print_json(_agreement_json(task, result))
     else:
-        _print_agreement(result, worst)
+        _print_agreement(result, disputed)
 
 
 @command(group, "list")
@@ -466,7 +467,7 @@ def list_(
     say(settings, f"{len(result):,} listed")
 
 
-def _print_agreement(result: Agreement, worst: int) -> None:
+def _print_agreement(result: Agreement, most: int) -> None:
     console = stdout_console()
     if not result.documents:
         console.print(
@@ -495,7 +496,7 @@ def _print_agreement(result: Agreement, worst: int) -> None:
     topics = [(topic, str(documents), f"{alpha:.4f}") for topic, (documents, alpha) in result.topics.items()]
     disputed = [
         (topic, document, "  ".join(f"{name}: {grade}" for name, grade in grades.items()))
-        for (topic, document), grades in result.disputed[:worst]
+        for (topic, document), grades in result.disputed[:most]
     ]
     for names, rows, texts in (
         (("annotator", "grades", "in view of others'", "not known"), seen, (0,)),

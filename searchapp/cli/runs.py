@@ -13,12 +13,12 @@ import typer
 from searchapp.cli.commands import (
     CommandGroup,
     DataOption,
-    ExamplesOption,
     JsonOption,
     OverwriteOption,
     RunArgument,
     SetOption,
     TaskArgument,
+    TrainingSplitOption,
     command,
     data_of,
     recipe_of,
@@ -72,11 +72,12 @@ def rank(
         min=1,
     ),
     set_: SetOption = None,
-    examples: ExamplesOption = None,
+    training_split: TrainingSplitOption = None,
     tag: str | None = option("Name of the run in TREC files.", show_default="searchapp-<recipe>"),
     with_judgments: bool = flag("Let topics that people have judged count as solved ones."),
     rule: Rule = option(
-        "--with-judgments: how several annotators' grades become one, where nobody has decided.",
+        "--with-judgments: how the grades of several annotators become one, unless the document was adjudicated.",
+        "--aggregation",
         default=Rule.majority,
     ),
     annotator: AnnotatorsOption = None,
@@ -116,7 +117,7 @@ def rank(
         lenient=lenient,
         judged=judged,
         home=settings.home,
-        examples=tuple(examples or ()),
+        training_splits=tuple(training_split or ()),
     )
     with reporting_engine(settings) as engine:
         made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
@@ -204,7 +205,7 @@ def train(
     ),
     recipe: str = option("Recipe whose models are trained.", default=RECIPE, completes="recipes"),
     set_: SetOption = None,
-    examples: ExamplesOption = None,
+    training_split: TrainingSplitOption = None,
     workers: int = option(
         "Processes that train; their number changes nothing else.", default=1, min=1, max=64
     ),
@@ -228,8 +229,8 @@ def train(
     chosen = recipe_of(loaded, recipe, set_)
     collection = loaded.collection(data_of(settings, loaded, data))
     ranked = loaded.info.require_split(split) if split else last_solved(loaded, collection)
-    if examples:
-        collection = collection.solved_by(examples)
+    if training_split:
+        collection = collection.solved_by(training_split)
     problems = Problems(lenient=lenient)
     progress = for_person(settings)
     store = models.Models(loaded, collection, ranked, progress, settings.home, problems=problems)

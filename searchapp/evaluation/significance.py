@@ -323,7 +323,7 @@ def _varies(differences: Values) -> bool:
     return len(differences) > 1 and bool(np.ptp(differences) > 10.0**-DECIMALS)
 
 
-def solved_by(values: Sequence[Mapping[str, float | None]], least: float) -> dict[str, int]:
+def successful_runs(values: Sequence[Mapping[str, float | None]], least: float) -> dict[str, int]:
     """Return the number of runs with a value of at least `least` on each topic."""
     topics = dict.fromkeys(topic for run in values for topic in run)
     return {topic: sum((run.get(topic) or 0.0) >= least for run in values) for topic in topics}

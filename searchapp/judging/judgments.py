@@ -132,7 +132,7 @@ class Rule(StrEnum):
     # The median, the lower one of two middle grades.
     median = "median"
     # Only adjudicated and unanimous grades count.
-    decided = "decided"
+    unanimous = "unanimous"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def combine(grades: Collection[int], rule: Rule) -> int | None:
         return None
     if len(set(grades)) == 1:
         return next(iter(grades))
-    if rule is Rule.decided:
+    if rule is Rule.unanimous:
         return None
     if rule is Rule.majority:
         (first, most), (_, next_most) = Counter(grades).most_common(2)

@@ -281,7 +281,9 @@ def curve_picture(found: LearningCurve) -> bytes:
         dots_only=True,
     )
     beside = (
-        f"besides {found.solved:,} that were solved before" if found.solved else "none were solved before"
+        f"besides {found.training_topics:,} that were solved before"
+        if found.training_topics
+        else "none were solved before"
     )
-    titles = (f"judged topics, {beside}", f"{found.measure} of unjudged topics")
+    titles = (f"judged topics, {beside}", f"{found.measure} of test topics")
     return curve([scores, samples], curve_heading(found), titles).encode()

@@ -217,15 +217,15 @@ def curve_heading(found: LearningCurve) -> str:
     """Return the heading of a learning curve."""
     official = " (official)" if found.official else ""
     where = f"{found.task} {found.split}, recipe {found.recipe['name']}"
-    return f"{where}: {found.measure}{official} of {counted(found.unjudged, 'unjudged topic')}"
+    return f"{where}: {found.measure}{official} of {counted(found.test_topics, 'test topic')}"
 
 
 def curve_legend(found: LearningCurve) -> Iterator[str]:
     """Yield sentences on how to read the figures."""
     who = "people" if found.judgments == "people" else "the organisers' gold, which stands in for a judge"
     yield (
-        f"scored at every point: the same {counted(found.unjudged, 'topic')}; judged: growing samples of "
-        f"{found.can_be_judged:,} others, by {who}; solved from the beginning: {counted(found.solved, 'topic')}"
+        f"scored at every point: the same {counted(found.test_topics, 'topic')}; judged: growing samples of "
+        f"{found.pool_topics:,} others, by {who}; training topics of the task: {found.training_topics:,}"
     )
     if found.repetitions > 1:
         yield (

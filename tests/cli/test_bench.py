@@ -373,7 +373,7 @@ def test_people_s_judgments_are_the_gold_where_the_file_says_so(benched: Cli) ->
 def test_judgments_that_are_no_gold_are_a_mistake(benched: Cli) -> None:
     for line, said in (
         ("judgments = 3", "judgments must be true, false, or the file of a log in quotes"),
-        ('judgments = true\nrule = "most"', "rule names 'most'"),
+        ('judgments = true\naggregation = "most"', "aggregation names 'most'"),
         ('judgments = true\nunjudged = "bounds"', "unjudged names 'bounds'"),
         ('annotators = "ann"', "write judgments = true too"),
     ):

@@ -111,9 +111,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "dev",
             "--out",
             "assignment.json",
-            "--to",
+            "--quota",
             "ann=3",
-            "--to",
+            "--quota",
             "bob=3",
         )
         (scene / "home/settings.toml").write_text(SETTINGS)

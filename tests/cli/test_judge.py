@@ -185,7 +185,7 @@ def test_an_assignment_leaves_the_annotators_topics_in_their_order(run: Path, tm
 def test_what_assign_tells_people_to_do_works(indexed: Cli, run: Path, tmp_path: Path) -> None:
     file = tmp_path / "for us.json"
     told = indexed(
-        "judgments", "assign", "nlps", "--data", SAMPLE, "--split", "dev", "--to", "ann=2", "--out", file
+        "judgments", "assign", "nlps", "--data", SAMPLE, "--split", "dev", "--quota", "ann=2", "--out", file
     )
     (line,) = [line for line in told.stderr.splitlines() if "searchapp judge" in line]
     command = shlex.split(line.partition("   (")[0].replace("DIR", str(run)))

@@ -69,7 +69,7 @@ def test_qrels_have_aggregated_grades_and_trec_all(offline: Cli, log: Path, tmp_
     assert rows(qrels) == [["t1", "0", "d1", "2"], ["t1", "0", "d2", "0"], ["t1", "0", "d3", "1"]]
     offline(
         "judgments", "export", TASK, "--format", "qrels", "--log", log, "--out", qrels, "--overwrite",
-        "--rule", "decided",
+        "--aggregation", "unanimous",
     )  # fmt: skip
     assert [row[2] for row in rows(qrels)] == ["d1", "d3"]
     offline("judgments", "export", TASK, "--format", "trec", "--log", log, "--out", trec)
@@ -469,7 +469,7 @@ def test_a_pool_unites_the_top_of_runs(indexed: Cli, two_runs: tuple[Path, Path]
 def test_topics_are_shared_out_by_a_seed(offline: Cli, tmp_path: Path) -> None:
     def assigned(out: Path, *more: object) -> dict[str, object]:
         result = offline(
-            "judgments", "assign", "nlps", "--data", SAMPLE, "--split", "dev", "--to", "ann=4", "--to", "ben=4",
+            "judgments", "assign", "nlps", "--data", SAMPLE, "--split", "dev", "--quota", "ann=4", "--quota", "ben=4",
             "--overlap", 0.5, "--out", out, "--json", *more,
         )  # fmt: skip
         assert result.code == 0, result.stderr
@@ -489,7 +489,7 @@ def test_topics_are_shared_out_by_a_seed(offline: Cli, tmp_path: Path) -> None:
         SAMPLE,
         "--split",
         "dev",
-        "--to",
+        "--quota",
         "ann",
         "--out",
         tmp_path / "d",
@@ -501,12 +501,12 @@ def test_names_in_quotas_are_those_of_annotators(indexed_offline: Cli, tmp_path:
     out, run = tmp_path / "a.json", tmp_path / "run"
     assert indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
     options = ("nlps", "--data", SAMPLE, "--split", "dev", "--out", out)
-    assert indexed_offline("judgments", "assign", *options, "--to", " ann\u2028=2").code == 0
+    assert indexed_offline("judgments", "assign", *options, "--quota", " ann\u2028=2").code == 0
     assert list(json.loads(out.read_text())["topics"]) == ["ann"]
     assigned = ("--run", run, "--plain", "--assignment", out, "--annotator", " ann\u2028")
     assert indexed_offline("judge", "nlps", *assigned).code == 0
     for twice in ([" =2"], ["ann=2", " ann=1"]):
-        more = [word for one in twice for word in ("--to", one)]
+        more = [word for one in twice for word in ("--quota", one)]
         assert indexed_offline("judgments", "assign", *options, *more, "--overwrite").code == 2
 
 

@@ -46,7 +46,7 @@ def test_a_point_is_the_run_that_people_make_who_judge_so_many_topics(
 ) -> None:
     """Judged by hand: half of the topics by their gold, ranked with these judgments, and the others scored."""
     found = curve(indexed_nlps, *NLPS, "--points", "0,5")
-    assert found["unjudged"] == found["can_be_judged"] == 5 and found["solved"] == 12
+    assert found["test_topics"] == found["pool_topics"] == 5 and found["training_topics"] == 12
     assert [point["judged"] for point in found["points"]] == [0, 5]
     assert [len(point["values"]) for point in found["points"]] == [1, 1]
     # Which topics are judged is known by who learns from whom: the log has those.
@@ -102,7 +102,7 @@ def test_the_seed_decides_what_is_drawn(indexed_nlps: Cli) -> None:
 
 def test_judged_topics_alone_can_be_what_is_learned_from(indexed_nlps: Cli) -> None:
     found = curve(indexed_nlps, *NLPS, "--judgments-only")
-    assert found["solved"] == 0 and found["points"][0]["judged"] == 0
+    assert found["training_topics"] == 0 and found["points"][0]["judged"] == 0
     options = ("smart-types-dbpedia", "--split", "fold0", "--judgments-only")
     assert indexed_nlps("index", "smart-types-dbpedia", "--data", SAMPLES / "smart-types-dbpedia").code == 0
     refused = indexed_nlps("learning-curve", *options)
@@ -112,8 +112,8 @@ def test_judged_topics_alone_can_be_what_is_learned_from(indexed_nlps: Cli) -> N
 def test_trained_recipes_learn_too(offline: Cli, tmp_path: Path) -> None:
     task = "smart-types-dbpedia"
     assert offline("index", task, "--data", SAMPLES / task).code == 0
-    found = curve(offline, task, "--split", "fold0", "--points", "0,4", "--unjudged", 8)
-    assert found["recipe"]["name"] == "best" and found["unjudged"] == 8
+    found = curve(offline, task, "--split", "fold0", "--points", "0,4", "--test-topics", 8)
+    assert found["recipe"]["name"] == "best" and found["test_topics"] == 8
     assert [point["judged"] for point in found["points"]] == [0, 4]
     assert not (tmp_path / "home" / "models").exists()  # models of samples are nobody's
 
@@ -158,7 +158,10 @@ def test_a_topic_that_train_has_too_is_learned_from_only_when_it_is_judged(
     (data / "dev_set.json").write_text(json.dumps({**dev, **dict(list(train.items())[:1])}))
     assert offline("index", "nlps", "--data", data).code == 0
     found = curve(offline, *NLPS, "--points", "0", "--data", data)
-    assert found["solved"] == len(train) - 1 and found["unjudged"] + found["can_be_judged"] == len(dev) + 1
+    assert (
+        found["training_topics"] == len(train) - 1
+        and found["test_topics"] + found["pool_topics"] == len(dev) + 1
+    )
 
 
 def test_what_can_t_be_learned_is_a_mistake(indexed_nlps: Cli, tmp_path: Path) -> None:
@@ -167,7 +170,7 @@ def test_what_can_t_be_learned_is_a_mistake(indexed_nlps: Cli, tmp_path: Path) -
         (("--split", "train"), "are solved ones themselves"),
         (("--points", "0,6"), "there are 5 topics that can be judged, not 6"),
         (("--points", "0,many"), "name whole numbers"),
-        (("--unjudged", 10), "lower --unjudged"),
+        (("--test-topics", 10), "lower --test-topics"),
         (("--measure", "Guess@3"), "Guess@3"),
         (("--csv", "--json"), "choose one of them"),
     ):

@@ -277,7 +277,10 @@ def test_a_mistyped_measure_is_asked_for(offline: Cli, tmp_path: Path, name: str
         ),
         (["search", "nlps", "x", "--size", "0"], "'-n': it should be greater than or equal to 1: `searchapp"),
         (["search", "nlps", "x", "--size", "x"], "'-n': it should be a valid integer, unable to parse"),
-        (["rank", "nlps", "--rule", "zzz"], "invalid value for '--rule': 'zzz' is not one of 'majority'"),
+        (
+            ["rank", "nlps", "--aggregation", "zzz"],
+            "invalid value for '--aggregation': 'zzz' is not one of 'majority'",
+        ),
     ],
 )
 def test_mistyped_words_get_suggestions(
@@ -328,7 +331,7 @@ def test_every_command_copes_with_them(offline: Cli, folder: Path, monkeypatch: 
     done("judge", task, "--run", run, "--plain", "--annotator", "ann", typed="2\n1\nq\n")
     done("judgments", "export", task, "--format", "jsonl", "--out", judged)
     done("judgments", "pool", run, "--depth", 3, "--out", folder / "pool")
-    done("judgments", "assign", task, "--split", "dev", "--out", folder / "a.json", "--to", "ann=3")
+    done("judgments", "assign", task, "--split", "dev", "--out", folder / "a.json", "--quota", "ann=3")
     done("tasks", "new", folder / "new.toml", "--documents", own / "recipes.jsonl")
     for listing in ("tasks", "doctor", ["indexes", "list"], ["data", "list"]):
         done(*([listing] if isinstance(listing, str) else listing), "--json")

@@ -48,7 +48,7 @@ def test_out_can_be_stdout(offline: Cli, tmp_path: Path, monkeypatch: pytest.Mon
         ("export", "run", "--format", "trec"),
         ("export", "run", "--cutoff", 50),
         ("report", "run", "--cutoff", 50),
-        ("judgments", "assign", "nlps", "--split", "dev", "--to", "ann=3", "--seed", 1),
+        ("judgments", "assign", "nlps", "--split", "dev", "--quota", "ann=3", "--seed", 1),
         (
             "learning-curve",
             "nlps",

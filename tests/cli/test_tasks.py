@@ -59,7 +59,7 @@ def test_the_folder_that_was_indexed_is_remembered_for_every_command(cli: Cli, t
     assert figures.json["official"] == evaluated.json["official"]
     assert cli("judge", "nlps", "--run", run, "--plain", "--annotator", "ann").code == 0
     assigned = cli(
-        "judgments", "assign", "nlps", "--split", "dev", "--to", "ann=2", "--out", tmp_path / "a.json"
+        "judgments", "assign", "nlps", "--split", "dev", "--quota", "ann=2", "--out", tmp_path / "a.json"
     )
     assert assigned.code == 0, assigned.stderr
     assert "missing file" in cli("data", "verify", "nlps").stderr + cli("data", "verify", "nlps").stdout

@@ -72,15 +72,17 @@ def test_the_best_recipe_is_written_and_ranks_as_it_was_found(
 
 
 def test_one_worker_or_two_and_an_interruption_or_none_are_the_same_bytes(tune: Tune, tmp_path: Path) -> None:
-    assert tune(*SPACE, "--trials", 5, "--out", "one.toml", "--log", "one").code == 0
-    assert tune(*SPACE, "--trials", 5, "--out", "two.toml", "--log", "two", "--workers", 2).code == 0
+    assert tune(*SPACE, "--trials", 5, "--out", "one.toml", "--trials-dir", "one").code == 0
+    assert tune(*SPACE, "--trials", 5, "--out", "two.toml", "--trials-dir", "two", "--workers", 2).code == 0
     lines = log_in(tmp_path / "one").splitlines(keepends=True)
     assert len(lines) == 7 and log_in(tmp_path / "two") == b"".join(lines)
     cuts = ((1, b""), (3, b"{"), (4, lines[4][:-1]), (6, lines[6][:-30] + b"\n"))
     for place, torn in cuts if profile.FULL else cuts[1:3]:
         Path("cut").mkdir(exist_ok=True)
         (tmp_path / "cut" / TRIALS_FILE).write_bytes(b"".join(lines[:place]) + torn)
-        assert tune(*SPACE, "--trials", 5, "--out", "cut.toml", "--log", "cut", "--overwrite").code == 0
+        assert (
+            tune(*SPACE, "--trials", 5, "--out", "cut.toml", "--trials-dir", "cut", "--overwrite").code == 0
+        )
         assert log_in(tmp_path / "cut") == b"".join(lines)
     for written in ("one", "two", "cut"):
         text = Path(f"{written}.toml").read_text().replace(f"{written}.", "x.")
@@ -91,7 +93,7 @@ def test_one_worker_or_two_and_an_interruption_or_none_are_the_same_bytes(tune: 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
 def test_a_tuning_that_was_killed_goes_on(tune: Tune, tmp_path: Path, name: str) -> None:
     asked = [*SPACE, "--trials", 6, "--out", "killed.toml"]
-    command = [sys.executable, "-m", "searchapp", "tune", *GIVEN, *asked, "--log", "killed"]
+    command = [sys.executable, "-m", "searchapp", "tune", *GIVEN, *asked, "--trials-dir", "killed"]
     process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (tmp_path / "killed" / TRIALS_FILE).exists() or log_in(tmp_path / "killed").count(b"\n") < 3:
@@ -102,29 +104,29 @@ def test_a_tuning_that_was_killed_goes_on(tune: Tune, tmp_path: Path, name: str)
     assert process.returncode != 0 and "Traceback" not in told and not Path("killed.toml").exists()
     if name == "SIGINT":
         assert process.returncode == 130 and "the same command goes on from there" in told
-    assert tune(*asked, "--log", "killed").code == 0
-    assert tune(*asked[:-1], "whole.toml", "--log", "whole").code == 0
+    assert tune(*asked, "--trials-dir", "killed").code == 0
+    assert tune(*asked[:-1], "whole.toml", "--trials-dir", "whole").code == 0
     assert log_in(tmp_path / "killed") == log_in(tmp_path / "whole")
     assert Path("killed.mapping.json").read_bytes() == Path("whole.mapping.json").read_bytes()
 
 
 def test_two_at_once_are_refused_and_another_tuning_is_told_from_it(tune: Tune, tmp_path: Path) -> None:
     with exclusive_folder(tmp_path / "log", ""):
-        refused = tune(*SPACE, "--trials", 2, "--log", "log")
+        refused = tune(*SPACE, "--trials", 2, "--trials-dir", "log")
     assert refused.code == 1 and f"process {os.getpid()} is at this tuning in log" in refused.stderr
-    assert tune(*SPACE, "--trials", 2, "--log", "log").code == 0
-    other = tune(*SPACE, "--trials", 2, "--log", "log", "--seed", 1)
+    assert tune(*SPACE, "--trials", 2, "--trials-dir", "log").code == 0
+    other = tune(*SPACE, "--trials", 2, "--trials-dir", "log", "--seed", 1)
     assert other.code == 4 and "the log of another tuning" in other.stderr and "--restart" in other.stderr
-    assert tune(*SPACE, "--trials", 2, "--log", "log", "--seed", 1, "--restart").code == 0
+    assert tune(*SPACE, "--trials", 2, "--trials-dir", "log", "--seed", 1, "--restart").code == 0
     path = tmp_path / "log" / TRIALS_FILE
     path.write_bytes(path.read_bytes().replace(b'"trial": 1', b'"trial": 2', 1))
-    damaged = tune(*SPACE, "--trials", 2, "--log", "log", "--seed", 1)
+    damaged = tune(*SPACE, "--trials", 2, "--trials-dir", "log", "--seed", 1)
     assert damaged.code == 4 and "line 3 was changed since it was written" in damaged.stderr
 
 
 def test_a_full_disk_is_said_and_what_is_there_is_kept(tune: Tune, tmp_path: Path) -> None:
-    asked = ("tune", *GIVEN, *SPACE, "--trials", 4, "--log", "full")
-    assert tune(*SPACE, "--trials", 4, "--log", "whole").code == 0
+    asked = ("tune", *GIVEN, *SPACE, "--trials", 4, "--trials-dir", "full")
+    assert tune(*SPACE, "--trials", 4, "--trials-dir", "whole").code == 0
     whole = log_in(tmp_path / "whole")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / TRIALS_FILE).write_bytes(b"".join(whole.splitlines(keepends=True)[:2]))
@@ -136,7 +138,7 @@ def test_a_full_disk_is_said_and_what_is_there_is_kept(tune: Tune, tmp_path: Pat
     assert "could not be written: " in filled.stderr and "the same command goes on" in filled.stderr
     assert "Traceback" not in filled.stderr
     assert whole.startswith(log_in(tmp_path / "full")) and log_in(tmp_path / "full").endswith(b"\n")
-    assert tune(*SPACE, "--trials", 4, "--log", "full").code == 0
+    assert tune(*SPACE, "--trials", 4, "--trials-dir", "full").code == 0
     assert log_in(tmp_path / "full") == whole
 
 
@@ -206,15 +208,15 @@ def test_halving_gives_the_best_ever_more_topics(
     monkeypatch.chdir(tmp_path)
     assert offline("index", "nlps", "--data", SAMPLES / "nlps").code == 0
     given = ("tune", *GIVEN, *SPACE, "--trials", 9, "--search", "halving", "--json")
-    halved = offline(*given, "--log", "one")
+    halved = offline(*given, "--trials-dir", "one")
     assert halved.code == 0, halved.stderr
     sizes = [one["topics"] for one in halved.json["trials"] if one["trial"]]
     assert sizes == [12, 4, 4, *[12 // 9 or 1] * 6] or sorted(set(sizes)) == [4, 12], sizes
     (best,) = [one for one in halved.json["trials"] if one["trial"] and one["complete"]][:1]
-    again = offline("tune", *GIVEN, *SPACE, "--trials", 9, "--json", "--log", "all").json
+    again = offline("tune", *GIVEN, *SPACE, "--trials", 9, "--json", "--trials-dir", "all").json
     alone = {one["trial"]: one for one in again["trials"]}
     assert alone[best["trial"]]["value"] == best["value"], "of all topics it is what a random search finds"
-    assert offline(*given, "--log", "two", "--workers", 2).code == 0
+    assert offline(*given, "--trials-dir", "two", "--workers", 2).code == 0
     assert log_in(tmp_path / "one") == log_in(tmp_path / "two")
 
 
@@ -239,7 +241,7 @@ def test_halving_gives_the_best_ever_more_topics(
         (("--over", "k=1,2", "--out", "x.json"), 2, "must end in .toml"),
         (("--over", "k=1,2", "--out", "none/x.toml"), 2, "there is no folder"),
         (("--space", "gone.toml"), 4, "gone.toml"),
-        (("--over", "k=1,2", "--log", "file"), 1, "file could not be written to"),
+        (("--over", "k=1,2", "--trials-dir", "file"), 1, "file could not be written to"),
         (("--over", "\x1b[31mk=1,2"), 2, "has no parameter"),
     ],
 )

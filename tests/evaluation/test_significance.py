@@ -23,7 +23,7 @@ from searchapp.evaluation.significance import (
     pair_tests,
     paired,
     randomisation_test,
-    solved_by,
+    successful_runs,
     t_test,
     wilcoxon,
 )
@@ -257,4 +257,4 @@ def test_the_randomisation_test_needs_a_permutation() -> None:
 
 def test_difficulty_is_by_how_many_runs_a_topic_is_solved() -> None:
     runs: list[dict[str, float | None]] = [{"a": 1.0, "b": 0.5, "c": None}, {"a": 0.5, "b": 0.49, "d": 1.0}]
-    assert solved_by(runs, 0.5) == {"a": 2, "b": 1, "c": 0, "d": 1}
+    assert successful_runs(runs, 0.5) == {"a": 2, "b": 1, "c": 0, "d": 1}

@@ -140,7 +140,7 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
     task, folder, hostile = world.task, world.folder, world.hostile
     first, second = world.people
     yield Case("judgments stats", [task])
-    yield Case("judgments agreement", [task, "--worst", 5])
+    yield Case("judgments agreement", [task, "--disputed", 5])
     yield Case("judgments agreement", [task, "--annotator", first, "--annotator", second])
     yield Case("judgments list", [task])
     yield Case("judgments list", [task, "--annotator", first, "--with-notes"])
@@ -169,9 +169,9 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
             "dev",
             "--out",
             assigned,
-            "--to",
+            "--quota",
             f"{first}=1",
-            "--to",
+            "--quota",
             f"{second}=2",
             "--overwrite",
         ],

@@ -77,7 +77,7 @@ WRONG: dict[str, Wrong] = {
     "breakdown": lambda w, text: ["evaluate", w.run, "--by", text],
     "measure": lambda w, text: ["evaluate", w.run, "--measure", text],
     "annotator": lambda w, text: ["judgments", "list", w.task, "--annotator", text],
-    "member": lambda w, text: ["judgments", "assign", w.task, "--split", "dev", "--out", "x", "--to", text],
+    "member": lambda w, text: ["judgments", "assign", w.task, "--split", "dev", "--out", "x", "--quota", text],
     "log": lambda w, text: ["judgments", "stats", w.task, "--log", w.folder / text.replace("/", "")[:60]],
     "index": lambda _, text: ["indexes", "remove", text, "--yes"],
     "gold": lambda w, text: ["evaluate", w.gold, "--task", w.task, "--gold", _file(w, f"{text}\n")],

@@ -125,11 +125,11 @@ def test_of_annotators_by_name_their_own_word_counts_and_only_their_decisions() 
     assert aggregate(JudgmentView(events), Aggregation(annotators=["ann", "ben"])).disputed == (("t", "d"),)
     later = BEN.event("nlps", "t", "d", Action.adjudicate, grade=3)
     assert grades(*events, later, annotators=["ann", "kim"]) == {"d": 1}
-    assert grades(*events, annotators=["ann", "ben"], rule=Rule.decided) == {}
+    assert grades(*events, annotators=["ann", "ben"], rule=Rule.unanimous) == {}
 
 
 @pytest.mark.parametrize(
-    ("given", "majority", "median", "decided"),
+    ("given", "majority", "median", "unanimous"),
     [
         ([1, 1, 3], 1, 1, None),
         ([0, 3], 0, 0, None),
@@ -138,8 +138,8 @@ def test_of_annotators_by_name_their_own_word_counts_and_only_their_decisions() 
         ([], None, None, None),
     ],
 )
-def test_the_rules(given: list[int], majority: int | None, median: int | None, decided: int | None) -> None:
-    assert [combine(given, rule) for rule in Rule] == [majority, median, decided]
+def test_the_rules(given: list[int], majority: int | None, median: int | None, unanimous: int | None) -> None:
+    assert [combine(given, rule) for rule in Rule] == [majority, median, unanimous]
 
 
 A, B, C, D = (SeenDocument("t1" if name < "c" else "t2", name, "run", 3) for name in "abcd")

@@ -78,7 +78,7 @@ def test_the_manifest_says_which_and_the_command_makes_the_same_run(offline: Cli
     assert offline("index", "nlps", "--data", folder).code == 0
     given = ("--data", folder, "--split", "test", "--recipe", "neighbours")
     both = offline("rank", "nlps", *given, "--out", tmp_path / "both")
-    one = offline("rank", "nlps", *given, "--out", tmp_path / "one", "--examples", "train")
+    one = offline("rank", "nlps", *given, "--out", tmp_path / "one", "--training-split", "train")
     assert (both.code, one.code) == (0, 0), both.stderr + one.stderr
     manifests = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("both", "one")]
     mapping = digest_json(tasks.load("nlps").examples_index_mapping())
@@ -90,6 +90,6 @@ def test_the_manifest_says_which_and_the_command_makes_the_same_run(offline: Cli
     assert (tmp_path / "both/run.trec").read_text() != (tmp_path / "one/run.trec").read_text()
     assert offline("runs", "verify", tmp_path / "one").code == 0
     refused = offline(
-        "rank", "nlps", *given[:4], "--out", tmp_path / "no", "--recipe", "bm25", "--examples", "dev"
+        "rank", "nlps", *given[:4], "--out", tmp_path / "no", "--recipe", "bm25", "--training-split", "dev"
     )
     assert refused.code == 2 and "learns from no solved topics" in refused.stderr

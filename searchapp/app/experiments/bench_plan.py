@@ -271,10 +271,10 @@ def _judged(table: TomlTable, folder: Path) -> JudgedGold | None:
         table.wrong(
             "wrong value", "judgments must be true, false, or the file of a log in quotes", "judgments"
         )
-    rule, unjudged = table.text("rule"), table.text("unjudged")
+    rule, unjudged = table.text("aggregation"), table.text("unjudged")
     annotators = table.texts("annotators", single=True)
     for key, name, known in (
-        ("rule", rule, [*Rule]),
+        ("aggregation", rule, [*Rule]),
         ("unjudged", unjudged, [Unjudged.nonrelevant, Unjudged.condensed]),
     ):
         if name is not None and name not in known:

@@ -42,7 +42,7 @@ class LearningPoint:
 
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
-    """The score of `unjudged` topics by the number of judged ones."""
+    """The score of the test topics by the number of judged ones."""
 
     task: str
     split: str
@@ -50,9 +50,9 @@ class LearningCurve:
     depth: int
     measure: str
     official: bool  # whether the measure ranks submissions
-    unjudged: int
-    can_be_judged: int
-    solved: int  # number of training topics at every point
+    test_topics: int
+    pool_topics: int
+    training_topics: int  # number of training topics at every point
     judgments: str  # "people" or "gold"
     repetitions: int
     seed: int
@@ -76,7 +76,7 @@ class LearningRequest:
     recipe: Recipe
     points: tuple[int, ...] = ()  # numbers of judged topics; by default 0 and halvings of the largest one
     # How many topics are scored; by default half of those with gold, or all without judgments of people.
-    unjudged: int | None = None
+    test_topics: int | None = None
     judged: Grades | None = None  # the judgments of people; None for the gold
     repetitions: int = REPETITIONS  # samples of each point at which samples differ
     seed: int = SEED
@@ -163,9 +163,9 @@ class _Learning:
             depth=validation.depth,
             measure=self._measure,
             official=self._is_official,
-            unjudged=len(self._scored),
-            can_be_judged=len(self._pool),
-            solved=len(self._solved),
+            test_topics=len(self._scored),
+            pool_topics=len(self._pool),
+            training_topics=len(self._solved),
             judgments="gold" if request.judged is None else "people",
             repetitions=request.repetitions,
             seed=request.seed,
@@ -179,15 +179,19 @@ class _Learning:
         random.Random(request.seed).shuffle(shuffled)
         if request.judged is not None:
             pool = [topic for topic in shuffled if topic.id in request.judged]
-            scored = [topic for topic in shuffled if topic.id not in request.judged][: request.unjudged]
+            scored = [topic for topic in shuffled if topic.id not in request.judged][: request.test_topics]
         else:
-            count = len(shuffled) // 2 if request.unjudged is None else request.unjudged
+            count = len(shuffled) // 2 if request.test_topics is None else request.test_topics
             scored, pool = shuffled[:count], shuffled[count:]
         if not pool or not scored:
             lack = "judged" if not pool else "left unjudged"
             raise UsageError(
                 f"no topic of {self._split} with gold is {lack}: "
-                + ("judge some of its topics, not all" if request.judged is not None else "lower --unjudged")
+                + (
+                    "judge some of its topics, not all"
+                    if request.judged is not None
+                    else "lower --test-topics"
+                )
             )
         chosen = {topic.id for topic in scored}
         return pool, [topic for topic in self._topics if topic.id in chosen]
@@ -200,7 +204,7 @@ class _Learning:
         if points[-1] > most:
             raise UsageError(
                 f"there {'is' if most == 1 else 'are'} {counted(most, 'topic')} that can be judged, not "
-                f"{points[-1]:,}: lower --points or --unjudged"
+                f"{points[-1]:,}: lower --points or --test-topics"
             )
         if not points[0] and not self._solved and not self._fixed_signals():
             raise UsageError(

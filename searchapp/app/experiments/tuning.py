@@ -177,8 +177,8 @@ class TuneRequest:
     trials: int | None = None
     workers: int = 1
     reported: bool = False  # whether splits with reported figures may be tuned on
-    # The folder of the log; by default in the home directory, named by a digest of the request.
-    log: Path | None = None
+    # The folder of the trial log; by default in the home directory, named by a digest of the request.
+    trials_dir: Path | None = None
     restart: bool = False  # whether the trials of an existing log are dropped
 
 
@@ -212,7 +212,7 @@ class TuneResult:
     chosen: float | None
     reported: tuple[str, ...]  # the splits whose figures are reported
     data_digests: Mapping[str, str]
-    log: Path
+    trials_file: Path
     best: Trial
     mappings: Mapping[str, Mapping[str, Any]]  # the mappings whose similarities the best trial changes
     present_mappings: Mapping[str, Mapping[str, Any]]
@@ -257,7 +257,7 @@ class TuneResult:
             "best": self.trials[0].to_json(),
             "shipped": self.shipped.to_json(),
             "trials": [result.to_json() for result in self.trials],
-            "log": str(self.log),
+            "trials_file": str(self.trials_file),
         }
 
 
@@ -328,7 +328,7 @@ class TrialLog:
         if lines[0] != parse_json(json.dumps(head)):
             raise DataError(
                 f"{self.path} is the log of another tuning, or of the same with other data: name another folder with "
-                "--log, or begin anew with --restart"
+                "--trials-dir, or begin anew with --restart"
             )
         for line in lines[1:]:
             self.done[line["trial"], line["rung"]] = TrialValues(**line)
@@ -424,7 +424,7 @@ def tune(request: TuneRequest, settings: Settings, progress: Progress) -> TuneRe
     with CrossValidation(validation, settings, progress) as opened:
         tuning = _Tuning(replace(request, over=over), parameters, plan, opened)
         inputs = tuning.inputs()
-        folder = request.log or settings.home / FOLDER / f"{task.name}-{digest_json(inputs)[:16]}"
+        folder = request.trials_dir or settings.home / FOLDER / f"{task.name}-{digest_json(inputs)[:16]}"
         with open_log(folder, inputs, restart=request.restart) as log:
             tuning.run_trials(log, progress)
             with progress.stage("testing"):
@@ -573,7 +573,7 @@ class _Tuning:
             chosen=self._chosen(complete),
             reported=reported,
             data_digests=self._data_digests(),
-            log=log.path,
+            trials_file=log.path,
             best=best,
             mappings=self._parameters.mappings_of(best.scoring),
             present_mappings=self._parameters.mappings,
