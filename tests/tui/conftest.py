@@ -79,12 +79,14 @@ def render_unseen(
     return None
 
 
+freeze_objects = kit_screen.freeze_objects
+
 if not FULL:
-    # The programs on terminals do all of this as everybody's does.
+    # Tests of the program in a terminal use none of these replacements.
     Compositor.render_update = render_unseen  # type: ignore[assignment]
     Stylesheet._parse_rules = parse_once  # type: ignore[assignment]
-    # A screen has all that is there left out of the search for garbage, and taken in again: here all tests and modules,
-    # through which the next search would go for a fifth of the time of a screen's test.
+    # Screens exclude the present objects from garbage collection while they run. Here these are all tests and modules:
+    # including them again afterwards takes a fifth of the time of a screen's test.
     kit_screen.freeze_objects = lambda *, after_others: None
 
 
