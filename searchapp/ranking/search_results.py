@@ -1,7 +1,4 @@
-"""Search results for users: highlighted texts, the fields beside them, and shortened explanations.
-
-A shortened explanation has one line for each term of a score, with its value and the figures it was computed from.
-"""
+"""Search results for users: highlighted texts, fields, and shortened explanations."""
 
 from __future__ import annotations
 
@@ -17,8 +14,8 @@ from searchapp.ranking.highlighting import Chosen, HighlightRequest, Marker, Spa
 
 _WEIGHT = re.compile(r"weight\((?P<term>.*) in \d+\) \[.*\], result of:", re.DOTALL)
 
+# The figure that follows from df and N.
 IDF = "idf"
-"""The figure that follows from df and N."""
 
 # The leaves of a BM25 explanation that differ from term to term, by the first word of their description.
 _SHOWN = {
@@ -40,7 +37,7 @@ class ExplanationLine:
         depth: its indentation, 0 for the score itself
         value: its part of the score
         what: its name
-        figures: those that a term's score was computed from, by their names: tf, df, idf, N, length and so on
+        figures: the factors of a term's score, by name: tf, df, idf, N, length and so on
     """
 
     depth: int
@@ -68,7 +65,7 @@ def _lines(node: Explanation, depth: int) -> Iterator[ExplanationLine]:
         figures_by_name: dict[str, list[str]] = {}
         for name, value in _figures(node):
             figures_by_name.setdefault(name, []).append(f"{value:g}")
-        # A phrase has a df for each of its words, and the N of the field as often; its idf is the sum of theirs.
+        # A phrase has a df and the field's N for each of its words; its idf is the sum of theirs.
         figures = tuple(
             (name, values[0] if name == IDF else "+".join(dict.fromkeys(values)))
             for name, values in figures_by_name.items()
@@ -94,35 +91,32 @@ def _figures(node: Explanation) -> Iterator[tuple[str, float]]:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A retrieved document for users.
-
-    `matches` are the half-open ranges of characters of `text` that matched the query, ascending and disjoint.
-    """
+    """A retrieved document for users."""
 
     rank: int
     hit: Hit
     text: str
     source: Mapping[str, Any]
-    matches: tuple[Span, ...]
+    matches: tuple[Span, ...]  # matches of the query in `text`, ascending and disjoint
     explanation: Explanation | None
 
 
 @dataclass(frozen=True, slots=True)
 class ResultPage:
-    """Some hits of a query, and the number of all."""
+    """The first results of a query, and the number of all hits."""
 
     results: Sequence[SearchResult]
     total: int
 
 
 def find(index: Index, marker: Marker, body: Body, first: int = 0) -> list[SearchResult]:
-    """Return the hits of a search body; the rank of the first one is `first` + 1."""
+    """Return the hits of a search body; the first has the rank `first` + 1."""
     hits, _total = _marked(index, marker, body["query"], body, counted=False)
     return [_result(rank, hit) for rank, hit in enumerate(hits, start=first + 1)]
 
 
 def page(index: Index, marker: Marker, body: Body) -> ResultPage:
-    """Return the first hits of a search body, and the number of all."""
+    """Return the first hits of a search body, and the number of all hits."""
     hits, total = _marked(index, marker, body["query"], body, counted=True)
     return ResultPage([_result(rank, hit) for rank, hit in enumerate(hits, start=1)], total)
 
@@ -130,9 +124,9 @@ def page(index: Index, marker: Marker, body: Body) -> ResultPage:
 def seen_by(
     index: Index, marker: Marker, documents: Sequence[str], query: Mapping[str, Any]
 ) -> dict[str, SearchResult]:
-    """Return documents by their ids with the matches of a query, also those without a match.
+    """Return documents by id with the matches of a query, also documents without a match.
 
-    Ids that the index lacks are missing. The rank of each is that among these documents.
+    Ids that the index lacks are missing. Ranks count among these documents.
     """
     body = {
         "query": {
@@ -153,12 +147,9 @@ def seen_by(
 def _marked(
     index: Index, marker: Marker, query: Mapping[str, Any], body: Body, *, counted: bool
 ) -> tuple[list[SearchHit], int]:
-    """Return the highlighted hits of a body and, if they are counted, the number of all.
-
-    A server gets one request for that. Which words carry weight is known only from its answer, which counts the
-    documents of each word: words with unknown counts are marked, and marks of words without weight are removed
-    afterwards.
-    """
+    """Return the highlighted hits of a body and, if `counted`, the number of all hits."""
+    # A server gets one request, whose answer also counts the documents of each word. Words with unknown counts are
+    # marked, and marks of words with too little weight are removed afterwards.
     wanted = marker.wanted(query)
     unknown = marker.unknown(wanted)
     guessed = marker.chosen(wanted, unknown)
@@ -175,7 +166,7 @@ def _marked(
 def _marked_with(
     index: Index, marker: Marker, wanted: HighlightRequest, chosen: Chosen, hits: Sequence[SearchHit]
 ) -> Sequence[Mapping[str, Sequence[str]]]:
-    """Return the highlights of hits in which more is marked than the chosen terms."""
+    """Return the highlights of hits with marks of the chosen terms only."""
     if (weighty := marker.weighty(wanted, chosen)) is not None:
         narrowed = [weighty.narrowed(hit.highlights) for hit in hits]
         certain = [hit for hit in narrowed if hit is not None]
@@ -190,7 +181,7 @@ def _marked_with(
 
 def sources(index: Index, documents: Sequence[str]) -> dict[str, Mapping[str, Any]]:
     """Return the indexed documents of these ids; ids that the index lacks are missing."""
-    # Engines refuse what no document could have for its id.
+    # Engines reject ids that no document can have.
     some = [document for document in documents if document and encodable(document)]
     return _sources(index, {"query": {"ids": {"values": some}}, "size": len(some)}) if some else {}
 
@@ -198,9 +189,9 @@ def sources(index: Index, documents: Sequence[str]) -> dict[str, Mapping[str, An
 def beside(
     index: Index, document: Mapping[str, Any], fields: tuple[str, str], reach: int
 ) -> list[Mapping[str, Any]]:
-    """Return a document and up to `reach` of those before and after it in the same text, in order.
+    """Return a document and up to `reach` documents before and after it in the same text, in order.
 
-    `fields` are the names of the field that identifies the text, and of that with the number in it.
+    `fields` are the field that identifies the text and the field with the position in it.
     """
     text, number = fields
     here = document[number]
@@ -222,7 +213,7 @@ def _sources(index: Index, body: Mapping[str, Any]) -> dict[str, Mapping[str, An
 
 
 def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return the full names of the text fields and sub-fields in the `properties` of a mapping.
+    """Return the full names of the text fields and sub-fields in a mapping's `properties`.
 
     >>> text_fields({"id": {"type": "keyword"}, "text": {"type": "text", "fields": {"words": {"type": "text"}}}})
     ['text', 'text.words']
@@ -237,7 +228,7 @@ def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 
 def union(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return the same characters as disjoint ranges in ascending order; ranges that touch are joined.
+    """Return the same characters as disjoint ranges in ascending order; adjacent ranges are joined.
 
     >>> union([(4, 6), (0, 2), (1, 3), (6, 7)])
     ((0, 3), (4, 7))
@@ -264,7 +255,7 @@ def _result(rank: int, found: SearchHit) -> SearchResult:
 
 
 def _spans(text: str, highlighted: Iterable[Sequence[str]]) -> Iterator[Span]:
-    """Yield the marked ranges of all fragments that are the whole text: sub-fields of `text` analyze the same text."""
+    """Yield the marked ranges of fragments that are the whole text: sub-fields of `text` analyze the same text."""
     for fragments in highlighted:
         for fragment in fragments:
             plain, spans = unmarked(fragment)

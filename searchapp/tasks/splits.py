@@ -1,10 +1,7 @@
-"""Splits: one file for each split, as most shared tasks have it, and cross-validation folds of one file.
+"""Splits: one file for each split, or cross-validation folds of one file.
 
-`FoldFiles` and `AnswersFormat` are shared by the tasks with folds: lists of questions in JSON, and an official file
-with one entry for each question.
-
-The fold of a question follows from the seed and its own id, by a standardised hash: it is the same on every machine
-and Python version, whatever else the file holds. The folds have nearly, not exactly, the same size.
+`FoldFiles` and `AnswersFormat` are for tasks with folds: questions in JSON, and an official file with one entry for
+each question.
 """
 
 from __future__ import annotations
@@ -32,29 +29,29 @@ from searchapp.tasks.base import (
     Writer,
 )
 
+# The training topics; the topics for development; the topics whose gold may be unpublished, ranked with the other
+# two.
 TRAIN, DEV, TEST = "train", "dev", "test"
-"""The split of the solved examples; the one for reports during development; and the one whose gold the organisers may
-have left out, which is ranked by the other two."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldReading:
-    """How the gold of questions is read."""
+    """How to read the gold of questions."""
 
-    # The documents that it may name; None for any.
+    # The documents that gold may contain; None for any.
     known: Set[str] | None = None
-    # Whether it is not read.
+    # Whether gold is not read.
     skipped: bool = False
-    # Whether it may be missing.
+    # Whether gold may be missing.
     masked: bool = False
-    # Whether the questions are examples, where unknown gold is only noted.
+    # Whether the questions are training topics, in which unknown gold is only a note.
     solved: bool = False
 
 
 class SplitFiles(Collection):
-    """A collection with one index, and one file for each split; a subclass reads the files.
+    """A collection with one index and one file for each split; subclasses read the files.
 
-    The examples of `test` also come from the file of `dev`, if there is one.
+    The training topics of `test` include those of `dev`, if it exists.
     """
 
     def __init__(
@@ -70,11 +67,11 @@ class SplitFiles(Collection):
         self._examples = examples
 
     def file(self, split: str) -> Path:
-        """Return the file of a split's topics and gold, whether it exists or not."""
+        """Return the path of a split's topics and gold, existing or not."""
         return self._file(self.info.require_split(split))
 
     def known_ids(self) -> Set[str] | None:
-        """Return the ids of the documents, to check gold by; None without any, which is reported elsewhere."""
+        """Return the ids of the documents, to check gold; None without documents, which is reported elsewhere."""
         return self.documents.ids() or None
 
     def split_files(self, split: str) -> list[Path]:
@@ -102,7 +99,7 @@ class SplitFiles(Collection):
 
     @abstractmethod
     def example(self, question: Any) -> Example | None:
-        """Return a question as a solved topic; None where it has no gold."""
+        """Return a question as a training topic; None without gold."""
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         questions = self.questions(
@@ -125,18 +122,18 @@ class SplitFiles(Collection):
                     yield example
 
     def solved(self, path: Path) -> Iterable[bool]:
-        """Return for each topic of a file whether it has gold, whatever is wrong with the file."""
+        """Return whether each topic of a file has gold, ignoring the file's problems."""
         questions = self.questions(path, Problems(lenient=True), GoldReading(masked=True))
         return (question.is_solved for question in questions)
 
 
 FOLD_COUNT = 5
 
+# The seed of all reported figures.
 FOLD_SEED = 2021
-"""The seed of all reported figures."""
 
+# The names of the folds, as splits: `fold0` to `fold4`.
 FOLD_NAMES = tuple(f"fold{number}" for number in range(FOLD_COUNT))
-"""The names of the folds, as splits: `fold0` to `fold4`."""
 
 
 def fold_of(id_: str, seed: int = FOLD_SEED) -> str:
@@ -145,17 +142,20 @@ def fold_of(id_: str, seed: int = FOLD_SEED) -> str:
 
 
 def fold_number(id_: str, seed: int = FOLD_SEED, count: int = FOLD_COUNT) -> int:
-    """Return the number of a question's fold, from 0 on.
+    """Return the number of a question's fold, from 0.
 
-    It is the SHA-256 of `seed:id` in UTF-8 (half a surrogate pair as its three bytes), read as one big-endian
-    number, modulo the number of folds.
+    It is the SHA-256 of `seed:id` in UTF-8 (half a surrogate pair as its three bytes), as a big-endian number, modulo
+    `count`.
     """
+    # A standard hash of the id alone: the same on every machine and Python version, for any file content.
     digest = hashlib.sha256(f"{seed}:{id_}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest, "big") % count
 
 
 def in_split(split: str | None, id_: str) -> bool:
-    """Return whether a split has a question of its file: a fold is a part of the train file, `test` a whole file."""
+    """Return whether a split contains a question of its file: a fold is a part of the train file, `test` a whole
+    file.
+    """
     return split not in FOLD_NAMES or fold_of(id_) == split
 
 
@@ -166,14 +166,13 @@ fold_task_info = partial(
     default_recipe="neighbours",
     default_depth=100,
 )
-"""Makes the data of a task with folds."""
 
 
 class FoldFiles(SplitFiles):
-    """A train file, whose folds are splits, and a test file; a subclass reads their questions."""
+    """A train file, whose folds are splits, and a test file; subclasses read their questions."""
 
+    # Whether the files may begin with a byte-order mark.
     bom = False
-    """Whether the files may begin with a byte-order mark."""
 
     def __init__(
         self, info: TaskInfo, folder: Path, documents: DocumentSource, file: Callable[[str], Path]
@@ -200,10 +199,10 @@ C = TypeVar("C", bound=FoldFiles)
 class AnswersFormat(OfficialFormat[P, C]):
     """An official file in JSON: a list with an entry for each question."""
 
+    # The unit of an answer, such as "type".
     noun: ClassVar[str]
-    """What an answer is made of."""
+    # The consequence of a question without a prediction.
     lack: ClassVar[str]
-    """The consequence of a question without a prediction."""
     info: TaskInfo
 
     @abstractmethod
@@ -233,11 +232,7 @@ class AnswersFormat(OfficialFormat[P, C]):
         split: DataSplit[C] | None,
         problems: Problems,
     ) -> None:
-        """Report predictions for unknown questions, and topics without a prediction.
-
-        An id of the right text and the wrong type is a problem of its own: to the official scorers it is the id of
-        another question.
-        """
+        """Report predictions for unknown questions, and topics without a prediction."""
         if split is None:
             if not list(self.read(path, problems, None)) and not len(problems):
                 problems.add(path, "no prediction", detail="the list is empty", skippable=False)
@@ -255,25 +250,26 @@ class AnswersFormat(OfficialFormat[P, C]):
             answered.add(prediction.id)
             if prediction.id not in questions:
                 entry.wrong("unknown question", f"{shown(prediction.id)} is not in the split {split.name}")
+            # To the official scorers, an id of another JSON type belongs to another question.
             elif prediction.official_id != questions[prediction.id]:
                 is_, should = type_name(prediction.official_id), type_name(questions[prediction.id])
                 here = f"the id {shown(prediction.id)} is {is_} here"
                 entry.wrong(
                     "wrong type of id", f"{here} and {should} in the questions; the scorer compares both"
                 )
-        if not problems.stopped:  # questions that were not read are not missing
+        if not problems.stopped:  # unread questions are not missing
             for id_ in sorted(topics - answered):
                 problems.add(path, "missing question", f"question {shown(id_)}", self.lack)
 
 
 def write_entries(file: BinaryIO, entries: Iterable[Mapping[str, Any]]) -> None:
-    """Write entries as an official file: UTF-8, a list with one entry a line."""
+    """Write entries as an official file: a UTF-8 list with one entry a line."""
     lines = [json.dumps(entry, ensure_ascii=False) for entry in entries]
     file.write(("[\n" + ",\n".join(lines) + "\n]\n").encode())
 
 
 def words_of(name: str) -> str:
-    """Return the words of a name in CamelCase, in lower case.
+    """Split a CamelCase name into words in lower case.
 
     >>> words_of("numberOfEpisodes"), words_of("NCAASeason"), words_of("bSide"), words_of("area51Total_km")
     ('number of episodes', 'ncaa season', 'b side', 'area 51 total km')

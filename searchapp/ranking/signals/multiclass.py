@@ -1,20 +1,19 @@
-"""The signal `multiclass`: a linear model predicts the answer of a topic, and documents are ranked by their expected
-gain.
+"""The signal `multiclass`: a linear model predicts a topic's answer, and documents rank by their expected gain.
 
-The class of a solved topic is the set of documents with its best grade, such as the most specific types of an answer.
-The model has a label for each class that enough solved topics have, each against the rest, and the probabilities of the
-classes are the softmax of `steepness` times their margins. A document's score is its expected gain,
+The class of a training topic is the set of documents with its best grade, such as the most specific types of an
+answer. The model has a label for each class that enough training topics have. Class probabilities are the softmax of
+`steepness` times the margins. A document's score is its expected gain,
 
-    E[gain(d)] = sum over classes c of p(c) * mean over the solved topics of c of grade(d) ^ power / ideal
+    E[gain(d)] = sum over classes c of p(c) * mean over the training topics of c of grade(d) ^ power / ideal
 
-where ideal is the discounted cumulative gain of a topic's own gains, best first, down to the rank `cutoff`: that is
-the order of the greatest expected NDCG. Without a `cutoff` it is 1. The `power` is 1 by default; where grades are
-1 / sqrt(place), 2 makes reciprocal ranks of them.
+where ideal is the discounted cumulative gain of a topic's own gains, best first, down to the rank `cutoff` (without
+it 1): this order maximizes the expected NDCG. If grades are 1 / sqrt(rank), a `power` of 2 makes them reciprocal
+ranks.
 
-`by` names a field of the documents with few values, of which a topic's answers have one, such as the category of a
-type. Then that is predicted first, by a model of its own (`by_cost`, `by_steepness`), classes compete with those of
-their own value, and a document's score is the probability of its value times its share of the greatest expected gain
-there: the first document has the most probable value, however scattered the gains are.
+`by` names a field of the documents with few values, one for all answers of a topic, such as the category of a type. A
+separate model predicts the value first (`by_cost`, `by_steepness`), and classes compete within their value. A
+document's score is then the probability of its value times its share of the greatest expected gain in it: the first
+document has the most probable value.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ from searchapp.ranking.signals.base import (
 from searchapp.ranking.templates import number, text, whole
 
 Floats = NDArray[np.float64]
+# The least score of a ranked document: most documents have nearly no gain for most topics.
 LEAST = 1e-5
-"""The least score of a ranked document: most documents gain next to nothing for most topics."""
 
+# How many classes an explanation lists: those with the greatest part.
 CLASSES_SHOWN = 5
-"""How many classes an explanation names: those with the greatest part."""
 
+# The least share of a document's expected gain for a class in an explanation.
 SHARE_SHOWN = 0.01
-"""The least share of a document's expected gain of a class that an explanation names."""
 
+# The only value if documents are not grouped by a field.
 EVERYTHING = ""
-"""The only value where documents are not grouped by a field."""
 
 
 def _has_values(read: Mapping[str, Any]) -> bool:
@@ -64,7 +63,7 @@ def _has_values(read: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiClass(Trained):
-    """One label for each class that at least `fewest` solved topics have; for the parameters see the module."""
+    """One label for each class that at least `fewest` training topics have."""
 
     kind: ClassVar[str] = "multiclass"
     features: ClassVar[tuple[str, ...]] = KINDS
@@ -85,8 +84,8 @@ class MultiClass(Trained):
     )
 
     def parameters(self) -> dict[str, Any]:
-        """Return the record of the signal in a run; the power only if it changes a grade."""
-        # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
+        """Return the record of the signal in a run, with `power` only if it has an effect."""
+        # super() fails in a dataclass with slots: the decorator creates a new class.
         described = Trained.parameters(self)
         return {key: value for key, value in described.items() if key != "power" or value != 1.0}
 
@@ -95,7 +94,7 @@ class MultiClass(Trained):
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         learning.require_learn()
         value_of = _values(self.by, documents)
-        # An answer that is none of the documents any more teaches nothing.
+        # Topics whose answer is no longer among the documents are not used.
         solved = [example for example in examples if any(grade > 0 for grade in example.gold.values())]
         solved = [example for example in solved if value_of(_best(example.gold)[0]) is not None]
         values = [str(value_of(_best(example.gold)[0])) for example in solved]
@@ -107,7 +106,7 @@ class MultiClass(Trained):
         rows = {label: [row for row, example in enumerate(classes) if example == label] for label in labels}
         of_label = [known.index(values[rows[label][0]]) for label in labels]
         vocabulary, vectors = Vocabulary.of([example.topic.text for example in solved], self.without)
-        # The labels of the model: first the values, then the classes, each told from those of its value alone.
+        # The labels of the model: first the values, then the classes, each against the others of its value.
         work = list(learning.jobs({place: among[value] for place, value in enumerate(known)}, self.by_cost))
         for place, value in enumerate(known):
             own = {
@@ -121,7 +120,7 @@ class MultiClass(Trained):
         return header, linear.arrays() | _gain_arrays(gained, named) | _whole("class_value", of_label)
 
     def _mean_gains(self, golds: Sequence[Mapping[str, float]]) -> dict[str, float]:
-        """Return the mean gain of each document: its grade, to the power, over the ideal of the topic's own grades."""
+        """Return the mean gain of each document: its grade ^ power / the ideal of the topic's grades."""
         totals: defaultdict[str, float] = defaultdict(float)
         for gold in golds:
             gains = {document: grade**self.power for document, grade in gold.items() if grade > 0}
@@ -140,9 +139,9 @@ def _best(gold: Mapping[str, float]) -> list[str]:
 
 
 def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], fewest: int) -> list[str | None]:
-    """Return the class of each topic: all of its best documents, or the commonest one if too few topics have them all.
+    """Return the class of each topic: all its best documents, or the most common one if too few topics have them all.
 
-    None for a topic whose answer is too rare, unless no answer of the topic's value is less rare.
+    None for a topic with a rare answer, unless all answers of the topic's value are as rare.
     """
     sets = Counter(" ".join(answer) for answer in answers)
     singles = Counter(document for answer in answers for document in answer)
@@ -163,7 +162,7 @@ def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], fewest: in
 
 
 def _values(by: str | None, documents: Iterable[Document]) -> Any:
-    """Return the function that gives the value of a document's field, None for an unknown document."""
+    """Return a function that returns a document's value in a field, None for an unknown document."""
     if by is None:
         return lambda _document: EVERYTHING
     values = {document.id: document.fields.get(by) for document in documents}
@@ -210,14 +209,14 @@ class _ExpectedGains(TrainedScorer):
         self._gains = [gains[places] for places in self._of_value]
 
     def _probabilities(self, margins: Floats) -> tuple[Floats, list[Floats]]:
-        """Those of the values, (topics, values), and for each value those of its classes, (topics, classes)."""
+        """Return the probabilities of values, (topics, values), and of each value's classes, (topics, classes)."""
         count = len(self._values)
         values = softmax(self._signal.by_steepness * margins[:, :count])
         classes = self._signal.steepness * margins[:, count:]
         return values, [softmax(classes[:, places]) for places in self._of_value]
 
     def _scores(self, margins: Floats) -> Floats:
-        """The score of each document: (topics, documents)."""
+        """Return the score of each document, (topics, documents)."""
         values, classes = self._probabilities(margins)
         scores = np.zeros((len(margins), len(self._documents)))
         for value, (of_classes, gains) in enumerate(zip(classes, self._gains, strict=True)):
@@ -282,6 +281,6 @@ class _ExpectedGains(TrainedScorer):
 
 
 def softmax(values: Floats) -> Floats:
-    """Return the share of e^value in the sum over each row, without overflow."""
+    """Return the softmax of each row, without overflow."""
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float64)

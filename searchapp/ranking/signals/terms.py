@@ -1,13 +1,13 @@
-"""Documents and solved topics as vectors of terms, in which several signals compute without an engine.
+"""Documents and training topics as vectors of terms, for signals that compute without an engine.
 
-The terms are those of the analyzer of the documents' field `text` in the index, each counted once in a text. A term's
-weight is its inverse document frequency over documents and solved topics together,
+The terms are those of the index analyzer of the documents' field `text`, each counted once in a text. A term's weight
+is its inverse document frequency over documents and training topics together,
 
     idf(t) = ln(1 + (N - n + 0.5) / (n + 0.5))        n of the N texts have the term
 
-as in BM25 (Robertson and Zaragoza, "The probabilistic relevance framework", 2009). A topic's vector has, for each term,
-the sum of the weights of its fields that have the term, times the idf, and length 1; an unknown term counts in the
-length. Everything is computed in double in one order, so that it is the same in every process.
+as in BM25 (Robertson and Zaragoza, "The probabilistic relevance framework", 2009). A topic's vector has, for each
+term, the weights of the topic's fields with the term, times the idf, normalized to length 1; unknown terms count in
+the length. All sums are in double precision and in a fixed order, so that every process gives the same result.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from searchapp.lucene.analysis.registry import DEFAULT, AnalysisRegistry
 from searchapp.lucene.errors import BadSettings, NotSupported
 from searchapp.model import Document, Example, Explanation, Topic
 
+# Weights of terms (terms,), or scores of texts (texts,).
 Floats = NDArray[np.float64]
-"""Weights of terms (terms,), or scores of texts (texts,): float64, without unit."""
+# Returns the terms of a text, with repetitions.
 Terms = Callable[[str], Iterable[str]]
-"""Returns the terms of a text, with repetitions."""
 
 
 def terms_of(mapping: Mapping[str, Any]) -> Terms:
-    """Return the function of the analyzer of a mapping's field `text`.
+    """Return a function for the index analyzer of a mapping's field `text`.
 
     Raises:
-        DataError: only Elasticsearch knows the analyzer.
+        DataError: only Elasticsearch supports the analyzer.
     """
     field = mapping.get("mappings", {}).get("properties", {}).get("text", {})
     try:
@@ -49,13 +49,10 @@ def terms_of(mapping: Mapping[str, Any]) -> Terms:
 
 
 class TermSpace:
-    """The vectors of documents and solved topics.
-
-    `documents` are the documents' ids in their bytewise order, in which equal scores are ordered, `solved` the ids
-    of the solved topics in the same order, `gold` the graded answers of each.
+    """The vectors of documents and training topics.
 
     Raises:
-        DataError: two documents, or two solved topics, have the same id.
+        DataError: two documents, or two training topics, have the same id.
     """
 
     def __init__(self, documents: Sequence[Document], solved: Sequence[Example], terms: Terms) -> None:
@@ -65,6 +62,7 @@ class TermSpace:
         by_id = {document.id: document for document in documents}
         texts = {id_: document.text for id_, document in by_id.items()}
         examples = {example.topic.id: example for example in solved}
+        # Bytewise order of ids, the order of equal scores.
         self.documents = tuple(sorted(texts, key=str.encode))
         self.solved = tuple(sorted(examples, key=str.encode))
         self.fields: Mapping[str, Mapping[str, Any]] = {id_: by_id[id_].fields for id_ in self.documents}
@@ -72,25 +70,24 @@ class TermSpace:
         self.topics: Mapping[str, Topic] = {id_: examples[id_].topic for id_ in self.solved}
         rows = [self._row(texts[id_]) for id_ in self.documents]
         topic_rows = [self._row(self.topics[id_].text) for id_ in self.solved]
-        self.names = tuple(self._numbers)
-        """The terms, by their numbers."""
+        self.names = tuple(self._numbers)  # terms
         counts = np.zeros(len(self.names))
         for row in (*rows, *topic_rows):
             counts[row] += 1
         count = len(rows) + len(topic_rows)
         self.idf: Floats = np.log(1 + (count - counts + 0.5) / (counts + 0.5))
         self._unseen = float(np.log(1 + (count + 0.5) / 0.5))
+        # The idf of each document's terms: a sparse matrix by rows, (documents, terms).
         self.matrix = self._matrix(rows)
-        """(documents, terms): the idf of the terms that a document has, as a sparse matrix in rows."""
+        # The Euclidean lengths of the rows, (documents,); 1 for a document without terms.
         self.lengths: Floats = np.sqrt(np.asarray(self.matrix.multiply(self.matrix).sum(axis=1)).ravel())
-        """(documents,): the Euclidean lengths of the rows; 1 of a document without terms."""
         self.lengths[self.lengths == 0] = 1.0
 
     def require_solved(self, signal: str) -> TermSpace:
-        """Return the space itself, for a signal that needs solved topics.
+        """Return the space itself.
 
         Raises:
-            DataError: there is no solved topic.
+            DataError: it has no training topic.
         """
         if not self.solved:
             raise DataError(
@@ -99,7 +96,7 @@ class TermSpace:
         return self
 
     def without(self, withheld: Collection[str]) -> TermSpace:
-        """Return the space without some solved topics."""
+        """Return the space without some training topics."""
         documents, solved = self._made_of
         return TermSpace(
             documents, [example for example in solved if example.topic.id not in withheld], self._terms
@@ -123,15 +120,15 @@ class TermSpace:
 
     @cached_property
     def unit(self) -> Any:
-        """(documents, terms): the matrix with rows of length 1."""
+        """The matrix with rows of length 1, (documents, terms)."""
         from scipy.sparse import diags
 
         return (diags(1.0 / self.lengths) @ self.matrix).tocsr()
 
     def asked(self, topic: Topic, boosts: Mapping[str, float]) -> Floats:
-        """Return the vector of a topic: (terms,). Its text weighs 1; `boosts` are the weights of further fields of it.
+        """Return the vector of a topic, (terms,); its text weighs 1, other fields their `boosts`.
 
-        All 0 where it has only unknown terms.
+        All 0 if the topic has only unknown terms.
         """
         weights = np.zeros(len(self.names))
         unseen: dict[str, float] = {}
@@ -148,13 +145,13 @@ class TermSpace:
         return weights / length if length else weights
 
     def asked_by_solved(self, boosts: Mapping[str, float]) -> Any:
-        """Return the vectors of the solved topics as a sparse matrix in rows: (solved, terms)."""
+        """Return the vectors of the training topics: a sparse matrix by rows, (solved, terms)."""
         from scipy.sparse import csr_matrix, vstack
 
         return vstack([csr_matrix(self.asked(self.topics[id_], boosts)) for id_ in self.solved]).tocsr()
 
     def positive(self, ids: Sequence[str], scores: Floats) -> dict[str, float]:
-        """Return the scores above 0 by their ids, in the order of the ids."""
+        """Return the scores above 0 by id, in the order of the ids."""
         (places,) = np.nonzero(scores > 0)
         return {ids[place]: float(scores[place]) for place in places.tolist()}
 

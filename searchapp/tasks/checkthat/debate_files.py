@@ -1,14 +1,10 @@
 """The files of CheckThat! 2019, task 1: debates, and the scores of their lines.
 
-A debate is `line_number<TAB>speaker<TAB>text<TAB>label` a line, a result file `line_number<TAB>score` a line.
+A debate has lines `line_number<TAB>speaker<TAB>text<TAB>label`, a result file lines `line_number<TAB>score`.
 
-Accepted, because the organisers' files have it: a last line without line end, double quotes that are never closed
-(they are ordinary characters here), blanks around a text, several lines with one text, lines of reactions (speaker
-SYSTEM, text "(APPLAUSE)"), a speaker that is spelled in several ways, has a whole sentence before the name, or is
-missing. Lines may end with CRLF, as they do after a checkout on Windows.
-
-`failures` is the organisers' format checker, except that it does not stop at the first failure. Their scorer is
-stricter about blank lines and tabs: see `scorer`.
+Accepted, because official files contain them: a last line without line end, unclosed double quotes, blanks around a
+text, repeated texts, lines of reactions (speaker SYSTEM, text "(APPLAUSE)"), a speaker with several spellings, with a
+sentence before the name, or missing. Lines may end with CRLF, as after a checkout on Windows.
 """
 
 from __future__ import annotations
@@ -25,14 +21,14 @@ from searchapp.files import unreadable
 from searchapp.formats.encoding import read_utf8, undecodable
 from searchapp.formats.problems import EntryProblems, Problems, shown
 
+# The greatest line number in the official result file.
 MOST_LINES = 9999
-"""The official result file has no room for greater line numbers."""
 
 _COLUMNS = "line_number, speaker, text, label, with a tab between them"
 
 
 class DebateLine(NamedTuple):
-    """A sentence of a debate; label 1 means that it is worth a fact check, 0 that it is not."""
+    """A sentence of a debate; label 1 means check-worthy."""
 
     number: int
     speaker: str
@@ -41,7 +37,7 @@ class DebateLine(NamedTuple):
 
 
 def read_debate(path: Path, problems: Problems) -> Iterator[DebateLine]:
-    """Read the lines of a debate; a line with a problem is left out."""
+    """Read the lines of a debate; a line with a problem is skipped."""
     text = read_utf8(path, problems)
     if text is None:
         return
@@ -72,7 +68,7 @@ def read_debate(path: Path, problems: Problems) -> Iterator[DebateLine]:
 
 
 def _parse(row: str) -> DebateLine | tuple[str, str]:
-    """Return a row as a line, or kind and detail of its problem."""
+    """Parse a row, or return kind and detail of its problem."""
     if not row.strip():
         return "blank line", "remove it: the official scorer stops there"
     if "\r" in row:
@@ -99,12 +95,12 @@ def _parse(row: str) -> DebateLine | tuple[str, str]:
 
 
 def write_debate(file: BinaryIO, lines: Iterable[DebateLine]) -> None:
-    """Write lines, whose cells have neither tabs nor line ends, as `read_debate` reads them."""
+    """Write lines as `read_debate` reads them; cells must not contain tabs or line ends."""
     for line in lines:
         file.write(f"{line.number}\t{line.speaker}\t{line.text}\t{line.label}\n".encode())
 
 
-# As in the checker: `\d` are decimal digits of any script, and only a number with a point may have a sign.
+# As in the checker: `\d` is a decimal digit of any script, and only a number with a point may have a sign.
 _ROW = re.compile(r"[1-9][0-9]{0,3}\t([-+]?\d*\.\d+|\d+)")
 
 CONSECUTIVE = "They should be consecutive and starting from 1."
@@ -116,19 +112,20 @@ class FormatFailure(NamedTuple):
 
     line: int
     kind: str
-    # The checker's own message, as `class: message` where it crashes.
+    # The checker's message, or `class: message` if it crashes.
     official: str
     advice: str
     crashes: bool = False
 
 
 def failures(path: Path) -> Iterator[FormatFailure]:
-    """Find everything that the official format checker stops at, in the order of the lines.
+    """Yield all failures of the official format checker, in the order of the lines.
 
-    The checker itself reports the first failure. After a wrong number, the next lines must continue from there.
+    The checker itself stops at the first failure. After a wrong number, the next lines must continue from there. The
+    official scorer is stricter about blank lines and tabs.
 
     Raises:
-        NotScorable: the file is not UTF-8, so that the checker crashes.
+        NotScorable: the file is not UTF-8, which crashes the checker.
         DataError: the file can't be opened.
     """
     text = read_text(path)
@@ -153,7 +150,7 @@ def failures(path: Path) -> Iterator[FormatFailure]:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file as the organisers' scripts read it: CRLF and CR have become LF.
+    """Return the text of a file as the official scripts read it: CRLF and CR become LF.
 
     Raises:
         NotScorable: the file is not UTF-8.
@@ -168,10 +165,7 @@ def read_text(path: Path) -> str:
 
 
 def write_line_scores(file: BinaryIO, scores: Iterable[tuple[int, float]]) -> None:
-    """Write line numbers and scores, in the order of the numbers, which must be 1, 2, 3 and so on.
-
-    A score has a fixed point and as many digits as reading the same number back takes.
-    """
+    """Write scores by line number, which must be 1, 2, 3 and so on, with a fixed point and full precision."""
     for number, score in sorted(scores):
         file.write(f"{number}\t{fixed_point(score)}\n".encode())
 

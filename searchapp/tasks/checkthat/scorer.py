@@ -1,8 +1,8 @@
-"""The official scorer of check-worthiness ranking (CheckThat! 2019, task 1): AP, RR, R-Precision, P@k, their means.
+"""The official scorer of check-worthiness ranking (CheckThat! 2019, task 1): AP, RR, R-Precision, P@k, and means.
 
-A submission is a result file for each debate, paired in order with as many gold files. Each debate weighs the same in
-the means. A debate of fewer than 50 lines stops the official scorer, also one of the training debates, which has 44.
-The lenient mode leaves such a debate out of P@50 alone.
+A submission is a result file for each debate, paired in order with as many gold files. All debates weigh the same in
+the means. A debate of fewer than 50 lines stops the official scorer (one training debate has 44); the lenient mode
+excludes such a debate from P@50 only.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from searchapp.model import Run
 from searchapp.tasks.checkthat.debate_files import failures, read_debate, read_text
 from searchapp.text import counted
 
+# The k of P@k; the official scorer stops at a debate with fewer lines.
 CUTOFFS = (1, 3, 5, 10, 20, 50)
-"""The k of P@k; the official scorer stops at a debate with fewer lines."""
 
+# The names of means, if not `mean` and the figure's name.
 MEANS = {"AP": "MAP", "RR": "MRR"}
-"""The names of means, where they are not `mean` and the figure's name."""
 
+# The suffix of the official files, whose stems are names of debates.
 SUFFIX = ".tsv"
-"""The suffix of the official files, whose stems are names of debates."""
 
+# The least share of one speaker in the spoken lines of a speech or press conference.
 ONE_VOICE = 0.75
-"""The least share of one speaker in the spoken lines of a speech or press conference."""
 
+# The speakers of reactions, as spelled in the data.
 REACTIONS = frozenset({"SYSTEM", "SYSYTEM", "AUDIENCE", "AUDIENCE MEMBERS"})
-"""The speakers of reactions, as the data spells them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class CheckThatScorer:
     breakdowns: tuple[str, ...] = ("debate", "event", "speaker")
 
     def read(self, files: Sequence[Path]) -> list[DebatePrediction]:
-        # The official scorer counts the files before it opens one, so they are opened in `score`.
+        # The official scorer counts the files before it opens them: `score` opens them.
         names = Counter(path.name for path in files)
         return [DebatePrediction(path.name if names[path.name] == 1 else str(path), path) for path in files]
 
@@ -114,7 +114,7 @@ def line_number(document_id: str) -> int:
 
 
 def _check_files(predictions: Sequence[DebatePrediction], gold: Sequence[Path]) -> None:
-    """Raise the errors that the official scorer raises before it reads any gold, in its order."""
+    """Raise the errors that the official scorer raises before it reads gold, in its order."""
     if len(predictions) != len(gold):
         names = {prediction.path.name if prediction.path else prediction.name for prediction in predictions}
         lacking = [path.name for path in gold if path.name not in names]
@@ -143,10 +143,10 @@ def _check_files(predictions: Sequence[DebatePrediction], gold: Sequence[Path]) 
 
 
 def read_gold(path: Path) -> dict[int, int]:
-    """Return the label of each line number as the official scorer reads them, otherwise unchecked.
+    """Return the label of each line number as the official scorer reads them.
 
     Raises:
-        NotScorable: not UTF-8, a line without four cells, or a number or label that is not an integer.
+        NotScorable: the file is not UTF-8, a line does not have four cells, or a number or label is not an integer.
         DataError: the file can't be opened.
     """
     labels = {}
@@ -162,7 +162,7 @@ def _scores(prediction: DebatePrediction, gold: Mapping[int, int]) -> Mapping[in
     """Return the score of each line number, in the order of the file.
 
     Raises:
-        NotScorable: a line without two cells, or a line number that the gold lacks.
+        NotScorable: a line does not have two cells, or the gold lacks its number.
     """
     scores: dict[int, float] = {}
     for number, score in _scored_lines(prediction):
@@ -200,9 +200,9 @@ def ranking(scores: Mapping[int, float], gold: Mapping[int, int], name: str) -> 
 
 
 def figures(ranked: Sequence[int], gold: Mapping[int, int]) -> dict[str, float]:
-    """Return AP, RR, R, R-Precision and P@k of a ranking of all lines; a line is relevant when its label is exactly 1.
+    """Return AP, RR, R, R-Precision and P@k of a ranking of all lines; lines with the label 1 are relevant.
 
-    Without relevant lines they are 0. A ranking that is shorter than k has no P@k.
+    Without relevant lines the figures are 0. A ranking shorter than k has no P@k.
     """
     hits = [gold[number] == 1 for number in ranked]
     relevant = sum(hits)
@@ -218,7 +218,7 @@ def figures(ranked: Sequence[int], gold: Mapping[int, int]) -> dict[str, float]:
 
 
 def means(per_debate: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each figure but R over the debates that have it, under its official name."""
+    """Return the mean of each figure except R over the debates that have it, under its official name."""
     return {
         MEANS.get(name, f"mean {name}"): mean([debate[name] for debate in per_debate if name in debate])
         for name in _names(per_debate)
@@ -260,7 +260,7 @@ def _official(ranked: Mapping[str, Sequence[int]], labels: Mapping[str, Mapping[
 
 
 def _without_precision(ranked: Mapping[str, Sequence[int]]) -> str:
-    """Return the warning that some debates are too short for some P@k."""
+    """Return the warning that debates are too short for some P@k."""
     short = [
         f"{name} ({len(numbers)} lines)" for name, numbers in ranked.items() if len(numbers) < CUTOFFS[-1]
     ]
@@ -314,7 +314,7 @@ def _by_event(debates: Sequence[_Debate]) -> Breakdown:
 
 
 def _by_speaker(debates: Sequence[_Debate]) -> Breakdown:
-    """Rank each speaker's own lines by themselves; MAP is over debates where the speaker has a check-worthy line."""
+    """Rank each speaker's lines separately; MAP is over debates in which the speaker has a check-worthy line."""
     lines: Counter[str] = Counter()
     relevant: Counter[str] = Counter()
     precisions: dict[str, list[float]] = {}

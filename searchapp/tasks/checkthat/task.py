@@ -1,15 +1,11 @@
 """Check-worthiness of the sentences of political debates (CheckThat! 2019, task 1).
 
-A topic is a debate, the documents are the lines of debates, and a topic's ranking holds the lines of its debate and
-no others, the ones most worth a fact check first. The ranking is learnt from the labelled debates: each training debate
-is ranked by the others, each test debate by all training debates.
+A topic is a debate, the documents are the lines of debates, and a topic's ranking has only the lines of its debate. A
+training debate is ranked with the other training debates as examples, a test debate with all of them.
 
-Scores depend on statistics of all lines in an index. Therefore the training debates have an index of their own, in
-which they are ranked whether there are test debates or not; test debates are ranked among the lines of both.
-
-`TermCounts` chooses the characteristic terms of check-worthy lines, each as often as it weighs: by the weight of
-relevance feedback (Robertson and Spärck Jones, "Relevance weighting of search terms", JASIS 1976) times the number of
-relevant texts that have the term (Robertson, "On term selection for query expansion", Journal of Documentation 1990).
+`TermCounts` chooses characteristic terms of check-worthy lines, by the weight of relevance feedback (Robertson and
+Spärck Jones, "Relevance weighting of search terms", JASIS 1976) times the number of relevant texts with the term
+(Robertson, "On term selection for query expansion", Journal of Documentation 1990).
 """
 
 from __future__ import annotations
@@ -43,16 +39,16 @@ from searchapp.tasks.checkthat.debate_files import MOST_LINES, DebateLine, read_
 from searchapp.tasks.checkthat.scorer import CUTOFFS, SUFFIX, CheckThatScorer, DebatePrediction, line_number
 from searchapp.text import counted
 
+# How many relevant texts must have a term: a term of a single text is chance.
 FEWEST = 2
-"""Relevant texts that must have a term; a term of a single text is chance."""
 
+# How often the query repeats a term whose relevance weight equals its idf.
 COPIES = 4
-"""How often a term is repeated in the query whose relevance weight equals its idf."""
 
 
 @dataclass
 class TermCounts:
-    """The number of texts, of relevant texts, and of those that contain each term."""
+    """The number of texts, of relevant texts, and of those with each term."""
 
     texts: int = 0
     relevant: int = 0
@@ -60,7 +56,6 @@ class TermCounts:
     containing_relevant: Counter[str] = field(default_factory=Counter)
 
     def add(self, terms: Iterable[str], relevant: bool) -> None:
-        """Count a text by its terms."""
         distinct = set(terms)
         self.texts += 1
         self.containing.update(distinct)
@@ -88,18 +83,16 @@ class TermCounts:
         self.containing_relevant.update(other.containing_relevant)
 
     def weight(self, term: str) -> float:
-        """Return the relevance weight of a term: log of its odds in relevant texts over those in the others."""
+        """Return the relevance weight of a term: log of its odds in relevant texts over its odds in other texts."""
         r, n = self.containing_relevant[term], self.containing[term]
         odds = (r + 0.5) / (self.relevant - r + 0.5)
         other_odds = (n - r + 0.5) / (self.texts - n - self.relevant + r + 0.5)
         return math.log(odds / other_odds)
 
     def query(self, terms: int) -> list[str]:
-        """Return the `terms` most characteristic terms, best first, each repeated in proportion to its weight.
-
-        BM25 multiplies each copy by the term's idf, so there are COPIES * weight / idf copies, rounded.
-        """
+        """Return the `terms` most characteristic terms, best first, each repeated in proportion to its weight."""
         weights = {term: self.weight(term) for term, r in self.containing_relevant.items() if r >= FEWEST}
+        # BM25 multiplies each copy of a term by its idf.
         best = sorted(weights, key=lambda term: (-self.containing_relevant[term] * weights[term], term))
         return [
             term for term in best[:terms] for _copy in range(round(COPIES * weights[term] / self._idf(term)))
@@ -111,17 +104,18 @@ class TermCounts:
         return math.log(1 + (self.texts - n + 0.5) / (n + 0.5))
 
 
+# The folder of the training debates.
 TRAINING = "training"
-"""The folder of the debates that are labelled examples."""
 
+# The index of all debates; the index of the training debates has the task's name. Scores depend on the statistics of
+# all lines in an index: with their own index, training debates rank alike whether test debates exist or not.
 WITH_TEST = "checkthat-with-test"
-"""The index of all debates; that of the training debates has the task's name."""
 
+# How many characteristic terms, and pairs of terms, the query of a topic has.
 TERMS = 200
-"""Characteristic terms, and as many characteristic pairs of terms, in the query of a topic."""
 
+# The topic fields with characteristic terms, and the mapping's analyzers for the terms.
 QUERIES = {"words": "claims", "pairs": "claim_pairs"}
-"""The topic fields with characteristic terms, and the analyzers of the mapping that make the terms."""
 
 
 INFO = TaskInfo(
@@ -142,11 +136,11 @@ INFO = TaskInfo(
 
 
 class CheckThatCollection(Collection):
-    """A folder of debates for each split, a file of lines for each debate. The name of a debate is a split too."""
+    """A folder of debates for each split, a file for each debate. The name of a debate is also a split."""
 
     def __init__(self, folder: Path) -> None:
-        # Documents, topics, gold and official files are all made of the lines, 3 MB for all debates: these are cached,
-        # the documents are not.
+        # Documents, topics, gold and official files all come from the lines, 3 MB for all debates: lines are cached,
+        # documents are not.
         self._debates: dict[Path, CachedReader[Sequence[DebateLine]]] = {}
         every = DocumentSource(
             self._all_files, lambda problems: self._read(self._all_files(), problems), cached=False
@@ -157,7 +151,6 @@ class CheckThatCollection(Collection):
         super().__init__(INFO, folder, every, {WITH_TEST: every, INFO.index_name: training})
 
     def lines(self, path: Path, problems: Problems) -> Sequence[DebateLine]:
-        """Return the lines of a debate."""
         if path not in self._debates:
             self._debates[path] = CachedReader(lambda reported: tuple(read_debate(path, reported)))
         return self._debates[path](problems)
@@ -241,7 +234,7 @@ class CheckThatCollection(Collection):
 
 
 class CheckThatFormat(OfficialFormat[list[DebatePrediction], CheckThatCollection]):
-    """A file of line numbers and scores for each debate; all files are one submission."""
+    """A file of line numbers and scores for each debate; all files form one submission."""
 
     scorer = CheckThatScorer()
     breakdowns = scorer
@@ -269,7 +262,7 @@ class CheckThatFormat(OfficialFormat[list[DebatePrediction], CheckThatCollection
         if len(problems):
             return
         text = debate_files.read_text(path)
-        # By itself, a file is held to the format checker, which accepts files that the scorer stops on.
+        # By itself, a file need only pass the format checker, which accepts files that stop the scorer.
         report = problems.note if split is None else problems.add
         for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
             if line.count("\t") != 1:

@@ -1,20 +1,18 @@
-"""The official scorer of explanation regeneration (TextGraphs-13, 2019): mean average precision, with its quirks.
+"""The official scorer of explanation regeneration (TextGraphs-13, 2019): mean average precision.
 
-The average precision of a question divides by the number of all facts of its explanation, as usual. But a question
-with a fact that is not ranked scores 0, and a question that is not answered is left out. `score` returns the official
-figure, and an honest one without these quirks.
+Two quirks: a question with an unranked fact scores 0, and an unanswered question is excluded. `score` also returns an
+honest figure without them.
 
-The breakdowns are the finer figures of the organisers (by role, by lexical overlap, at the first ranks), computed as in
-the worked example of the task's description:
+The breakdowns are those of the task (by role, by lexical overlap, at the first ranks), computed as in the worked
+example of its description:
 
-- by role, a question's facts of other roles are removed from the ranking;
-- by lexical overlap, the ranking is divided: facts that share a content word with the question or its right
-  answer are ranked among themselves, and so are the others;
-- precision at k divides by k, or by the number of the explanation's facts where that is less, so that 1 can always
-  be reached.
+- by role, the question's facts of other roles are removed from the ranking; - by lexical overlap, facts that share a
+content word with the question or its right answer are ranked separately from
+  the other facts;
+- precision at k divides by k, or by the number of facts if that is less, so that 1 is always reachable.
 
-A fact that is not ranked adds nothing. A question counts in a row if its explanation has such facts; the figures that
-the organisers publish count a question without such facts as 0: they are a second column.
+An unranked fact adds nothing. A row averages over the questions with such facts; the official figures, which count
+other questions as 0, are a second column.
 """
 
 from __future__ import annotations
@@ -49,8 +47,8 @@ from searchapp.text import counted
 
 MEASURE = "MAP"
 
+# The facts of each question's explanation with their roles, all ids in lower case.
 Explanations = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""The facts of each question's explanation with their roles, all ids in lower case."""
 
 PRECISION_AT = (1, 2, 3, 4, 5)
 ALL_QUESTIONS = "MAP over all questions"
@@ -58,7 +56,7 @@ ALL_QUESTIONS = "MAP over all questions"
 
 @dataclass(frozen=True, slots=True)
 class RankedExplanations:
-    """The inputs of breakdowns, all ids in lower case."""
+    """The inputs of breakdowns, with ids in lower case."""
 
     rankings: Mapping[str, Ranked]
     gold: Explanations
@@ -68,7 +66,7 @@ class RankedExplanations:
     terms: Terms
 
     def answered(self) -> Iterable[tuple[str, Ranked, Mapping[str, tuple[str, ...]]]]:
-        """Return each question that has an explanation and a ranking, with both."""
+        """Yield each question with explanation and ranking."""
         for question, facts in self.gold.items():
             if facts and question in self.rankings:
                 yield question, self.rankings[question], facts
@@ -150,19 +148,20 @@ BREAKDOWNS: Mapping[str, Callable[[RankedExplanations], Breakdown]] = {
 }
 
 
+# The name of the column `questionID` in WorldTree 2, which the official script of 2019 does not know.
 V2_ID = "QuestionID"
-"""The name of the column `questionID` in WorldTree 2, which the organisers' script of 2019 does not know."""
 
 
 def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the explanations as the official scorer reads them; with `lenient` also in the layout of WorldTree 2.
+    """Return the explanations as the official scorer reads them; `lenient` accepts the layout of WorldTree 2.
 
-    Rows without a question id or an explanation are dropped, a repeated question has its last row at the position of
-    its first, a repeated fact counts once.
+    Rows without a question id or an explanation are dropped. A repeated question has its last row at its first
+    position. A repeated fact counts once.
 
     Raises:
-        NotScorable: not UTF-8, an open quote, no such column, a row that is too long, a fact without a role.
-        DataError: the file cannot be opened.
+        NotScorable: the file is not UTF-8, a quote is open, a column is missing, a row is too long, or a fact has no
+            role.
+        DataError: the file can't be opened.
     """
     rows = two_column.split_cells(two_column.read_text(path), path)
     header = next((cells for _line, _row, cells in rows), [])
@@ -173,7 +172,7 @@ def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple
         header[header.index(V2_ID)] = worldtree.QUESTION_ID
     missing = [name for name in (worldtree.QUESTION_ID, worldtree.EXPLANATION) if name not in header]
     if missing:
-        # The wording for both is that of pandas for an index of texts.
+        # The wording for both columns is that of pandas for an index of texts.
         both = "None of [Index(['questionID', 'explanation'], dtype='object')] are in the [columns]"
         official = f'KeyError: "{missing} not in index"' if len(missing) == 1 else f'KeyError: "{both}"'
         message = f"{path}: the header has no column {' and no column '.join(missing)}"
@@ -197,7 +196,7 @@ def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple
 
 
 def is_of_worldtree_2(header: Sequence[str]) -> bool:
-    """Return whether a header is that of the questions of WorldTree 2."""
+    """Return whether the header of a file of questions is that of WorldTree 2."""
     return worldtree.QUESTION_ID not in header and V2_ID in header
 
 
@@ -207,7 +206,7 @@ def _stops_at_header(path: Path) -> bool:
 
 
 def _checked(path: Path, line: int, explanation: str) -> str:
-    # The script checks the rows that a repeated question drops, too.
+    # The script also checks earlier rows of a repeated question.
     for item in explanation.split():
         if "|" not in item:
             raise NotScorable(
@@ -231,7 +230,7 @@ def folded(predictions: Predictions) -> dict[str, Ranked]:
 
 
 def score(predictions: Predictions, gold: Explanations) -> OfficialScore:
-    """Return the official figure of rankings, and the honest one where they differ."""
+    """Return the official figure of rankings, and the honest one if they differ."""
     rankings = folded(predictions)
     ranks = {
         question: ranks_of(rankings[question], facts)
@@ -318,7 +317,7 @@ class Explanation2019Scorer(TwoColumnFiles):
                 for question in worldtree.read_questions(gold.file, problems)
             }
             problems.raise_if_any()
-        # An error that stops the organisers' script was raised when the figures themselves were computed.
+        # The computation of the figures has already raised errors that stop the official script.
         explanations = read_gold(gold.file, lenient=True)
         inputs = RankedExplanations(
             folded(predictions), explanations, texts, questions, worldtree.content_words

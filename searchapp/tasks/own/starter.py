@@ -1,4 +1,4 @@
-"""Write a task file to start from, with the columns detected in the user's files by their content."""
+"""Writes a task file for a user to start with, and detects the columns of the user's files."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from searchapp.tasks.own import task_file
 from searchapp.tasks.own.task_file import GradeLayout
 from searchapp.text import counted
 
+# How many rows are read.
 SAMPLE_ROWS = 100
-"""The rows that are read."""
 
+# The longest column name, in characters and words: a longer cell is a text.
 LONGEST_NAME, MOST_WORDS = 60, 5
-"""The greatest length of the name of a column, in characters and words: a longer cell is a text."""
 
+# The most labels in a task file.
 MOST_GRADES = 20
-"""The greatest number of labels in a task file."""
 
+# Common names of columns; the first one that a file has is used.
 IDS = ("id", "_id", "docid", "doc_id", "document_id", "did", "pid", "qid", "query_id", "topic_id", "uid")
 TEXTS = ("text", "contents", "content", "body", "question", "query", "topic", "sentence", "abstract", "title")
 TOPICS = ("topic", "topic_id", "query", "query_id", "query-id", "qid", "question", "question_id")
 DOCUMENTS = ("document", "document_id", "doc_id", "docid", "docno", "corpus-id", "doc", "pid")
 GRADES = ("grade", "relevance", "rel", "score", "label")
-"""Common names of columns; the first one that a file has is taken."""
 
 NAMES = frozenset((*IDS, *TEXTS, *TOPICS, *DOCUMENTS, *GRADES))
 
+# The columns of gold without a header line, by their number; TREC qrels have four.
 GOLD_COLUMNS = {
     2: ("topic", "document"),
     3: ("topic", "document", "grade"),
     4: ("topic", "iteration", "document", "grade"),
 }
-"""The columns of gold without a header line, by their number; TREC's qrels have four."""
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _QRELS = re.compile(r"\S+\s+\S+\s+\S+\s+[+-]?\d+\s*")
@@ -51,7 +51,7 @@ _JSON = re.compile(r"\s*\{")
 
 
 def format_in(path: Path, *, with_qrels: bool = False) -> str | None:
-    """Detect the format of a file from its first line and its name; None if neither shows one.
+    """Detect the format of a file from its first line and its name; None if neither shows it.
 
     Raises:
         Unsupported: the file is not text, or a table with other separators.
@@ -72,7 +72,7 @@ def format_in(path: Path, *, with_qrels: bool = False) -> str | None:
 
 
 def _table_format(lines: Sequence[str], by_name: str | None) -> str | None:
-    """Return the format of a table by its name, unless only another one splits its lines."""
+    """Return the format of a table by its name, unless only another format splits its lines."""
     marks = {"tsv": "\t", "csv": ","}
     if not lines or (by_name is not None and marks[by_name] in lines[0]):
         return by_name
@@ -86,7 +86,7 @@ def _table_format(lines: Sequence[str], by_name: str | None) -> str | None:
 
 
 def header_of(path: Path, format_: str) -> tuple[bool, str, list[list[str]]]:
-    """Detect whether a table's first row names its columns; return that, the reason as a clause, and the first rows.
+    """Return whether a table's first row names its columns, the reason as a clause, and the first rows.
 
     Raises:
         Unsupported: the file is not text, or a table with other separators.
@@ -117,7 +117,7 @@ def _header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> tuple[bool, 
 
 
 def _shape(cell: str) -> str:
-    """Return the kinds of characters in a cell: `doc-17` and `doc-4` have one shape."""
+    """Return the kinds of characters in a cell: `doc-17` and `doc-4` have the same shape."""
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", cell.strip()))
 
 
@@ -129,26 +129,26 @@ class DetectedFile:
     format: str
     columns: tuple[str, ...]
     records: tuple[Mapping[str, Any], ...]
-    # Whether the first row of a table names the columns; otherwise the names are made up.
+    # Whether the first row of a table names the columns; otherwise the names are generated.
     header: bool = True
-    # The detected header, as a sentence; None where the user has stated it.
+    # The detected header, as a sentence; None if the user has stated it.
     assumed: str | None = None
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The names of the columns that the task file must have; None if the file has them."""
+        """The columns that the task file must list; None if the data file names them."""
         return None if self.header else self.columns
 
     @property
     def stated_format(self) -> str | None:
-        """The format that the task file must have; None if the file's name shows it."""
+        """The format that the task file must state; None if the data file's name shows it."""
         return None if task_file.format_of(self.path) == self.format else self.format
 
 
 def detect(path: Path, *, gold: bool = False, header: bool | None = None) -> DetectedFile:
-    """Detect the layout of a file of documents or topics, or of grades.
+    """Detect the layout of a file of documents, topics or grades.
 
-    `header` says whether tables have a header line; None detects it.
+    `header` is whether tables have a header line; None detects it.
 
     Raises:
         UsageError: neither name nor content shows the format.
@@ -192,7 +192,7 @@ def _assumption(path: Path, because: str, names: Sequence[str] | None) -> str:
 
 
 def _column_names(rows: Sequence[Sequence[str]], *, gold: bool) -> list[str]:
-    """Make up names for the columns of a table without a header line from its cells."""
+    """Choose names for the columns of a table without a header line, by its cells."""
     width = len(rows[0]) if rows else 0
     if gold and width in GOLD_COLUMNS:
         return list(GOLD_COLUMNS[width])
@@ -213,7 +213,7 @@ def _column_names(rows: Sequence[Sequence[str]], *, gold: bool) -> list[str]:
 
 
 def name_for(path: Path) -> str:
-    """Return a name for the task that a file at this path describes."""
+    """Return a name for the task of the file at this path."""
     words = re.findall(r"[a-z0-9]+", path.stem.lower())
     name = "-".join(words)[: task_file.LONGEST_NAME].strip("-")
     if not name or not name[0].isalpha():
@@ -228,10 +228,10 @@ def text_of(
     topics: DetectedFile | None = None,
     gold: DetectedFile | None = None,
 ) -> str:
-    """Return a task file for `target`, with comments, and examples of what is unknown.
+    """Return the content of a task file for `target`, with comments and examples.
 
     Raises:
-        UsageError: the name can't be a task's, or a file has no columns for id and text.
+        UsageError: the name is not valid for a task, or a file has no columns for id and text.
     """
     if problem := task_file.name_problem(name):
         raise UsageError(f"{name!r} can't be the name of a task: {problem}")
@@ -340,7 +340,7 @@ def _topics(target: Path, topics: DetectedFile | None, gold: DetectedFile | None
 
 
 def _columns(file: DetectedFile) -> list[str]:
-    """Return the lines about columns: those with common names, else the first as id and the longest as text."""
+    """Return the lines about columns: common names, else the first column as id and the longest as text."""
     if len(file.columns) < 2:
         raise UsageError(
             f"{file.path} has {counted(len(file.columns), 'column')}: an id and a text are needed"
@@ -411,5 +411,5 @@ def _relative(path: Path, target: Path) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a TOML string: that of JSON, except for a control character that JSON does not escape."""
+    """Return a TOML string: JSON, except for a control character that JSON does not escape."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

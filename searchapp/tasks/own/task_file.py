@@ -1,16 +1,6 @@
-"""The TOML file of a user's own task, and the files that it names: texts, grades, an index mapping.
+"""The TOML file of a user's own task, and the files that it refers to: texts, grades, an index mapping.
 
-    name = "cooking"
-
-    [documents]
-    file = "recipes.jsonl"
-
-    [topics.dev]
-    file = "questions.tsv"
-    gold = "qrels.txt"
-
-docs/use/own-task.md describes all keys and their defaults. Paths are relative to the file. Texts are records with ids,
-grades are TREC qrels or records.
+docs/use/own-task.md describes all keys and their defaults. Paths are relative to the file.
 """
 
 from __future__ import annotations
@@ -40,9 +30,9 @@ class TextLayout:
 
     format: str
     id: str = "id"
-    # Their values make the text, a line each; blank ones are left out.
+    # Columns whose values form the text, one line each; blank values are omitted.
     text: tuple[str, ...] = ("text",)
-    # Columns by the names of further fields.
+    # Columns by the names of other fields.
     fields: Mapping[str, str] = field(default_factory=dict)
     # The names of the columns of a table without a header line.
     columns: tuple[str, ...] | None = None
@@ -60,11 +50,11 @@ class TextRecord(NamedTuple):
 def read_texts(
     path: Path, layout: TextLayout, problems: Problems, seen: set[str], *, complete: bool
 ) -> Iterator[TextRecord]:
-    """Read the texts of a file, in order, and add their ids to `seen`, which has those of earlier files.
+    """Read the texts of a file, in order, and add their ids to `seen`, the ids of earlier files.
 
-    An id is text or an integer. A further field is text, a number, a boolean or a list of these. A record without a
-    value for it (no such key, null, an empty cell) has no such field; with `complete` an empty cell is empty text
-    instead, and a missing key or null a problem. A field that no object of a file has is a problem.
+    An id is text or an integer. Another field is text, a number, a boolean or a list of these. A field that is
+    missing, null or an empty cell is omitted; with `complete`, an empty cell is empty text, and a missing key or null
+    is a problem. A field that no object of a file has is a problem.
     """
     unseen = dict(layout.fields) if records.has_keys(layout.format) else {}
     is_empty = True
@@ -82,7 +72,7 @@ def read_texts(
         if reader.good:
             seen.add(id_)
             yield TextRecord(record.line, id_, text, fields)
-    if not is_empty and not complete:  # with `complete` every line has been reported
+    if not is_empty and not complete:  # with `complete` every line was reported
         for column in unseen.values():
             problems.add(path, "missing key", "", f"no object has {column!r}", skippable=False)
 
@@ -148,8 +138,8 @@ class _TextReader(json_files.EntryReader):
 
 TREC = "trec"
 FORMATS = (TREC, *records.FORMATS)
+# The suffixes of TREC qrels.
 SUFFIXES = (".qrels", ".qrel", ".trec", ".txt")
-"""The suffixes of TREC qrels."""
 
 GradesByTopic = dict[str, dict[str, int]]
 
@@ -163,7 +153,7 @@ class GradeLayout:
     format: str
     topic: str = "topic"
     document: str = "document"
-    # A number is the grade of every record.
+    # A column, or a number that is the grade of every record.
     grade: str | int = "grade"
     columns: tuple[str, ...] | None = None
 
@@ -178,14 +168,14 @@ class GradeRecord(NamedTuple):
 
 
 def format_of(path: Path) -> str | None:
-    """Return the format of grades that a file's name shows, if any."""
+    """Return the format of grades according to a file's name, if any."""
     return TREC if records.suffix_of(path) in SUFFIXES else records.format_of(path)
 
 
 def read_grades(path: Path, layout: GradeLayout, problems: Problems, highest: int) -> Iterator[GradeRecord]:
-    """Read every good grade of a file, in order.
+    """Read every valid grade of a file, in order.
 
-    Grades are whole numbers from 0 to `highest`; a document must not be graded twice for a topic.
+    Grades are integers from 0 to `highest`; a document has one grade for a topic.
     """
     seen: set[tuple[str, str]] = set()
     for record in _integer_grades(path, layout, problems):
@@ -202,7 +192,7 @@ def read_grades(path: Path, layout: GradeLayout, problems: Problems, highest: in
 
 
 def read_qrels(path: Path, layout: GradeLayout, problems: Problems, highest: int) -> GradesByTopic:
-    """Read the grades of a file by topic and document."""
+    """Return the grades of a file by topic and document."""
     qrels: GradesByTopic = {}
     for grade in read_grades(path, layout, problems, highest):
         qrels.setdefault(grade.topic, {})[grade.document] = grade.grade
@@ -254,10 +244,10 @@ class _GradeReader(json_files.EntryReader):
 
 
 def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name: str) -> dict[str, Any]:
-    """Return the mapping `name` of a task file in canonical form, where fields that it lacks are stored, not indexed.
+    """Return the mapping `name` of a task file in canonical form; fields that it lacks are stored, not indexed.
 
     Raises:
-        DataError: the mapping is invalid, or has no id and text.
+        DataError: the mapping is invalid, or lacks id or text.
     """
     try:
         mapping = canonical(mapping)
@@ -284,8 +274,8 @@ def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name
 NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 LONGEST_NAME = 60
 
+# The name of a field, in templates and in the index.
 FIELD = re.compile(r"[a-z][a-z0-9_]*")
-"""The name of a further field, in templates and in the index."""
 
 GRADES = ("not relevant", "relevant")
 MEASURE = "nDCG@10"
@@ -319,13 +309,13 @@ class OwnFile:
     documents: tuple[str, ...]
     layout: TextLayout
     topics: Mapping[str, SplitTopics]
-    # The split of the solved examples.
+    # The split of the training topics.
     examples: str | None
     recipes: Mapping[str, Mapping[str, Any]]
 
 
 def name_problem(name: str) -> str | None:
-    """Return why a task can't have this name, as a clause; None when it can."""
+    """Return why a name is not valid for a task, as a clause; None if it is valid."""
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         return (
             f"it takes lower-case letters and digits, - and _ between them, a letter first, and at most {LONGEST_NAME} "
@@ -339,7 +329,7 @@ def name_problem(name: str) -> str | None:
 
 
 def read(path: Path) -> OwnFile:
-    """Read the task file at `path`.
+    """Read a task file.
 
     Raises:
         InvalidFiles: the file is missing or has problems.
@@ -353,7 +343,7 @@ def read(path: Path) -> OwnFile:
 
 
 def _content(path: Path, root: TomlTable) -> OwnFile:
-    # In the order in which messages about unknown keys list the known ones.
+    # In the order in which messages about unknown keys list the known keys.
     name = root.text("name", "unnamed", required=True)
     if problem := name_problem(name):
         root.wrong("unusable name", f"{name!r}: {problem}", "name")
@@ -484,7 +474,7 @@ def _text_layout(table: TomlTable, files: tuple[str, ...]) -> TextLayout:
 def _format(
     table: TomlTable, file: str, known: tuple[str, ...], by_name: str | None, key: str = "file"
 ) -> str:
-    """Return the stated format, else the one that the file's name shows."""
+    """Return the stated format, else the format according to the file's name."""
     stated = None if key == "gold" else table.text("format")
     if stated is not None and stated not in known:
         table.wrong("unknown format", choices_hint(stated, known), "format")

@@ -1,12 +1,12 @@
-"""The official scorer of relation prediction (SMART 2021), for DBpedia and for Wikidata, with its quirks.
+"""The official scorer of relation prediction (SMART 2021), for DBpedia and Wikidata.
 
-It computes precision, recall and F1 of each question, and their means over all gold questions: macro figures. The call
-for participation promised micro F1, which is `Micro F1` among the honest figures.
+It computes precision, recall and F1 of each question, and their means over all gold questions (macro figures). The
+call for participation announced micro F1, which is `Micro F1` among the honest figures.
 
-For DBpedia the gold is a list of slots, each a list of interchangeable relations. A predicted relation is right
-when it occurs in any slot, however often it is repeated; a slot is filled by the first of its relations that is
-still unused among the predicted ones, slot after slot, which is not always the best assignment. The honest
-figures use the best assignment, and count a repeated relation as right at most once for each of its slots.
+For DBpedia the gold is a list of slots, each a list of interchangeable relations. A predicted relation is right if
+any slot has it, however often it is repeated. Each slot in turn is filled by its first relation that is still unused
+among the predicted ones, which is not always the best assignment. The honest figures use the best assignment, and
+count a repeated relation at most once for each of its slots.
 
 For Wikidata the gold is flat, and gold and prediction are compared as multisets.
 """
@@ -40,7 +40,7 @@ class RelationCounts(NamedTuple):
     filled: int = 0
 
     def figures(self) -> dict[str, float]:
-        """Return precision, recall and F1; 0 for a division by 0."""
+        """Return precision, recall and F1; a division by 0 gives 0."""
         precision = self.right / self.predicted if self.predicted else 0.0
         recall = self.filled / self.slots if self.slots else 0.0
         f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -48,7 +48,7 @@ class RelationCounts(NamedTuple):
 
 
 def count_slots(predicted: Any, gold: Any, where: str) -> tuple[RelationCounts, RelationCounts]:
-    """Return the official and the honest counts of a question of DBpedia."""
+    """Return the official and the honest counts of a DBpedia question."""
     if not isinstance(predicted, list):
         kind = type(predicted).__name__
         raise NotScorable(
@@ -60,7 +60,7 @@ def count_slots(predicted: Any, gold: Any, where: str) -> tuple[RelationCounts, 
     if not predicted or not gold:
         what = "predicted relations" if not predicted else "gold relations"
         raise NotScorable(f"{where} has no {what}", "ZeroDivisionError: division by zero")
-    # As the official script, iterate over the letters of a slot that is a text.
+    # Like the official script, iterate over the letters of a slot that is a text.
     accepted = [relation for slot in gold for relation in slot]
     right = sum(relation in accepted for relation in predicted)
     remaining, filled = list(predicted), 0
@@ -88,7 +88,7 @@ def _right_once(predicted: Sequence[Any], slots: Sequence[Sequence[Any]]) -> int
 
 
 def _best_assignment(predicted: Sequence[Any], slots: Sequence[Sequence[Any]]) -> int:
-    """Return the greatest number of slots that different predicted relations can fill (Kuhn's algorithm)."""
+    """Return the greatest number of slots that distinct predictions can fill (Kuhn's algorithm)."""
     slot_of: dict[int, int] = {}  # by the index of the predicted relation
 
     def fill(slot: int, visited: set[int]) -> bool:
@@ -104,7 +104,7 @@ def _best_assignment(predicted: Sequence[Any], slots: Sequence[Sequence[Any]]) -
 
 
 def count_multisets(predicted: Any, gold: Any, where: str) -> tuple[RelationCounts, RelationCounts]:
-    """Return the official and the honest counts of a question of Wikidata, which are the same."""
+    """Return the official and the honest counts of a Wikidata question, which are equal."""
     for what, relations in (("predicted", predicted), ("gold", gold)):
         if isinstance(relations, dict):
             raise DataError(f"{where}: the {what} relations must be a list, not an object")
@@ -131,7 +131,7 @@ def count_multisets(predicted: Any, gold: Any, where: str) -> tuple[RelationCoun
 
 
 def json_name(value: Any) -> str:
-    """Return a name for the JSON type of a value, with its article."""
+    """Return the name of a value's JSON type, with its article."""
     names = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list"}
     return "null" if value is None else names.get(type(value), "an object")
 
@@ -144,18 +144,18 @@ _COMMON_WORDS = 15
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """Cuts a ranking to the list of relations of the official file.
+    """Cuts a ranking to the list of relations in the official file.
 
-    The list has the first relation, and up to `most` in all whose score is at least `share` of the first score, which
-    must be above 0. A relation that differs from a listed one in namespace or letter case only (`dbo:birthPlace`,
-    `dbp:birthplace`) is skipped, since a question needs it once.
+    The list has the first relation, and at most `most` in all whose score is at least `share` of the first score,
+    which must be above 0. It skips a relation that differs from a listed one only in namespace or letter case
+    (`dbo:birthPlace`, `dbp:birthplace`).
     """
 
     share: float
     most: int
 
     def answer(self, hits: Hits) -> list[str]:
-        """Return the relations of a ranking that make the answer, best first; empty for an empty ranking."""
+        """Return the relations of a ranking that form the answer, best first; empty for an empty ranking."""
         answer: dict[str, str] = {}
         for relation, score in hits:
             if answer and not (score >= self.share * hits.scores[0] > 0):
@@ -168,18 +168,18 @@ class CutOff:
 
 @dataclass(frozen=True, slots=True)
 class RelationPredictions:
-    """The unchecked predictions of a file or a run, by id; those of a run have the text of the id as id."""
+    """The unchecked predictions of a file or a run, by id."""
 
     answers: Mapping[Any, Any]
-    # The rankings of a run, from which the field's measures are computed instead of from the answers.
+    # The rankings of a run, whose ids are always text. General measures use them instead of the answers.
     rankings: Mapping[str, Sequence[str]] | None = None
-    # Of entries that the official script skips.
+    # About entries that the official script skips.
     warnings: tuple[str, ...] = ()
     # The name of the file.
     source: str = "the run"
 
     def key(self, id_: Any) -> Any:
-        """Return the id of the answer to a gold question."""
+        """Return the id under which a gold question is answered."""
         return id_ if self.rankings is None else str(id_)
 
 
@@ -273,11 +273,11 @@ class RelationScorer:
                 yield _breakdown(name, "by namespaces of the gold relations", questions, _namespaces)
 
     def _questions(self, predictions: RelationPredictions, gold: GoldFiles) -> list[_ScoredQuestion]:
-        """Return the gold questions in the order of the file with their counts; a repeated id has its last entry.
+        """Return the gold questions with their counts, in the order of the file; a repeated id has its last entry.
 
         Raises:
-            NotScorable: the organisers' script stops.
-            DataError: the gold is of another shape.
+            NotScorable: the official scorer stops.
+            DataError: the gold has another structure.
         """
         path, split = gold.file, gold.options.split
         knowledge_base = gold.options.knowledge_base or self._knowledge_base
@@ -307,7 +307,7 @@ class RelationScorer:
             where = f"question {shown(str(id_))}"
             key = predictions.key(id_)
             if key in predictions.answers and isinstance(predictions.answers[key], dict):
-                # The official script would read the keys of an object, which no user means.
+                # The official script would read the keys of an object, which no user intends.
                 raise DataError(
                     f"{predictions.source}: {where}: the predicted relations must be a list, not an object"
                 )
@@ -330,7 +330,7 @@ def _qrels(gold: Sequence[_ScoredQuestion]) -> Qrels:
 
 
 def _honest(questions: Sequence[_ScoredQuestion]) -> dict[str, float]:
-    """Return micro figures, and the macro ones that differ from the official ones."""
+    """Return micro figures, and the macro figures that differ from the official ones."""
     honest: dict[str, float] = {}
     official = _means(question.official.figures() for question in questions)
     macro = _means(question.honest.figures() for question in questions)
@@ -399,7 +399,7 @@ def _first_word(question: _ScoredQuestion) -> str:
 
 
 def _common_first_word(questions: Sequence[_ScoredQuestion]) -> Callable[[_ScoredQuestion], str]:
-    """Return a function that returns the first word of a question, or `OTHER` for a less common one."""
+    """Return a function that returns a question's first word, or `OTHER` for a rare one."""
     words = Counter(map(_first_word, questions))
     common = {word for word, _count in words.most_common(_COMMON_WORDS)}
     return lambda question: word if (word := _first_word(question)) in common else OTHER
@@ -411,7 +411,7 @@ def _namespaces(question: _ScoredQuestion) -> str:
 
 
 def _relations(value: Any) -> Iterator[str]:
-    """Return the relations in gold or a prediction, flat or in slots, each once, in order."""
+    """Yield the distinct relations in gold or a prediction, flat or in slots, in order."""
     entries = value if isinstance(value, list) else []
     flat = (inner for entry in entries for inner in (entry if isinstance(entry, list) else [entry]))
     yield from dict.fromkeys(relation for relation in flat if isinstance(relation, str))
@@ -426,7 +426,7 @@ def _id_of(entry: Mapping[str, Any], path: Path, number: int) -> Any:
     """Return the id with its JSON type: the number 4 is not the text "4".
 
     Raises:
-        NotScorable: the id is missing, or a list or an object.
+        NotScorable: the id is missing, a list or an object.
     """
     if "id" not in entry:
         raise NotScorable(f"{path}: entry {number} has no `id`", "KeyError: 'id'")

@@ -1,18 +1,16 @@
-"""The official scorer of answer type prediction with Wikidata (SMART): accuracy and MRR, with its quirks.
+"""The official scorer of answer type prediction with Wikidata (SMART): accuracy and MRR.
 
-It iterates over the *predictions*: a question without one does not count, one with several counts several times.
-Its rank is the position of the first right type *in the gold list*: the meaningless order of the gold decides whether
-the right type at rank 1 scores 1 or 1/5. `score` also returns the usual figures: over all questions, by the rank in the
-prediction.
+It iterates over the *predictions*: a question without one does not count, one with several counts several times. The
+rank is the position of the first right type *in the gold list*, whose order is arbitrary: the right type at rank 1
+scores 1 or 1/5. `score` also returns the usual figures: over all questions, by the rank in the prediction.
 
-It stops at a predicted label that is a part of a gold label without being in the gold list ("city" where the gold has
-"big city"), which nearly every real submission has somewhere. A notebook that the organisers published with the script
-compares whole labels; so does `score` with `whole_labels`, under another name of the figure.
+The scorer stops at a predicted label that is a part of a gold label but not in the gold list ("city" if the gold has
+"big city"), as nearly every real submission has somewhere. A notebook published with the script compares whole
+labels, as `score` does with `whole_labels`, which names the figure differently.
 
 `WholeLabels` makes lists at which the script does not stop. The script searches each predicted label in the *printed*
-gold list, one after the other, and stops if it finds it there as a part of a label only. It returns at the first label
-that it finds as a whole, whatever its rank. So a list is safe in which every label follows all labels that it is a part
-of: if the gold has one of those, the script finds it first.
+gold list, in order, stops at a label found only as a part, and returns at the first whole label. So a list is safe if
+every label follows all labels that contain it: if the gold has one of those, the script finds it first.
 """
 
 from __future__ import annotations
@@ -41,28 +39,28 @@ from searchapp.tasks.smart_types.answers import (
 from searchapp.tasks.splits import in_split
 from searchapp.text import counted
 
+# The figure that ranks submissions here: the task has two official figures in no order.
 MEASURE = "MRR"
-"""The figure that ranks submissions here: the organisers name two and no order."""
 
 KEYS = ("id", "category", "type")
+# The value of a missing key in the script's table of entries.
 _MISSING = float("nan")
-"""The script makes a table of the entries: where an entry lacks a key of others, it has this value."""
 
 Entries = Sequence[Mapping[str, Any]]
 
 
+# The name of MRR that compares whole labels, not parts of the printed list.
 WHOLE = "MRR (whole labels)"
-"""The name of MRR when whole labels are compared, and not parts of the printed list."""
 
 
 def score(predictions: Entries, gold: Entries, *, whole_labels: bool = False) -> OfficialScore:
     """Return the official figures, and the usual ones as honest figures.
 
-    With `whole_labels` the first predicted type in the gold list determines the rank, also where the script stops at a
+    With `whole_labels` the first predicted type in the gold list determines the rank, even if the script stops at a
     part of a label.
 
     Raises:
-        NotScorable: the official scorer stops, with `whole_labels` at something else than a part of a label.
+        NotScorable: the official scorer stops; with `whole_labels`, not at a part of a label.
     """
     measure = WHOLE if whole_labels else MEASURE
     results = _results(predictions, gold, whole_labels=whole_labels)
@@ -111,7 +109,7 @@ class SmartTypesWikidataScorer(TypesScorer):
         predicted = predictions.aligned(questions)
         try:
             results = _results(predicted, questions)
-        except NotScorable:  # `score` has raised it unless it compares whole labels
+        except NotScorable:  # `score` has raised the error, unless it compares whole labels
             results = _results(predicted, questions, whole_labels=True)
         of_questions = [
             QuestionResult(
@@ -128,7 +126,7 @@ class SmartTypesWikidataScorer(TypesScorer):
     def stops(
         self, predictions: Sequence[TypesPrediction], gold: Path, split: str
     ) -> Iterator[tuple[TypesPrediction, NotScorable]]:
-        """Return the good predictions of a file at whose types the official scorer stops."""
+        """Yield the valid predictions of a file at whose types the official scorer stops."""
         entries = [
             {"id": prediction.official_id, "category": prediction.category, "type": list(prediction.types)}
             for prediction in predictions
@@ -145,7 +143,7 @@ def _read_gold(path: Path, split: str | None) -> list[dict[str, Any]]:
 @dataclass(frozen=True, slots=True)
 class _RankResult:
     id: Any
-    # None when the gold has no question of this id.
+    # None if the gold has no question with this id.
     question: Mapping[str, Any] | None
     right: bool
     rank: int
@@ -182,7 +180,7 @@ def _results(predictions: Entries, gold: Entries, *, whole_labels: bool = False)
 
 
 def stops(predictions: Entries, gold: Entries) -> Iterator[tuple[int, NotScorable]]:
-    """Return the indexes of all predictions at whose types the official scorer would stop."""
+    """Yield the indexes of predictions at whose types the official scorer would stop."""
     questions = _by_id(gold)
     for index, entry in enumerate(predictions):
         question = questions.get(_key(entry["id"]))
@@ -196,7 +194,7 @@ def stops(predictions: Entries, gold: Entries) -> Iterator[tuple[int, NotScorabl
 
 
 def _by_id(gold: Entries) -> dict[Any, Mapping[str, Any]]:
-    """Return the first gold question of each id, with the missing value for each key that it lacks."""
+    """Return the first gold question of each id, with a value for missing keys."""
     questions: dict[Any, Mapping[str, Any]] = {}
     for entry in gold:
         questions.setdefault(
@@ -217,7 +215,7 @@ def _require_columns(entries: Entries, what: str, keys: Sequence[str]) -> None:
 
 
 def _rank(id_: Any, predicted: Any, gold_types: Any, whole_labels: bool) -> int:
-    """Return 1 + the index in the gold of the first predicted type that its printed form contains; 0 without any."""
+    """Return 1 + the index in the gold of the first predicted type that the printed gold contains; 0 without any."""
     where = f"the prediction for question {shown(str(id_))}"
     printed = gold_types if isinstance(gold_types, str) else str(gold_types)
     try:
@@ -253,7 +251,7 @@ def _rank(id_: Any, predicted: Any, gold_types: Any, whole_labels: bool) -> int:
 
 
 def _honest(predictions: Entries, gold: Entries) -> dict[str, float]:
-    """Return the usual accuracy and MRR: over all gold questions, by the rank in the first prediction of each."""
+    """Return accuracy and MRR over all gold questions, by the rank in the first prediction of each."""
     first: dict[Any, Mapping[str, Any]] = {}
     for entry in predictions:
         first.setdefault(_key(entry.get("id")), entry)
@@ -300,10 +298,10 @@ def _qrels(gold: Entries) -> Qrels:
 
 
 class WholeLabels:
-    """The labels of a vocabulary that other labels are parts of."""
+    """The labels of a vocabulary that contain other labels."""
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
-        # Longest first, so that the order is the same whatever the order of the vocabulary.
+        # Longest first: the order of the vocabulary has no influence.
         self._printed = {
             label: str([label]) for label in sorted(vocabulary, key=lambda label: (-len(str([label])), label))
         }
@@ -318,7 +316,7 @@ class WholeLabels:
         return self._wholes[label]
 
     def completed(self, labels: Iterable[str]) -> list[str]:
-        """Return the labels in order, each after all labels of the vocabulary that it is a part of."""
+        """Return the labels in order, each after all labels of the vocabulary that contain it."""
         result: dict[str, None] = {}
 
         def add(label: str, parents: set[str]) -> None:

@@ -1,13 +1,10 @@
-"""Answer type prediction for questions over DBpedia and over Wikidata (SMART 2020 and 2021).
+"""Answer type prediction for questions over DBpedia and Wikidata (SMART 2020 and 2021).
 
-A topic is a question, the documents are the answer types: those of the knowledge base for the category
-`resource`, `boolean:boolean`, `literal:date`, `literal:number` and `literal:string` for the others, so that one
-ranking predicts category and types (see `answers`). Only the train file has gold; its splits are the
-folds of `tasks.splits`, each ranked with the questions of the other four as solved examples.
+A topic is a question, the documents are the answer types (see `answers`). Only the train file has gold; its splits
+are the folds of `tasks.splits`.
 
-The types of DBpedia are those of a hierarchy. Those of Wikidata are labels, of which no list is published: the
-documents are the labels in the train file, in all its folds. That is a vocabulary and not gold: which questions have a
-label is not read. Other labels cannot be predicted.
+DBpedia has a type hierarchy. Wikidata types are labels without a published list: the documents are the labels of the
+whole train file. This uses no gold: which question has a label is not read. Other labels can't be predicted.
 """
 
 from __future__ import annotations
@@ -47,6 +44,7 @@ from searchapp.tasks.splits import (
     words_of,
 )
 
+# The first words of questions for each type of the categories other than resource.
 OPENINGS: Mapping[str, tuple[str, ...]] = {
     "boolean:boolean": (
         *("is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can", "could", "will"),
@@ -68,28 +66,27 @@ OPENINGS: Mapping[str, tuple[str, ...]] = {
     ),
     "literal:string": (),
 }
-"""The first words of questions for a type of the categories other than resource."""
 
+# The words of these types; a resource type has its name.
 MEANINGS = {
     "boolean:boolean": "yes or no, true or false",
     "literal:date": "date day month year time birth death begin end founding inception",
     "literal:number": "number count amount quantity population total height length area mass percentage",
     "literal:string": "string identifier ID code title nickname motto spelling symbol postal",
 }
-"""The words of those types; those of a resource type are its name."""
 
+# The first words of questions for resource types with these names.
 RESOURCE_OPENINGS = {
     "person": ("who", "whose", "whom", "name the person", "who is", "who was"),
     "place": ("where", "where is", "where was", "where did", "in which place"),
 }
-"""The first words of questions for a resource type of this name."""
 
 
 KnowledgeBaseScorer = SmartTypesDbpediaScorer | SmartTypesWikidataScorer
 
 
 def _task_info(key: str, name: str, measure: str) -> TaskInfo:
-    """Return the data of the task for one knowledge base, `key` in the names of files and `name` for people."""
+    """Return the data of the task for one knowledge base: `key` in file names, `name` for users."""
     return fold_task_info(
         name=f"smart-types-{key}",
         title=f"Answer type prediction for questions over {name} (SMART)",
@@ -103,12 +100,12 @@ def _task_info(key: str, name: str, measure: str) -> TaskInfo:
 
 
 class TypesCollection(FoldFiles):
-    """The types of a knowledge base, a train file and a test file, in some years without gold."""
+    """The types of a knowledge base, a train file and a test file, which lacks gold in some years."""
 
+    # The official names of the train and test files over the years; the first existing file is read.
     names: ClassVar[Mapping[str, tuple[str, ...]]]
-    """The organisers' names, over the years, of the train and the test file: the first that exists is read."""
+    # The files that the official scorer needs in addition to the questions.
     more_gold: Sequence[Path] = ()
-    """The files that the official scorer needs in addition to the questions."""
 
     def __init__(self, info: TaskInfo, folder: Path) -> None:
         documents = DocumentSource(self.type_files, self._read_documents)
@@ -124,10 +121,10 @@ class TypesCollection(FoldFiles):
 
     @abstractmethod
     def votes(self, question: TypesQuestion) -> Mapping[str, float]:
-        """Return the votes of a solved question, by document."""
+        """Return the votes of a training topic, by document."""
 
     def completed(self, category: str, types: Sequence[str]) -> Sequence[str]:
-        """Return the list of the official file for a category and its types, best first."""
+        """Return the official file's list for a category and its types, best first."""
         return types
 
     def gold_files(self, split: str) -> list[Path]:
@@ -197,7 +194,7 @@ class TypesFormat(AnswersFormat[answers.TypesPredictions, TypesCollection]):
             entry = {"id": official.get(question, question), "question": texts.get(question, question)}
             gold.append({**entry, "category": category, "type": types})
         own = split.collection.file(split.name)
-        # The scorer's other gold files, such as a hierarchy, are the same for all judges.
+        # The scorer's other gold files, such as a hierarchy, do not depend on the judges.
         others = {path.name: _copy_of(path) for path in split.collection.more_gold}
         return {own.name: json_writer(gold), **others}
 
@@ -212,7 +209,7 @@ class TypesFormat(AnswersFormat[answers.TypesPredictions, TypesCollection]):
 
 
 def resource_document(type_: str, words: str, ancestors: list[str]) -> Document:
-    """Return the document of a type of the knowledge base; `words` is its name for people."""
+    """Return the document of a resource type; `words` is its displayed name."""
     fields: dict[str, object] = {"type": type_, "category": RESOURCE}
     if ancestors:
         fields["ancestors"] = ancestors
@@ -222,7 +219,7 @@ def resource_document(type_: str, words: str, ancestors: list[str]) -> Document:
 
 
 def _answer(grades: Mapping[str, float]) -> tuple[str, tuple[str, ...]]:
-    """Return the category of the best of graded documents, and the relevant types of that category."""
+    """Return the category of the best graded document, and its relevant types."""
     relevant = (document for document, grade in grades.items() if grade > 0)
     types = [
         answers.category_and_type(document)
@@ -236,6 +233,7 @@ def _copy_of(path: Path) -> Writer:
     return lambda file: file.write(read_bytes(path))
 
 
+# The official names of 2021, of 2020, and of 2020 for the test file without gold.
 FILES_DBPEDIA = {
     "train": ("task1_dbpedia_train.json", "smarttask_dbpedia_train.json"),
     "test": (
@@ -244,10 +242,9 @@ FILES_DBPEDIA = {
         "smarttask_dbpedia_test_questions.json",
     ),
 }
-"""The organisers' names of 2021, of 2020, and of 2020 for the test file without gold."""
 
+# Types of the official gold that the official hierarchy lacks; the scorer drops them.
 UNLISTED = frozenset({"dbo:Location"})
-"""Types of the organisers' gold that their hierarchy lacks; their scorer drops them."""
 
 
 class DbpediaCollection(TypesCollection):
@@ -273,7 +270,7 @@ class DbpediaCollection(TypesCollection):
 
     def known_ids(self) -> Set[str] | None:
         hierarchy = self._known_hierarchy()
-        # Without a hierarchy every type would be unknown: one problem is enough.
+        # Without a hierarchy every type would be unknown: its reader reports that.
         return frozenset(hierarchy.depths) | UNLISTED if hierarchy.depths else None
 
     def votes(self, question: TypesQuestion) -> Mapping[str, float]:
@@ -292,7 +289,7 @@ class DbpediaCollection(TypesCollection):
         }
 
     def _known_hierarchy(self) -> Hierarchy:
-        # The reader of the documents reports its problems.
+        # The reader of the documents reports the problems.
         return self._hierarchy(Problems(lenient=True))
 
 
@@ -309,6 +306,7 @@ TASK_DBPEDIA = shipped(
 )
 
 
+# The official names of 2021, of 2020, and of 2020 for the test file without gold.
 FILES_WIKIDATA = {
     "train": ("task1_wikidata_train.json", "lcquad2_anstype_wikidata_train.json"),
     "test": (
@@ -317,14 +315,13 @@ FILES_WIKIDATA = {
         "lcquad2_anstype_wikidata_test.json",
     ),
 }
-"""The organisers' names of 2021, of 2020, and of 2020 for the test file without gold."""
 
+# The vote of a training topic for a literal or boolean; votes for resource types are scattered.
 SINGLE = 0.5
-"""The vote of a solved question for a literal or for boolean; its votes for resource types are scattered."""
 
 
 class WikidataCollection(TypesCollection):
-    """The labels that occur in the train file."""
+    """The labels in the train file."""
 
     names = FILES_WIKIDATA
     bom = True
@@ -350,14 +347,14 @@ class WikidataCollection(TypesCollection):
         return sorted(labels)
 
     def completed(self, category: str, types: Sequence[str]) -> Sequence[str]:
-        """Put each type behind those that it is a part of, so that the official script does not stop."""
+        """Put each type behind the types that contain it, so that the official scorer does not stop."""
         return self._wholes().completed(types) if category == RESOURCE else types
 
     def known_ids(self) -> Set[str] | None:
         return None
 
     def votes(self, question: TypesQuestion) -> Mapping[str, float]:
-        """Return 1 / sqrt(rank) for the types of a resource, in the order of the gold, which the scorer uses."""
+        """Return 1 / sqrt(rank) for resource types, in the order of the gold, which the scorer uses."""
         if question.category != RESOURCE:
             return {answers.document_id(str(question.category), type_): SINGLE for type_ in question.types}
         return {
@@ -366,7 +363,7 @@ class WikidataCollection(TypesCollection):
 
 
 class WikidataFormat(TypesFormat):
-    """The format of the task for Wikidata, in which a type that is a part of a label stops the official scorer."""
+    """The format for Wikidata, which reports types that stop the official scorer because a label contains them."""
 
     def validate(
         self,
