@@ -1,7 +1,7 @@
-"""The interfaces for people at a terminal: screens and prompts, which call the same functions as the command line."""
+"""Screens and prompts, which call the same functions as the commands."""
 
 import os
 
-# Textual reads it when it is imported. Its own 60 would keep an answer that comes right after a key was drawn waiting
-# for up to two frames; only what has changed is drawn, so that more frames are drawn only where something happens.
+# Textual reads this when it is imported. With its default of 60, an answer that arrives just after a frame would wait
+# for up to two frames. Textual draws only changes, so a higher rate costs nothing while nothing changes.
 os.environ.setdefault("TEXTUAL_FPS", "240")

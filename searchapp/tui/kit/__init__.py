@@ -1,1 +1,1 @@
-"""The parts of the screens: screen base, keys, widgets, dialogs, palette, background work, judging."""
+"""Parts that screens share: base class, keys, widgets, dialogs, palette, background work, judging."""

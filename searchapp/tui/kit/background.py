@@ -1,4 +1,4 @@
-"""Work in the background of a screen, so that no key waits for it; answers arrive in the thread of the screen."""
+"""Background work of screens, so that no key waits; answers arrive in the screen's thread."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from searchapp.model import IndexInfo
 S = TypeVar("S")
 T = TypeVar("T")
 
+# Calls a function in the screen's thread.
 Post = Callable[[Callable[[], object]], object]
-"""Has the thread of the screen call a function."""
 
+# Calls a function in the screen's thread after some seconds.
 Later = Callable[[float, Callable[[], object]], object]
-"""Has the thread of the screen call a function after some seconds."""
 
+# The time limit of one request to a server.
 REQUEST_SECONDS = 10.0
-"""The time limit of one request to a server."""
 
+# Failed requests are retried for this time before the screen reports the error.
 PATIENCE_SECONDS = 1.0
-"""How long a failed request to an engine is repeated before the screen reports the error."""
 
+# After this time a waiting request gets a further thread.
 OVERTAKE_SECONDS = 0.4
-"""How long a question waits for a running one before a further thread answers it."""
 
+# Maximum threads of a `SearchQueue`.
 LANES = 4
-"""The most threads of a `SearchQueue`."""
 
 
 class _Job(NamedTuple):
@@ -53,12 +53,12 @@ class _Lane(Generic[S]):
 
 
 class BackgroundQueue(Generic[S]):
-    """Asks a resource one question at a time in a thread: of each kind only the latest, the lowest kind first.
+    """Runs the latest request of each kind in a thread, one at a time, the lowest kind first.
 
     Args:
         name: the name of the thread
-        open_resource: opens the resource in the thread, again and again until that succeeds
-        post: hands the answers to the thread of the screen
+        open_resource: opens the resource in the thread; called until it succeeds
+        post: calls a function in the screen's thread
     """
 
     def __init__(self, name: str, open_resource: Callable[[], S], post: Post) -> None:
@@ -77,9 +77,9 @@ class BackgroundQueue(Generic[S]):
         then: Callable[[T], object],
         failed: Callable[[Exception], object],
     ) -> None:
-        """Have `work` done, and the screen call `then` with its result or `failed` with its error.
+        """Run `work` in the thread; the screen then calls `then` with its result or `failed` with its error.
 
-        Neither is called if another question of the kind is asked before this one's turn.
+        A newer request of the same kind replaces one that has not begun; then neither is called.
         """
         with self._changed:
             if self.is_closed:
@@ -90,7 +90,7 @@ class BackgroundQueue(Generic[S]):
             self._changed.notify()
 
     def forget(self, kind: int) -> None:
-        """Drop the waiting question of a kind."""
+        """Drop the waiting request of a kind."""
         with self._changed:
             self._waiting.pop(kind, None)
 
@@ -100,7 +100,7 @@ class BackgroundQueue(Generic[S]):
             return not self._waiting and all(lane.job is None for lane in self._lanes)
 
     def close(self) -> None:
-        """Hand on no further answers, without waiting for running questions."""
+        """Deliver no further answers, without waiting for running requests."""
         with self._changed:
             self.is_closed = True
             self._waiting.clear()
@@ -123,7 +123,7 @@ class BackgroundQueue(Generic[S]):
                 self._deliver(lane, partial(job.then, answer))
 
     def _next_job(self, lane: _Lane[S]) -> _Job | None:
-        """Wait for the most urgent question; None ends the thread."""
+        """Wait for the most urgent request; None ends the thread."""
         with self._changed:
             lane.job = None
             self._changed.wait_for(lambda: self._waiting or self.is_closed)
@@ -148,7 +148,7 @@ def in_background(
     failed: Callable[[Exception], object],
     post: Post,
 ) -> threading.Thread:
-    """Work in a thread of its own; `post` hands the result to `then`, or an error to `failed`."""
+    """Run `work` in its own thread; `post` calls `then` with its result or `failed` with its error."""
 
     def run() -> None:
         try:
@@ -164,7 +164,7 @@ def in_background(
 
 
 class SearchRequestKind(IntEnum):
-    """The kinds of questions to a searcher, the most urgent first."""
+    """The kinds of requests to a searcher, the most urgent first."""
 
     search = 0
     document = 1
@@ -176,20 +176,19 @@ class SearchRequestKind(IntEnum):
 
 
 class SearchQueue(BackgroundQueue[TaskSearcher]):
-    """Asks a searcher, as a rule one question at a time.
+    """Sends requests to a searcher, usually one at a time.
 
-    A newer question of a kind cancels the running one too. A further thread overtakes a request that hangs. When a
-    newer version of the index replaces the searcher's, another searcher is opened, and answers of the old one are
-    dropped.
+    A newer request of a kind cancels the running one. A further thread overtakes a request that hangs. A
+    newer version of the index gets a new searcher, and answers of the old one are dropped.
 
     Args:
         name: the name of the threads
-        open_searcher: opens the first searcher, in a thread, until that succeeds, and again for each newer version
-        post: hands the answers to the thread of the screen
-        later: has that thread call a function after some seconds
-        lanes: the most threads
-        replaced: is called in the thread of the screen when the searcher's version of the index is gone
-        opened: is called there when the searcher of another version is open
+        open_searcher: opens the searcher of each version, in a thread; called until it succeeds
+        post: calls a function in the screen's thread
+        later: calls a function there after some seconds
+        lanes: maximum threads
+        replaced: called in the screen's thread when the opened version of the index is gone
+        opened: called there when the searcher of another version is open
     """
 
     def __init__(
@@ -209,8 +208,8 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
         self._replaced = replaced
         self._opened = opened
         self._opening = threading.Lock()
+        # The searcher of this generation; other lanes have its twins.
         self._first: TaskSearcher | None = None
-        """The searcher of this generation; other lanes have its twins."""
         self._info: IndexInfo | None = None
         self._generation = 0
         self._will_overtake = False
@@ -235,7 +234,7 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
             self._cancel(kind)
 
     def renew(self) -> None:
-        """Have a newly opened searcher answer all further questions."""
+        """Make a new searcher answer all further requests."""
         with self._changed:
             self._generation += 1
             self._first = None
@@ -253,7 +252,7 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
 
     @property
     def _can_overtake(self) -> bool:
-        """Whether a question waits for running ones, and a further thread may answer it."""
+        """Whether a request waits for running ones, and another thread may answer it."""
         is_busy = all(lane.job is not None for lane in self._lanes)
         return bool(self._waiting) and is_busy and len(self._lanes) < self._most_lanes
 
@@ -273,7 +272,7 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
         with self._changed:
             lane.job = None
             if any(other.job is None for other in self._lanes if other is not lane):
-                self._lanes.remove(lane)  # another lane overtook this one, and one is enough again
+                self._lanes.remove(lane)  # another lane overtook this one and is now free
                 return None
             lane.patience = Patience(REQUEST_SECONDS, PATIENCE_SECONDS)
             return super()._next_job(lane)
@@ -293,7 +292,7 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
             raise RequestCancelled from None
 
     def _searcher(self, lane: _Lane[TaskSearcher]) -> TaskSearcher:
-        """Return the lane's searcher; cancelling a question does not stop its opening."""
+        """Return the lane's searcher; cancelling a request does not interrupt its opening."""
         with self._changed:
             generation = self._generation
         if lane.resource is not None and lane.generation == generation:
@@ -308,7 +307,7 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
         return lane.resource
 
     def _close_searcher(self, lane: _Lane[TaskSearcher]) -> None:
-        """Close a lane's searcher, unless it is the first one, which the engine closes."""
+        """Close a lane's searcher, except for the first one, which the engine closes."""
         with self._changed:
             is_first = lane.resource is self._first
         if lane.resource is not None and not is_first:

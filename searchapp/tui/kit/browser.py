@@ -9,8 +9,8 @@ from typing import Any
 
 from textual.drivers.web_driver import WebDriver
 
+# The signal of a closed terminal.
 _GONE = getattr(signal, "SIGHUP", signal.SIGTERM)
-"""The signal of a closed terminal."""
 
 
 class BrowserDriver(WebDriver):
@@ -21,17 +21,17 @@ class BrowserDriver(WebDriver):
         self._write = self._send  # type: ignore[assignment]
 
     def start_application_mode(self) -> None:
-        # After `nohup` the signal is ignored until the screen handles it: the program would never end.
+        # `nohup` ignores the signal, and the program would never end.
         if signal.getsignal(_GONE) == signal.SIG_IGN:
             signal.signal(_GONE, signal.SIG_DFL)
         super().start_application_mode()
 
     def run_input_thread(self) -> None:
-        """Read the input of the window; end when it is closed, as for a closed terminal."""
+        """Read the window's input; when it is closed, end as for a closed terminal."""
         super().run_input_thread()
         if not self.exit_event.is_set():
             os.kill(os.getpid(), _GONE)
 
     def _send(self, data: bytes) -> None:
-        with suppress(BrokenPipeError):  # the window is closed, which ends the input too
+        with suppress(BrokenPipeError):  # the window is closed, and the input ends too
             os.write(self.fileno, data)

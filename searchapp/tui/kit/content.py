@@ -1,7 +1,7 @@
-"""Text for screens: harmless, and in one of the forms that the user can choose for its markup.
+"""Harmless text for screens, in the form that the user chose for its markup.
 
-`Content` and `Plain` replace Textual's: control characters of others' text become visible, and nothing in it is read as
-markup. Only this module may import `textual.content`.
+`Content` and `Plain` replace Textual's classes: they show control characters and interpret no markup. Only
+this module may import `textual.content`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Content(content.Content):
             ]
         super().__init__(shown, spans, cell_length, strip_control_codes)
 
-    # Textual's methods return its own class, made of harmless parts.
+    # Textual's methods return its own class, made from harmless parts.
 
     @classmethod
     def styled(cls, text: str, style: str | Style = "", *_: object, **__: object) -> Content:
@@ -66,7 +66,7 @@ class Content(content.Content):
 
 
 class Plain(widgets.Static):
-    """A piece of text, shown without markup."""
+    """A text, shown without markup."""
 
     def __init__(
         self,
@@ -79,13 +79,13 @@ class Plain(widgets.Static):
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
         if layout and self._layout_required:
-            # Textual may have measured the earlier text meanwhile, and would keep its size.
+            # Textual may have measured the previous text meanwhile, and would keep its size.
             self._layout_updates += 1
         super().update(_content(content) if isinstance(content, str) else content, layout=layout)
 
 
 def entitle(widget: Widget, title: str) -> None:
-    """Write a title into a widget's border."""
+    """Set the title in a widget's border."""
     widget.border_title = Content(visible_line(title))
 
 
@@ -93,25 +93,25 @@ def _content(text: content.Content | str) -> content.Content:
     return Content(text) if isinstance(text, str) else text
 
 
+# Formulas with more characters are not converted.
 LONGEST_FORMULA = 3_000
-"""The characters of the longest formula that is converted."""
 
 _DELIMITERS = re.compile(r"^(?:\$\$?|\\\(|\\\[)|(?:\$\$?|\\\)|\\\])$")
 
+# The brackets around the argument of a LaTeX command.
 _AROUND = {
     "paren": "()", "sqbrk": "[]", "set": "\ue010\ue011", "tuple": "()", "struct": "()", "sequence": "⟨⟩",
     "family": "⟨⟩", "size": "||", "card": "||", "cmod": "||", "size*": "||", "norm": "‖‖", "floor": "⌊⌋",
     "ceiling": "⌈⌉", "order": "||", "index": "[]", "gen": "⟨⟩", "operatorname": "", "mathrm": "", "text": "",
     "mathsf": "",
 }  # fmt: skip
-"""The brackets around the argument of a LaTeX command."""
 
+# Patterns of commands with two arguments.
 _PATTERNS = {
     "map": "{0}({1})", "dfrac": "{0}/{1}", "tfrac": "{0}/{1}", "frac": "{0}/{1}", "closedint": "[{0}, {1}]",
     "openint": "({0}, {1})", "hointr": "[{0}, {1})", "hointl": "({0}, {1}]", "innerprod": "⟨{0}, {1}⟩",
     "binom": "C({0}, {1})", "dbinom": "C({0}, {1})", "eqclass": "[{0}]_{1}", "valueat": "{0}|_{1}",
 }  # fmt: skip
-"""The patterns of commands with two arguments."""
 
 _FUNCTIONS = (
     "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log exp lim sup inf max min gcd lcm "
@@ -125,7 +125,7 @@ _SYMBOLS = {
     "neq": "≠", "nmid": "∤", "degrees": "°", "lhd": "⊲", "neg": "¬", "gets": "←", "bot": "⊥", "gt": ">",
     "triangle": "△", "bmod": " mod ", **{name: f"{name} " for name in _FUNCTIONS.split()},
 }  # fmt: skip
-# \AA to \ZZ are script letters, of which Unicode gave some another name.
+# \AA to \ZZ are script letters; some have irregular names in Unicode.
 _SYMBOLS |= {
     2 * letter: unicodedata.lookup(
         f"{'' if letter in 'BEFHILMR' else 'MATHEMATICAL '}SCRIPT CAPITAL {letter}"
@@ -139,17 +139,16 @@ _RAISED = str.maketrans(
 _LOWERED = str.maketrans("0123456789+-=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
 _SCRIPT = re.compile(r"\s*([\^_])\s*(?:\{([^{}]*)\}|([^\s{}]))")
 
-# Braces of the text, as private characters while braces that only group are removed.
+# Literal braces are private characters while grouping braces are removed.
 _BRACES = str.maketrans({"\ue010": "{", "\ue011": "}"})
 
 
 def with_formulas(text: str) -> Rewritten:
-    r"""Return a text with its formulas as Unicode, except for unreadable ones.
+    r"""Convert the readable formulas of a text to Unicode; a span inside a formula becomes the whole
+    formula.
 
-    A range inside a formula becomes the whole formula.
-
-    >>> found = with_formulas(r"Let $x_{n+1}^2 \le \frac{a}{b}$ be 100% sure.")
-    >>> found.text, found.moved([(0, 3), (5, 6)])
+    >>> converted = with_formulas(r"Let $x_{n+1}^2 \le \frac{a}{b}$ be 100% sure.")
+    >>> converted.text, converted.moved([(0, 3), (5, 6)])
     ('Let xₙ₊₁² ≤ a/b be 100% sure.', [(0, 3), (4, 15)])
     """
     writer = Rewriter(text)
@@ -164,7 +163,7 @@ def with_formulas(text: str) -> Rewritten:
 
 @lru_cache(maxsize=1 << 14)
 def formula(latex: str) -> str:
-    """Return a formula, with or without delimiters, as Unicode; an unreadable or very long one unchanged."""
+    """Convert a formula, with or without delimiters, to Unicode, unless it is unreadable or very long."""
     if len(latex) > LONGEST_FORMULA:
         return latex
     inside = _DELIMITERS.sub("", latex)
@@ -174,7 +173,7 @@ def formula(latex: str) -> str:
     )
     try:
         converted = _converter()(inside)
-    except Exception:  # the parser fails in many ways on faulty formulas
+    except Exception:  # the parser raises many kinds of errors for faulty formulas
         return latex
     converted = _SCRIPT.sub(_script, converted)
     converted = re.sub(r"[{}]", "", converted).translate(_BRACES)
@@ -192,7 +191,7 @@ def _script(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _converter() -> Callable[[str], str]:
-    """Return a function that converts LaTeX without delimiters; it raises an error if it can't."""
+    """Return a function that converts LaTeX without delimiters or raises an error."""
     from pylatexenc import latex2text, latexwalker, macrospec
 
     syntax = latexwalker.get_default_latex_context_db()
@@ -204,7 +203,7 @@ def _converter() -> Callable[[str], str]:
         def replacement(node: Any, l2tobj: Any) -> str:
             nodes = node.nodeargd.argnlist if node.nodeargd else []
             return _composed(
-                name, [l2tobj.nodelist_to_text([one]).strip("{}") for one in nodes if one is not None]
+                name, [l2tobj.nodelist_to_text([node]).strip("{}") for node in nodes if node is not None]
             )
 
         symbol = _SYMBOLS[name] if name in _SYMBOLS and name not in _AROUND else replacement
@@ -215,7 +214,7 @@ def _converter() -> Callable[[str], str]:
     unknown = latex2text.MacroTextSpec("", simplify_repl=lambda node: f"\\{node.macroname} ")
     texts.set_unknown_macro_spec(unknown)
 
-    # The parser would spend most of the time on a look-up of signs such as `--` at each character.
+    # Otherwise the parser spends most of its time looking up signs such as `--` at each character.
     first_of_signs = {sign.specials_chars[0] for sign in syntax.iter_specials_specs()}
     sign_at = syntax.test_for_specials
     syntax.test_for_specials = lambda s, pos, **state: (
@@ -225,7 +224,7 @@ def _converter() -> Callable[[str], str]:
     class Texts(latex2text.LatexNodes2Text):  # type: ignore[misc]
         def macro_node_to_text(self, node: Any) -> str:
             text = str(super().macro_node_to_text(node))
-            # LaTeX drops the blank behind a command, which the author used to separate symbols.
+            # LaTeX drops the blank after a command, but it separates symbols in the result.
             has_arguments = node.nodeargd is not None and any(node.nodeargd.argnlist or ())
             return text if has_arguments or not node.macro_post_space else f"{text} "
 
@@ -261,11 +260,11 @@ def _factor(term: str) -> str:
     return term if re.fullmatch(r"[\w.′']*|\(.*\)", term) else f"({term})"
 
 
+# The markup of texts with more characters is not converted.
 LONGEST = 20_000
-"""The characters after which a text is shown as it is written, without its markup converted."""
 
+# Texts with at most this number of characters use the larger cache.
 SHORT = 2_100
-"""The characters of a text that counts as short, such as those for a line of a list."""
 
 LOOKS = {
     wiki.BOLD: "bold",
@@ -277,28 +276,28 @@ LOOKS = {
 
 
 class Form(Enum):
-    """The form that texts are shown in."""
+    """The form of displayed texts."""
 
+    # Wiki markup rendered, LaTeX as Unicode.
     rendered = "rendered"
-    """Wiki markup rendered, LaTeX as Unicode."""
 
+    # The stored text with all blanks and line ends.
     stored = "stored"
-    """The text as stored, with every blank and line end."""
 
+    # Wiki markup rendered, LaTeX as written.
     written = "written"
-    """Wiki markup rendered, LaTeX as written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """The markup of a task's texts, and the form that they are shown in."""
+    """The markup of a task's texts, and the form of their display."""
 
     markup: Markup
     form: Form = Form.rendered
 
     @property
     def next(self) -> Notation:
-        """The next form; `written` only where the texts have LaTeX."""
+        """The next form; `written` only for texts with LaTeX."""
         forms = [form for form in Form if form is not Form.written or self.markup is not Markup.plain]
         place = forms.index(self.form) if self.form in forms else 0
         return replace(self, form=forms[(place + 1) % len(forms)])
@@ -328,32 +327,30 @@ class Notation:
         return writer.done()
 
 
+# For texts without markup, such as typed words.
 AS_WRITTEN = Notation(Markup.plain)
-"""The notation of texts without markup, such as typed words."""
 
 
 def _render(text: str, *, maths: bool) -> Rewritten:
     return wiki.rendered(text, formula if maths else None)
 
 
-# Typed letters find the same documents again and again: the caches keep many texts of lists and a few long ones.
+# While the user types, searches return the same documents repeatedly.
 _render_short = lru_cache(maxsize=4096)(_render)
 _render_long = lru_cache(maxsize=64)(_render)
 
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A harmless text for reading."""
+    """A harmless text, its marked `spans` and its emphasised ranges."""
 
     text: str
     spans: Sequence[Span]
-    """The marked ranges."""
 
     styles: Sequence[MarkupStyle]
-    """The emphasized ranges."""
 
     def content(self, match: str) -> Content:
-        """Return the text with its styles, `match` for the marked ranges."""
+        """Return the text with its styles, and `match` for the marked spans."""
         shown = Content(self.text)
         for start, end, name in self.styles:
             shown = shown.stylize(LOOKS[name], start, end)
@@ -363,7 +360,7 @@ class Readable:
 
 
 def readable(text: str, spans: Sequence[Span], notation: Notation) -> Readable:
-    """Return a text for reading, without needless blank lines unless in the stored form."""
+    """Prepare a text for reading; the stored form keeps needless blank lines."""
     rewritten = notation.rewritten(text)
     moved, styles = rewritten.moved(spans), rewritten.styles
     shown, places = visible_spans(rewritten.text, [*moved, *((one.start, one.end) for one in styles)])
@@ -383,7 +380,7 @@ _BEGIN = re.compile(r"(?:[^\S\n]*+\n)++")
 
 
 def _without_gaps(text: str) -> Rewritten:
-    """Return a text with at most one blank line between paragraphs, none at the beginning and the end."""
+    """Remove blank lines at both ends, and all but one between paragraphs."""
     writer = Rewriter(text)
     begin = _BEGIN.match(text)
     last, end = begin.end() if begin else 0, len(text.rstrip())

@@ -21,29 +21,29 @@ from searchapp.text import counted
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, readable
 from searchapp.tui.kit.widgets import RowPart, fitted, one_line
 
+# Longer fields of a topic are left out: they serve queries, not readers.
 LONGEST_FIELD = 400
-"""The characters after which a field of a topic is left out: it is made for queries, not for people."""
 
 FAINT = "$faint"
 
+# The signs of opinions without a grade.
 UNJUDGED, SKIPPED, CANT_TELL, NOTED = "·", "»", "?", "✎"
-"""The signs of opinions without a grade."""
 
+# The sign of a document without a score.
 UNSCORED = "– "
-"""The sign of a document without a score."""
 
 BEGINNING_CELLS = 44
 
 
 def with_tilde(text: str) -> str:
-    """Return a text in which each path in the user's home folder begins with ~.
+    """Replace the user's home folder in the paths of a text by ~.
 
     >>> with_tilde(f"user file: {Path.home() / 'settings.toml'} (there is none)")
     'user file: ~/settings.toml (there is none)'
     """
     try:
         own = str(Path.home())
-    except RuntimeError:  # the system does not name it
+    except RuntimeError:  # the system has no home folder for the user
         return text
     if own == str(Path(own).parent):
         return text
@@ -63,7 +63,7 @@ def error_text(error: BaseException | None) -> str:
 
 
 def unsaved_label(count: int, why: str | None) -> str:
-    """Return a warning about judgments that wait to be saved."""
+    """Return a warning about unsaved judgments."""
     things = "1 judgment is" if count == 1 else f"{count} judgments are"
     return f"▲ {things} NOT SAVED yet, tried again all the time: {why or ''}"
 
@@ -75,12 +75,12 @@ def document_label(document: str, text: str | None, notation: Notation = AS_WRIT
 
 
 def opinion_label(opinion: Opinion, labels: Sequence[str]) -> str:
-    """Return the verdict of an opinion, without reasons."""
+    """Return the verdict of an opinion."""
     return verdict_label(opinion.action, opinion.grade, labels)
 
 
 def opinion_text(opinion: Opinion, labels: Sequence[str], *, with_kind: bool = True) -> str:
-    """Return the verdict and reason of an opinion, and by default whether it is a model's."""
+    """Return the verdict and reason of an opinion; `with_kind` marks a model's."""
     model = " (a model)" if with_kind and opinion.kind is Kind.model else ""
     return f"{opinion_label(opinion, labels)}{model}{': ' + opinion.note if opinion.note else ''}"
 
@@ -98,7 +98,7 @@ def opinion_sign(opinion: Opinion | None, top_grade: int) -> RowPart:
 
 
 def change_label(what: str, before: Opinion | None, labels: Sequence[str]) -> str:
-    """Return a new verdict, with the one before if it was another.
+    """Return a new verdict, with the previous one if it differs.
 
     >>> change_label("0 not relevant", None, ())
     '0 not relevant'
@@ -108,7 +108,7 @@ def change_label(what: str, before: Opinion | None, labels: Sequence[str]) -> st
 
 
 def judged_label(opinions: Sequence[Opinion | None], labels: Sequence[str]) -> str:
-    """Return how many of some documents are judged, and how, from an opinion on each; nothing if none is."""
+    """Return the number of judged documents and their verdicts, or nothing if there are none."""
     judged = Counter(
         opinion_label(opinion, labels)
         for opinion in opinions
@@ -130,7 +130,8 @@ _ACTION_NOUNS = {
 
 
 def arrivals_label(events: Sequence[Event], annotator: str) -> str:
-    """Return the annotator's actions in another window, and the number of others', whose verdicts stay hidden."""
+    """Return the annotator's actions in another window, and the number of others' judgments, whose verdicts
+    stay hidden."""
     own = Counter(event.action for event in events if event.annotator == annotator)
     parts = []
     if own:
@@ -152,7 +153,7 @@ def unknown_grade_label(grade: str, labels: Sequence[str]) -> str:
 
 
 def session_summary(summary: Summary, labels: Sequence[str]) -> list[str]:
-    """Return the judgments of a session, the pace, and the rest, in a few sentences."""
+    """Return the judgments, the pace and the rest of a session in sentences."""
     if not (summary.judged or summary.skipped or summary.noted):
         return []
     counts = [f"{count} × {grade_label(grade, labels)}" for grade, count in summary.grades.items()]
@@ -180,7 +181,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def topic_page(topic: Topic, notation: Notation) -> Content:
-    """Return a topic without blank lines, its fields, and the options of a question with the right one marked."""
+    """Return a topic without blank lines, its fields, and its options with the right one marked."""
     text = readable(topic.text, (), notation).text
     if notation.form is not Form.stored:
         text = re.sub(r"\n{2,}", "\n", text)
@@ -214,7 +215,7 @@ def _topic_fields(topic: Topic, notation: Notation) -> Iterator[tuple[str, str]]
 
 
 def scores_line(title: str, scores: TopicScores | None) -> Content:
-    """Return the scores of a topic or of all."""
+    """Return the scores of one or all topics."""
     if scores is None:
         return Content.assemble((f"{title:<11}", FAINT), ("no grades yet", FAINT))
     ndcg, judged = f"nDCG@{SCORE_CUT_OFF}", f"Judged@{SCORE_CUT_OFF}"
@@ -239,11 +240,11 @@ def document_page(
 
     Args:
         page: the document, with its matches of the topic
-        others: others' opinions on it
-        words: the annotator's words on it
+        others: others' opinions
+        words: the annotator's words
         labels: the names of the grades
         notation: the form of the text
-        sought: words in lower case to mark in it
+        sought: words in lower case to mark
     """
     if page.is_missing:
         return Content.styled(
@@ -257,7 +258,8 @@ def document_page(
     if others:
         parts += [Content("")]
         parts += [
-            Content.assemble((f"{one.annotator}  ", FAINT), opinion_text(one, labels)) for one in others
+            Content.assemble((f"{opinion.annotator}  ", FAINT), opinion_text(opinion, labels))
+            for opinion in others
         ]
     return Content("\n").join(parts)
 
@@ -276,7 +278,7 @@ def text_lines(page: Page, notation: Notation, sought: Sequence[str] = ()) -> li
 
 
 def field_lines(page: Page, *, stored: bool = False) -> list[Content]:
-    """Return a document's fields that add something to its text, a line each; all, in the `stored` form."""
+    """Return a line for each field that adds to a document's text, or for all fields if `stored`."""
     if stored:
         fields = [(name, repr(value)) for name, value in page.fields]
     else:
@@ -287,11 +289,11 @@ def field_lines(page: Page, *, stored: bool = False) -> list[Content]:
 
 
 def field_text(value: Any) -> str:
-    """Return a field's value for people."""
+    """Format the value of a field."""
     if value is None:
         return ""
     if isinstance(value, Mapping):
-        return "   ".join(f"({key}) {field_text(one)}" for key, one in value.items())
+        return "   ".join(f"({key}) {field_text(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(filter(None, map(field_text, value)))
     return str(value)
@@ -305,6 +307,6 @@ def _neighbour_line(document: Mapping[str, Any], notation: Notation) -> str:
 
 def _occurrences(text: str, words: Sequence[str]) -> list[Span]:
     folded = text.lower()
-    if len(folded) != len(text):  # some letters have more characters in lower case, which moves the places
+    if len(folded) != len(text):  # some letters have more characters in lower case, which shifts positions
         return []
     return [match.span() for word in words for match in re.finditer(re.escape(word), folded)]

@@ -22,7 +22,7 @@ from searchapp.tui.kit.widgets import OrderedScreen, RowList, RowPart, TextLine,
 
 
 class Dialog(ModalScreen[ScreenResultType], OrderedScreen[ScreenResultType]):
-    """A dialog on a screen; ModalScreen comes first because its style wins."""
+    """A dialog on a screen. ModalScreen comes first because its style takes precedence."""
 
 
 def _question(text: str) -> VerticalScroll:
@@ -93,11 +93,11 @@ _SCROLLS: Mapping[str, Callable[..., Any]] = {
 class ScrollDialog(Dialog[None]):
     """Content that keys scroll, until another key closes it."""
 
+    # The widget that scrolls.
     SCROLLED: ClassVar[type[Widget]] = TextPane
-    """The widget that scrolls."""
 
     def further(self) -> dict[str, Callable[[], object]]:
-        """Return the effects of further keys."""
+        """Return the actions of further keys."""
         return {}
 
     def take(self, event: events.Key) -> bool:
@@ -116,8 +116,8 @@ class Help(ScrollDialog):
 
     Args:
         keys: the keys
-        before: groups of text to type and its meanings, which come first
-        about: the help about the pane with the focus, if any
+        before: groups of texts to type and their meanings
+        about: the help about the focused pane, if any
     """
 
     SCROLLED = VerticalScroll
@@ -170,15 +170,15 @@ def _help_row(row: HelpRow, cells: int) -> Plain:
 
 DIALOG_CELLS = 120
 
+# Lines of a dialog besides its text: border, padding, heading, hint.
 AROUND_LINES = 8
-"""The lines of a dialog around its text: border, padding, heading, hint."""
 
 
 class TextDialog(ScrollDialog):
-    """A text below a heading, which a subclass supplies."""
+    """A text below a heading; a subclass supplies it."""
 
+    # Use the maximum height, so that another text does not change the size.
     IS_FULL: ClassVar[bool] = False
-    """Whether it has the greatest height, so that another text does not change its size."""
 
     def __init__(self, heading: str) -> None:
         super().__init__()
@@ -206,9 +206,9 @@ class TextDialog(ScrollDialog):
         self.draw()
 
     def draw(self, *, changed: bool = True) -> None:
-        """Show the text; from its beginning, if it has `changed`."""
+        """Show the text, from its beginning if it has `changed`."""
         shown = self.text()
-        # The height of the text, as far as its surroundings stay visible.
+        # The height of the text, but the heading and the hint stay visible.
         heading_lines = len(self._heading) // max(1, self.room)
         room = max(3, int(self.app.size.height * 0.9) - AROUND_LINES - heading_lines)
         self._pane.styles.height = room if self.IS_FULL else min(shown.plain.count("\n") + 1, room)
@@ -227,8 +227,8 @@ class ReportDialog(ScrollDialog):
         self._title = title
         self._lines = [] if text is None else [text]
         self._pane = TextPane(id="report")
+        # The user has closed it and needs no further lines.
         self.is_left = False
-        """Whether the user has closed it, so that further lines are not needed."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog report"):
@@ -252,8 +252,8 @@ class ReportDialog(ScrollDialog):
             self._pane.show(Content("\n").join(self._lines), changed=False)
 
 
+# Maximum share of a line for the name of a choice with a description.
 NAME_SHARE = 0.4
-"""The share of a line that the name of a choice may take beside its description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +262,8 @@ class Choice:
 
     name: str
     about: str = ""
+    # Shown before the name.
     sign: str = ""
-    """A sign before the name."""
 
 
 class ChoiceRows(RowList):
@@ -280,8 +280,8 @@ class ChoiceRows(RowList):
             self._lines = lines
             self.refresh(layout=True)
         self.choices = choices
-        self._sign_cells = max((cell_len(one.sign) for one in choices), default=0)
-        self._name_cells = max((cell_len(visible_line(one.name)) for one in choices), default=0)
+        self._sign_cells = max((cell_len(choice.sign) for choice in choices), default=0)
+        self._name_cells = max((cell_len(visible_line(choice.name)) for choice in choices), default=0)
         self.show(len(choices), cursor)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
@@ -303,15 +303,15 @@ class ChoiceRows(RowList):
 
 
 class Picking(Dialog[int | None]):
-    """Asks for one of several choices; returns its place among them, or None for Escape."""
+    """Asks for a choice; returns its index, or None for Escape."""
 
     def __init__(self, question: str, choices: Sequence[Choice], chosen: int = 0) -> None:
         super().__init__()
         self._question = question
         self._all_choices = choices
         self._chosen = chosen
+        # Indexes of the listed choices.
         self._places: Sequence[int] = range(len(choices))
-        """The places of the choices that are listed."""
         self._words = TextLine(
             lambda _words: self._choose(), lambda _words: self._narrow(), hint="words to look for"
         )
@@ -357,7 +357,7 @@ class Picking(Dialog[int | None]):
         self.dismiss(place)
 
     def fitting(self, words: str) -> Sequence[int]:
-        """Return the places of the choices with all words: an equal name first, then names that have them."""
+        """Return the indexes of choices with all words: an equal name first, then names with all words."""
         wanted = words.lower().split()
 
         def distance(place: int) -> int:
@@ -379,7 +379,7 @@ class Picking(Dialog[int | None]):
 
     @property
     def place(self) -> int | None:
-        """The place of the choice under the cursor; None if none is listed."""
+        """The index of the choice under the cursor, if any."""
         return self._places[self.rows.cursor] if self.rows.count else None
 
     def ask(self, question: str) -> None:
@@ -408,5 +408,5 @@ class Picking(Dialog[int | None]):
     def _narrow(self, cursor: int | None = 0) -> None:
         self._places = self.fitting(self._words.value)
         choices = [self._all_choices[place] for place in self._places]
-        # A constant height, so that nothing moves while the user types.
+        # A constant height, so that the dialog does not move while the user types.
         self.rows.offer(choices, self.rows.cursor if cursor is None else cursor, len(self._all_choices))

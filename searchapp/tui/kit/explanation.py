@@ -1,4 +1,4 @@
-"""Why a document is where it is: its score as a tree with bars, or a sentence without one."""
+"""Explain the rank of a document: its score as a tree with bars, or a sentence."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import TextDialog
 from searchapp.tui.kit.widgets import fitted, shortened
 
+# Lines with at least this number of cells have long bars.
 WIDE_CELLS = 90
-"""The cells of a line from which on bars are long."""
 
+# Longer terms are cut, so that their figures stay visible.
 WHAT_CELLS = 44
-"""The cells after which a term is cut, so that its figures stay visible."""
 
+# Longer ids in headings are cut.
 DIALOG_ID_CELLS = 60
-"""The cells after which an id in a heading is cut."""
 
+# Figures that differ between terms.
 COLUMNS = ("tf", "df", "idf", "length", "boost")
-"""The figures of terms that differ from line to line."""
 
+# Figures that all terms of a field share.
 _COMMON = ("N", "average length")
-"""The figures that all terms of a field have in common."""
 
 _VALUE_CELLS = 9 + 2
 
@@ -36,7 +36,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def bar(share: float, cells: int) -> str:
-    """Return a bar of a share of some cells, to an eighth of a cell.
+    """Draw a share of some cells to an eighth of a cell.
 
     >>> bar(0.5, 3), bar(1.0, 3), bar(0.0, 3)
     ('█▌ ', '███', '   ')
@@ -50,10 +50,8 @@ def _bar_cells(room: int) -> int:
 
 
 def explained(explanation: Explanation, room: int) -> Content:
-    """Return a score in lines of `room` cells: value, bar and description of each part.
-
-    The figures of a term stand beside it, as far as they fit; the common figures of all terms stand below.
-    """
+    """Return a score in lines of `room` cells: value, bar and description of each part, figures of terms if
+    they fit, and common figures below."""
     lines = search_results.shortened(explanation)
     figures = [dict(line.figures) for line in lines]
     greatest = max((abs(line.value) for line in lines if line.depth), default=0.0) or 1.0
@@ -97,7 +95,7 @@ def _line(line: ExplanationLine, greatest: float, width: int, cells: Mapping[str
 
 
 def _shown(figure: str) -> str:
-    """Return a figure with few digits; those of a phrase, one per word, unchanged."""
+    """Return a figure with few digits; leave the figures of a phrase, one per word, unchanged."""
     try:
         return f"{float(figure):.4g}" if "." in figure else figure
     except ValueError:
@@ -105,12 +103,12 @@ def _shown(figure: str) -> str:
 
 
 def sentence(document_id: str, rest: str) -> str:
-    """Return a sentence about a document, from the words behind its id."""
+    """Return a sentence about a document."""
     return f"{shortened(document_id, DIALOG_ID_CELLS)} {rest}"
 
 
 def shares(why: Reason, room: int) -> list[Content]:
-    """Return the share of each signal of a recipe in a score as bars, and the number of votes."""
+    """Return the share of each signal in a score as bars, with its number of votes."""
     if not why.shares:
         return []
     greatest = max((abs(share.value or 0.0) for share in why.shares), default=0.0) or 1.0
@@ -130,7 +128,7 @@ def shares(why: Reason, room: int) -> list[Content]:
 
 
 class ExplanationDialog(TextDialog):
-    """Shows why a document is where it is."""
+    """Explains the rank of a document."""
 
     def __init__(self, why: Reason, rest: str, open_votes: Callable[[], object] | None = None) -> None:
         super().__init__(sentence(why.document_id, rest))

@@ -17,21 +17,21 @@ from searchapp.tui.kit.prompts import not_saved, rescue
 from searchapp.tui.kit.screen import KeyApp, KeyScreen, SessionBanner
 from searchapp.tui.kit.widgets import RowPart
 
+# The interval of reading others' judgments and of retries to save.
 REFRESH_SECONDS = 5.0
-"""The interval of reading others' judgments and of further attempts to save."""
 
 
 class SessionControl:
-    """Reports outcomes of a session on a screen, retries, reads judgments from elsewhere, and lets the annotator leave.
+    """Reports results of a session, retries, reads judgments from elsewhere, and handles leaving.
 
     Args:
         screen: shows the reports
-        take_in: reads and shows events that were written elsewhere; returns them
+        take_in: reads, shows and returns events from elsewhere
     """
 
     def __init__(self, screen: KeyScreen, take_in: Callable[[], Sequence[Event]]) -> None:
+        # None until judging begins.
         self.session: Session | None = None
-        """None until judging begins."""
         self._screen = screen
         self._take_in = take_in
 
@@ -40,7 +40,7 @@ class SessionControl:
         self._screen.set_interval(REFRESH_SECONDS, self.refresh)
 
     def refresh(self) -> None:
-        """Try again to save waiting judgments; without any, show events that were written elsewhere."""
+        """Retry to save waiting judgments; without any, show events from elsewhere."""
         session, head = self.session, self._screen.head
         if session is None:
             return
@@ -67,7 +67,8 @@ class SessionControl:
             self._ask(session, session.not_saved or "")
 
     def last_words(self) -> str | None:
-        """Save waiting judgments without a question, if need be to a file; return a sentence that names the file."""
+        """Save waiting judgments without asking, or else write them to a file and return a sentence that
+        names it."""
         session = self.session
         if session is None or _is_saved(session):
             return None
@@ -104,19 +105,18 @@ class SessionControl:
 
 
 def _is_saved(session: Session) -> bool:
-    """Return whether everything is saved, if need be after another attempt."""
+    """Return whether everything is saved, after a retry if necessary."""
     return not session.waiting or session.save_waiting().is_saved
 
 
 class TopicJudging(SessionControl):
-    """Judges documents of a topic on a screen for something else, once the annotator begins.
-
-    A subclass names the topic and draws changes.
+    """Judges documents of a topic on a screen with another purpose; a subclass names the topic and draws
+    changes.
 
     Args:
         screen: shows the reports
         labels: the names of the grades
-        open_session: opens the annotator's session, when judging begins
+        open_session: opens the annotator's session when judging begins
     """
 
     def __init__(self, screen: KeyScreen, labels: Sequence[str], open_session: Callable[[], Session]) -> None:
@@ -124,23 +124,23 @@ class TopicJudging(SessionControl):
         self.labels = labels
         self._open_session = open_session
         self._others_opinions: OthersOpinions | None = None
+        # Number of this screen's actions that can be undone.
         self._undoable = 0
-        """The number of actions of this screen that can be undone."""
 
     @property
     def topic_id(self) -> str | None:
-        """The topic that documents are judged for, if any."""
+        """The topic of the judgments, if any."""
         raise NotImplementedError
 
     def redraw(self, documents: Sequence[str] | None) -> None:
-        """Draw the opinions on some documents of the topic again, or on all."""
+        """Draw the opinions on some or all documents of the topic again."""
         raise NotImplementedError
 
     def open(self) -> Session:
-        """Return the session, opening it the first time.
+        """Return the session; open it the first time.
 
         Raises:
-            SearchappError: the log can't be opened.
+            SearchappError: the log cannot be opened.
         """
         if self.session is None:
             session = self._open_session()
@@ -176,7 +176,7 @@ class TopicJudging(SessionControl):
         self.tell(outcome, what)
 
     def take_back(self) -> Outcome | None:
-        """Undo the last action of this screen; return None without one."""
+        """Undo the last action of this screen, if any."""
         outcome = self.session.undo() if self.session is not None and self._undoable else None
         if outcome is not None:
             self._undoable -= 1
@@ -186,7 +186,7 @@ class TopicJudging(SessionControl):
         is_unsaved = self.session is not None and self.session.waiting > 0
         super().refresh()
         if is_unsaved:
-            self.redraw(())  # readers of the log now show the saved judgments
+            self.redraw(())  # the log now contains the saved judgments
 
     def _refresh_session(self) -> Sequence[Event]:
         came = () if self.session is None else self.session.refresh()
@@ -195,8 +195,8 @@ class TopicJudging(SessionControl):
         return came
 
 
+# The interval of checks for exchanged judgments and other open windows.
 TEAM_SECONDS = 0.5
-"""The interval of checks for judgments sent to and fetched from a team's cluster, and for other open windows."""
 
 
 class WorkScreen(KeyScreen):
@@ -281,7 +281,7 @@ class WorkScreen(KeyScreen):
         )
 
     def _show_changes_elsewhere(self) -> None:
-        """Show others' judgments, the number of unsent ones, and open windows; the synchronizer uses the network."""
+        """Show others' judgments, the number of unsent ones, and other windows; does not use the network."""
         synchronizer = self.session.synchronizer
         if synchronizer is not None and synchronizer.fetched != self._fetched:
             self._fetched = synchronizer.fetched
@@ -293,7 +293,7 @@ class WorkScreen(KeyScreen):
 
 
 class WorkApp(KeyApp):
-    """Shows an annotator's screen until they leave it."""
+    """Shows an annotator's screen until the annotator leaves."""
 
     def __init__(self, work: WorkScreen, settings: ScreenSettings) -> None:
         super().__init__(work, settings.theme, settings.spacing)

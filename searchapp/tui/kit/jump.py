@@ -21,42 +21,42 @@ from searchapp.tui.kit.dialogs import Dialog
 from searchapp.tui.kit.widgets import KeyLine, RowList
 
 HOME_ROW = "asdfghjkl"
+# The letters of labels, home row first.
 LETTERS = HOME_ROW + "".join(letter for letter in ascii_lowercase if letter not in HOME_ROW)
-"""The letters of labels, the nearest to the fingers first."""
 
+# Maximum targets with a label.
 MOST = len(LETTERS) ** 2
-"""The most targets with a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Something to jump to."""
+    """A position to jump to; its label is drawn at `at`."""
 
     at: Offset
-    """The place of its label on the screen."""
 
     go: Callable[[], object]
 
 
 def targets(screen: Screen[None], focus: Callable[[Widget], object]) -> list[Target]:
-    """Return all visible targets of a screen in reading order: lines of lists, panes, lines of text, and keys."""
-    found: list[Target] = []
+    """Return all visible targets of a screen in reading order: lines of lists, panes, lines of text, and
+    keys."""
+    result: list[Target] = []
     for widget in screen.query("*"):
         if not widget.region.area or not all(
-            one.display and one.visible for one in widget.ancestors_with_self if isinstance(one, Widget)
+            node.display and node.visible for node in widget.ancestors_with_self if isinstance(node, Widget)
         ):
             continue
         if isinstance(widget, RowList):
-            found += _line_targets(widget, focus)
+            result += _line_targets(widget, focus)
         elif isinstance(widget, KeyLine):
             left, top = widget.content_region.offset
             for x, y, entry in widget.positions():
                 message = KeyLine.Pressed(entry.name)
-                found.append(Target(Offset(left + x + 1, top + y), partial(widget.post_message, message)))
+                result.append(Target(Offset(left + x + 1, top + y), partial(widget.post_message, message)))
         elif widget.can_focus:
-            found.append(Target(widget.region.offset, partial(focus, widget)))
-    found = [target for target in found if screen.region.contains_point(target.at)]
-    return sorted(found, key=lambda target: (target.at.y, target.at.x))
+            result.append(Target(widget.region.offset, partial(focus, widget)))
+    result = [target for target in result if screen.region.contains_point(target.at)]
+    return sorted(result, key=lambda target: (target.at.y, target.at.x))
 
 
 def _line_targets(rows: RowList, focus: Callable[[Widget], object]) -> Iterator[Target]:
@@ -74,7 +74,7 @@ def _line_targets(rows: RowList, focus: Callable[[Widget], object]) -> Iterator[
 
 
 def labels(count: int) -> list[str]:
-    """Return labels for `count` targets: one letter each, or two for the last of them; none begins another.
+    """Return prefix-free labels for `count` targets: one letter each, or two for the last ones.
 
     >>> labels(3), labels(27)[-3:], len(set(labels(600)))
     (['a', 's', 'd'], ['y', 'za', 'zs'], 600)
@@ -86,7 +86,7 @@ def labels(count: int) -> list[str]:
 
 
 class JumpLabels(Widget):
-    """A screen as it was drawn, with labels over it; a widget per label would take a third of a second."""
+    """A drawn screen with labels over it; a widget per label would take a third of a second."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"labels--label"}
     ALLOW_SELECT = False
@@ -95,8 +95,8 @@ class JumpLabels(Widget):
         super().__init__()
         self._drawn = drawn
         self._at = at
+        # The typed letters; labels that do not begin with them are hidden.
         self.typed = ""
-        """The typed beginning; other labels are hidden."""
 
     def render_line(self, y: int) -> Strip:
         line = self._drawn[y] if y < len(self._drawn) else Strip.blank(self.size.width)
@@ -110,12 +110,12 @@ class JumpLabels(Widget):
 
 
 class Jumping(Dialog[None]):
-    """The labels over their screen; a key that no label has closes it."""
+    """Labels over a screen; any other key closes them."""
 
-    def __init__(self, screen: Screen[None], found: Sequence[Target]) -> None:
+    def __init__(self, screen: Screen[None], jump_targets: Sequence[Target]) -> None:
         super().__init__()
-        found = found[:MOST]
-        self._targets = dict(zip(labels(len(found)), found, strict=True))
+        jump_targets = jump_targets[:MOST]
+        self._targets = dict(zip(labels(len(jump_targets)), jump_targets, strict=True))
         self._size = screen.size
         drawn = screen._compositor.render_strips()
         self._labels = JumpLabels(drawn, {label: target.at for label, target in self._targets.items()})

@@ -1,12 +1,12 @@
-"""The keys of the screens, their other settings in the settings file, and the help about their panes.
+"""The keys of the screens, their other settings, and the help about their panes.
 
     [judge.keys]
     undo = "z"
     next_unjudged = ["g", "ctrl+g"]
 
-in the file `settings.toml` of the home folder; other screens have `[search.keys]`, `[topics.keys]`, `[compare.keys]`
-and `[browse.keys]`. Keys have Textual's names: `a`, `A`, `ctrl+a`, `space`, `f3`, `left_square_bracket` or simply `[`.
-Imports no Textual: the command line reads the keys before it opens a screen.
+in `settings.toml` of the home directory. Keys have Textual's names: `a`, `A`, `ctrl+a`, `space`, `f3`,
+`left_square_bracket` or simply `[`. Imports no Textual, because commands read the keys before they open a
+screen.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from searchapp.text import suggestion
 
 SETTINGS_FILE = "settings.toml"
 
+# Keys or text to type, and their meaning.
 HelpRow = tuple[str, str]
-"""Keys or text to type, and their meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +35,22 @@ class PaneHelp:
 
     title: str
     words: str
+    # Text to type there.
     typed: Sequence[HelpRow] = ()
-    """What can be typed there."""
 
+    # Names of useful actions.
     actions: Sequence[str] = ()
-    """The names of actions that are useful there."""
 
+    # A line of text, where only keys that type no character have an effect.
     line: bool = False
-    """Whether it is a line of text: then only keys that type no character have an effect."""
 
 
+# The keys that edit a line of text.
 EDITING: Sequence[HelpRow] = (
     ("← →  home end", "move the cursor"),
     ("^w", "delete the word before it"),
     ("^u  ^k", "delete all before it, all behind it"),
 )
-"""The keys that edit a line of text."""
 
 FILTERING = ("a word", "leaves what has it; of several words all must be there")
 
@@ -76,20 +76,21 @@ DOCUMENT_PANE = PaneHelp(
 class KeyAction:
     """An action and its keys."""
 
+    # The name in the settings file.
     name: str
-    """The name in the settings file."""
 
     group: str
+    # The sentence in the help.
     about: str
-    """The sentence in the help."""
 
     keys: tuple[str, ...]
+    # The word in the line of keys, which omits actions without one.
     word: str = ""
-    """The word in the line of keys; actions without one are not in it."""
 
 
 _JUDGE, _MOVE, _LOOK, _ALL = "Judge", "Move", "Look", "All else"
 
+# Actions with the same keys on most screens.
 SHARED = {
     action.name: action
     for action in (
@@ -135,15 +136,15 @@ SHARED = {
         KeyAction("quit", _ALL, "Leave", ("q", "ctrl+q"), "quit"),
     )
 }
-"""Actions that have the same keys on most screens."""
 
 
 def shared(*names: str, **keys: tuple[str, ...]) -> tuple[KeyAction, ...]:
-    """Return shared actions for the table of a screen: those of `names`, then those given other `keys`."""
+    """Return shared actions: those of `names`, then those with other `keys`."""
     others = (replace(SHARED[name], keys=own) for name, own in keys.items())
     return (*(SHARED[name] for name in names), *others)
 
 
+# The actions of the judging screen.
 KEY_ACTIONS = (
     KeyAction("undo", _JUDGE, "Undo the last action, any number of times", ("u", "ctrl+z"), "undo"),
     KeyAction("redo", _JUDGE, "Redo what was undone", ("U", "ctrl+y"), "redo"),
@@ -181,7 +182,6 @@ KEY_ACTIONS = (
     *shared("theme", "copy", "palette", "help"),
     KeyAction("quit", _ALL, "Leave; everything is saved", ("q", "ctrl+q"), "quit"),
 )
-"""The actions of the judging screen."""
 
 # Textual's names of the keys that type a character: its name in Unicode, except for three.
 _KEY_NAMES = {
@@ -208,7 +208,7 @@ class KeyMap:
         return self._by_name[name]
 
     def subset(self, others: Mapping[str, tuple[str, str]], *names: str) -> KeyMap:
-        """Return the keys of the grades, of `names`, and of `others` with these sentences and words instead."""
+        """Return the grades, the actions of `names`, and those of `others` with another sentence and word."""
         actions = []
         for action in self.actions:
             if action.name in others:
@@ -225,7 +225,8 @@ class KeyMap:
         return next(iter(self[name].keys), "")
 
     def shown(self, name: str, *, in_line: bool = False) -> str:
-        """Return the label of an action's first key, or nothing; `in_line` allows only keys that type no character."""
+        """Return the label of an action's first key, or nothing; `in_line` allows only keys that type no
+        character."""
         return next((shown_key(key) for key in self[name].keys if not in_line or types_nothing(key)), "")
 
     def all_shown(self, name: str) -> str:
@@ -233,7 +234,7 @@ class KeyMap:
 
 
 def types_nothing(key: str) -> bool:
-    """Return whether a key puts no character into a line of text.
+    """Return whether a key types no character.
 
     >>> [types_nothing(key) for key in ("f3", "ctrl+r", "f", "slash", "space")]
     [True, True, False, False, False]
@@ -251,7 +252,7 @@ def shown_key(key: str) -> str:
 
 
 def grade_actions(labels: Sequence[str]) -> Iterator[KeyAction]:
-    """Yield the actions that give a grade; grades above 9 have no key unless the settings give them one."""
+    """Yield the actions that give a grade; grades above 9 have no default key."""
     for grade, label in enumerate(labels):
         about = f"Grade {grade}" if label == str(grade) else f"Grade {grade}: {label}"
         yield KeyAction(f"grade_{grade}", _JUDGE, about, (str(grade),) if grade < 10 else ())
@@ -259,13 +260,13 @@ def grade_actions(labels: Sequence[str]) -> Iterator[KeyAction]:
 
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
-    """The settings of a screen; the fields have the names of its settings in `config.settings`."""
+    """The settings of a screen; the fields have the names of `config.settings`."""
 
     keys: KeyMap
     theme: str = THEMES[0]
     spacing: str = SPACINGS[0]
+    # Open the screen where it was left.
     restore: bool = True
-    """Whether it opens where it was left."""
 
 
 def load(
@@ -277,13 +278,13 @@ def load(
     """Return the settings of a screen, by default of the judging screen.
 
     Args:
-        home: the folder with the settings file, which may be missing
-        labels: the names of the grades that can be given there
-        section: the screen's section of the file
+        home: the home directory
+        labels: the names of the grades
+        section: the screen's section of the settings file
         actions: the screen's actions without the grades
 
     Raises:
-        DataError: the file can't be read, or names an unknown action, key or theme.
+        DataError: the file is unreadable, or names an unknown action, key or theme.
     """
     path = home / SETTINGS_FILE
     try:
@@ -295,7 +296,9 @@ def load(
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{path}: not TOML: {error}") from error
     own = _table(path, described, section)
-    known = {name.partition(".")[2]: one for name, one in BY_NAME.items() if name.startswith(f"{section}.")}
+    known = {
+        name.partition(".")[2]: setting for name, setting in BY_NAME.items() if name.startswith(f"{section}.")
+    }
     unknown = sorted(own.keys() - known.keys())
     if unknown:
         named = f"{unknown[0]!r}{suggestion(unknown[0], known)}"

@@ -1,7 +1,7 @@
-"""The palette: everything that can be done on the screen in front, found by words.
+"""The palette: all actions of the front screen, found by words.
 
-It is Textual's own, except that it shows only harmless text, acts on keys in their order, and on Enter does the best
-for the present words, even while the list still belongs to earlier ones.
+Textual's palette, but harmless text, keys in the order of typing, and Enter that uses the typed words even
+while the list belongs to earlier ones.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ from textual.widgets import LoadingIndicator
 from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.widgets import TextLine, shortened
 
+# Longer words are cut.
 LONGEST_CELLS = 100
-"""Longer words are cut."""
 
 KEY_CELLS = 7
 
+# Weight of the matched share of an offer's text: among equal offers the shortest comes first.
 TERSE = 0.01
-"""The weight of the typed share of an offer's text: of equal offers the shortest comes first."""
 
+# Maximum listed offers of a kind.
 MOST = 200
-"""The offers of a kind that are listed."""
 
+# Number of offers to score before handling keys again.
 AT_ONCE = 200
-"""The offers that are scored before keys are handled again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Something that can be done."""
+    """An action in the palette."""
 
     words: str
     do: Callable[[], object]
+    # Its subject, shown before the words.
     kind: str = ""
-    """Its subject, which stands before the words."""
 
+    # The key that does the same.
     key: str = ""
-    """The key that does the same."""
 
     @property
     def text(self) -> str:
@@ -68,7 +68,7 @@ class Offer:
 
 
 class OfferMatcher:
-    """Scores offers by words, whose letters must follow each other in an offer's text."""
+    """Scores offers by words, whose letters must occur in the same order."""
 
     def __init__(self, words: str) -> None:
         self._letters = "".join(words.lower().split())
@@ -135,7 +135,7 @@ class Palette(CommandPalette):
 
     Args:
         offers: the offers
-        further: returns offers that take longer to find; called in another thread
+        further: returns offers that take longer to compute; called in another thread
     """
 
     AUTO_FOCUS = "PaletteLine"
@@ -144,14 +144,14 @@ class Palette(CommandPalette):
     def __init__(self, offers: Sequence[Offer], further: Callable[[], Sequence[Offer]]) -> None:
         super().__init__(providers=[OfferProvider])
         self.offers = list(offers)
+        # The words of the list in progress.
         self.listing: str | None = None
-        """The words whose list is being made."""
+        # The words of the displayed list.
         self._listed: str | None = None
-        """The words of the list."""
+        # Cursor moves that wait for the list of the present words.
         self._moves: list[str] = []
-        """Moves in the list of the present words, from before it is there."""
+        # The user has moved the cursor in the list of the present words.
         self._has_moved = False
-        """Whether the user has gone to a line of the list of these words."""
         self._further = further
         self._line = PaletteLine(lambda _words: self._do_best(), hint=self.HINT)
 
@@ -179,7 +179,7 @@ class Palette(CommandPalette):
         self, command_list: CommandList, commands: list[Command], clear_current: bool
     ) -> None:
         if not self.query(CommandList):
-            return  # the palette was closed meanwhile
+            return  # the user has closed the palette
         place, here = command_list.highlighted, None
         if self._has_moved and self._is_current and place is not None:
             option = command_list.get_option_at_index(place)
@@ -187,7 +187,7 @@ class Palette(CommandPalette):
         super()._refresh_command_list(command_list, commands, clear_current)
         self._listed = self.listing
         texts = [option.hit.text for option in command_list.options if isinstance(option, Command)]
-        if here in texts:  # late offers do not move the cursor
+        if here in texts:  # late offers must not move the cursor
             command_list.highlighted = texts.index(here)
         self._move()
 
@@ -224,7 +224,7 @@ class Palette(CommandPalette):
         return self.is_mounted and self._listed == self._line.value.strip()
 
     def _do_best(self) -> None:
-        """Do the chosen offer of the list, or the best offer for the words while the list belongs to others."""
+        """Do the selected offer, or the best offer for the words while the list belongs to others."""
         if self._is_current:
             self._select_or_command()
             return

@@ -1,4 +1,4 @@
-"""Conversations by prompts, and a file for judgments that the log can't take; no other module of the screens prints."""
+"""Conversations by prompts, and a file for judgments that the log rejects. Only this module of `tui` prints."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from searchapp.text import counted, visible
 from searchapp.tui.kit.content import Form, Notation
 from searchapp.tui.kit.descriptions import document_label
 
+# Prints a prompt and returns the typed line; raises EOFError at the end of the input.
 Ask = Callable[[str], str]
-"""Prints a prompt and returns the typed line; raises EOFError at the end of the input."""
 
 
 class Conversation(ABC):
@@ -61,7 +61,7 @@ class Conversation(ABC):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Print the beginning."""
+        """Print the introduction."""
 
     @abstractmethod
     def _obey(self, line: str) -> bool:
@@ -91,7 +91,7 @@ class Conversation(ABC):
             self._say(news.pop(0))
 
     def _agrees(self, question: str) -> bool:
-        """Return whether the answer to a question is yes; the end of the input is a no."""
+        """Ask for confirmation; the end of the input means no."""
         try:
             return self._ask(f"{question} (y/n) ").strip().lower() in ("y", "yes")
         except EOFError:
@@ -112,10 +112,10 @@ class Conversation(ABC):
 
 
 def rescue(session: Session) -> str:
-    """Write the waiting events to a new file in the folder for temporary files; return a sentence that names it.
+    """Write the waiting events to a new temporary file; return a sentence that names it.
 
     Raises:
-        SearchappError: the file can't be written.
+        SearchappError: the file cannot be written.
     """
     lines = [json.dumps(event.to_json(), ensure_ascii=False) for event in session.waiting_events]
     try:
@@ -133,12 +133,12 @@ def rescue(session: Session) -> str:
 
 
 def not_saved(count: int) -> str:
-    """Return how many judgments are not saved."""
+    """Return the number of unsaved judgments in words."""
     return f"{counted(count, 'judgment')} {'is' if count == 1 else 'are'} not saved"
 
 
 def leave_by_prompts(session: Session, say: Callable[[str], None], ask: Callable[[str], str]) -> bool:
-    """Save waiting judgments, if need be to a file; return whether the annotator may leave."""
+    """Save waiting judgments, to a file if necessary; return whether the annotator may leave."""
     if not session.waiting or session.save_waiting().is_saved:
         return True
     say(f"{not_saved(session.waiting)}: {session.not_saved}")

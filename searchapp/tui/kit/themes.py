@@ -1,8 +1,7 @@
-"""The themes: two with colours of their own, two with the terminal's colours.
+"""The themes: two with their own colours, two with the terminal's.
 
-A terminal's colours are known only by name. So the themes `ansi-dark` and `ansi-light` use for text only colours that
-differ from the background in the palettes that terminals come with, reverse the line with the cursor, and dim faint
-text.
+A terminal's colours are known only by name. Therefore `ansi-dark` and `ansi-light` use text colours that
+differ from the background in common palettes, reverse the cursor's line, and dim faint text.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from searchapp.config.settings import SPACINGS, THEMES
 
+# Prefix of the names in Textual, which has other themes called `ansi-dark` and `ansi-light`.
 PREFIX = "searchapp-"
-"""The prefix of the names in Textual, which has other themes called `ansi-dark` and `ansi-light`."""
 
+# The CSS class for compact spacing.
 COMPACT = "-compact"
-"""The class of an app with compact spacing."""
 
 DARK = Theme(
     name=f"{PREFIX}dark",
@@ -69,6 +68,7 @@ LIGHT = Theme(
     },
 )
 
+# Variables of both themes with the terminal's colours; `ColorFilter` dims `ansi_bright_black`.
 _OF_TERMINAL = {
     "surface": "ansi_default",
     "panel": "ansi_default",
@@ -83,7 +83,6 @@ _OF_TERMINAL = {
     "input-cursor-text-style": "reverse",
     "screen-selection-foreground": "ansi_black",
 }
-"""The common variables of the themes of the terminal's colours; `ansi_bright_black` is drawn dim, see `ColorFilter`."""
 
 ANSI_DARK = Theme(
     name=f"{PREFIX}ansi-dark",
@@ -118,17 +117,17 @@ ANSI_LIGHT = Theme(
     | {"match": "ansi_red", "screen-selection-background": "ansi_white"},
 )
 
+# By name in the settings, in the order of the theme key.
 BY_NAME = dict(zip(THEMES, (DARK, LIGHT, ANSI_DARK, ANSI_LIGHT), strict=True))
-"""The themes by their names in the settings, in the order of the theme key."""
 
 _BRIGHT_BLACK = 8
 _FAINT = Style(color="default", dim=True)
 
 
 class ColorFilter(LineFilter):
-    """Removes colours where NO_COLOR asks for that, and dims faint text in the terminal's colours.
+    """Removes colours for NO_COLOR, and dims faint text in the terminal's colours.
 
-    In some palettes bright black, by convention the colour of faint text, is the colour of the background.
+    In some palettes bright black, the conventional colour of faint text, equals the background.
     """
 
     def __init__(self, app: App[None]) -> None:
@@ -156,12 +155,12 @@ def _with_faint(style: Style | None) -> Style | None:
 
 
 def dress(app: App[None], theme: str, spacing: str = SPACINGS[0]) -> None:
-    """Give an app a theme, by its name in the settings, and a spacing."""
-    app._filters = [one for one in app._filters if not isinstance(one, Monochrome | NoColor)]
+    """Set the theme of an app, by its name in the settings, and its spacing."""
+    app._filters = [each for each in app._filters if not isinstance(each, Monochrome | NoColor)]
     app._filters.append(ColorFilter(app))
-    for one in BY_NAME.values():
-        app.register_theme(one)
-    _put_on(app, theme)
+    for registered in BY_NAME.values():
+        app.register_theme(registered)
+    _set_theme(app, theme)
     app.set_class(spacing == "compact", COMPACT)
 
 
@@ -171,15 +170,15 @@ def theme_of(app: App[None]) -> str:
 
 
 def next_theme(app: App[None], names: Sequence[str] = THEMES) -> str:
-    """Give an app the next theme; return its name."""
+    """Switch an app to the next theme; return its name."""
     name = names[(names.index(theme_of(app)) + 1) % len(names)]
-    _put_on(app, name)
+    _set_theme(app, name)
     return name
 
 
-def _put_on(app: App[None], name: str) -> None:
+def _set_theme(app: App[None], name: str) -> None:
     theme = BY_NAME[name]
     app.theme = theme.name
-    for one in app._filters:
-        if isinstance(one, ColorFilter):
-            one.enabled = app.no_color or theme.ansi  # it takes time for every line
+    for each in app._filters:
+        if isinstance(each, ColorFilter):
+            each.enabled = app.no_color or theme.ansi  # it takes time for every line

@@ -1,7 +1,7 @@
-"""Screens that take keys in their order, and the widgets of their panes: lists, texts and lines.
+"""Screens that take keys in order, and the widgets of their panes. Widths are in cells.
 
-`RowList` and `TextPane` draw line by line, so that another text does not lay out the screen again. Widths are in cells.
-Imports no `textual.app`: prompts use the functions that cut texts to cells.
+`RowList` and `TextPane` draw line by line, so that new text does not require a new layout of the screen.
+Imports no `textual.app`, because prompts use the functions that cut texts.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from textual.widgets import Input
 from searchapp.text import visible_line
 from searchapp.tui.kit.content import Content, Notation
 
+# Maximum characters of a text that are read for a line, and that the line shows.
 READ, SHOWN = 1_500, 600
-"""The most characters of a text that are read for a line, and the most that it shows."""
 
+# Text, and the component class of its style.
 RowPart = tuple[str, str]
-"""Text, and the component class of its style."""
 
 
 def one_line(text: str, notation: Notation) -> str:
@@ -43,7 +43,7 @@ def one_line(text: str, notation: Notation) -> str:
 
 
 def fitted(text: str, cells: int) -> str:
-    """Return a text in exactly this many cells, cut with an ellipsis or filled up with blanks.
+    """Cut or pad a text to exactly this number of cells.
 
     >>> fitted("topology", 5), fitted("top", 5)
     ('topo…', 'top  ')
@@ -57,7 +57,7 @@ def fitted(text: str, cells: int) -> str:
 
 
 def shortened(text: str, cells: int) -> str:
-    """Return a text on one line in at most this many cells, cut with an ellipsis.
+    """Cut a text to at most this number of cells on one line.
 
     >>> shortened("topology", 5), shortened("top", 5)
     ('topo…', 'top')
@@ -66,12 +66,12 @@ def shortened(text: str, cells: int) -> str:
     return text if cell_len(text) <= cells else fitted(text, cells)
 
 
+# Screens with at least this number of columns are wide.
 WIDE_FROM = 110
-"""The columns from which on a screen is wide, otherwise narrow."""
 
 
 class OrderedScreen(Screen[ScreenResultType]):
-    """A screen that acts on keys in their order."""
+    """A screen that acts on keys in the order of typing."""
 
     _painted: float | None = None
     _held_back: Sequence[Callable[[], object]] = ()
@@ -80,10 +80,10 @@ class OrderedScreen(Screen[ScreenResultType]):
         return False
 
     def cursor_moved(self, rows: RowList) -> None:
-        """Show what belongs to the line under the cursor, at once, so that both are drawn together."""
+        """Show the details of the line under the cursor at once, so that both are drawn together."""
 
     def when_in_front(self, do: Callable[[], object]) -> None:
-        """Call a function as soon as no other screen covers this one.
+        """Call a function when no other screen covers this one.
 
         A late answer must not open a dialog while the user is typing on another screen.
         """
@@ -103,7 +103,7 @@ class OrderedScreen(Screen[ScreenResultType]):
         self.refresh()
 
     def is_painted_before(self, event: events.Event) -> bool:
-        """Return whether the screen was painted before an event happened, so that the user saw it."""
+        """Return whether the screen was painted before an event, so that the user saw it."""
         return self._painted is not None and self._painted <= event.time
 
     @property
@@ -111,14 +111,14 @@ class OrderedScreen(Screen[ScreenResultType]):
         return self._painted is not None
 
     def on_compose(self) -> None:
-        """Choose the narrow or wide style before the panes exist: later Textual would restyle all of them."""
+        # Before the panes exist: later, Textual would restyle all of them.
         is_wide = self.app.size.width >= WIDE_FROM
         self.update_classes({"-wide": is_wide, "-narrow": not is_wide})
 
     @on(events.ScreenResume)
     def _resumed(self, event: events.ScreenResume) -> None:
         if self.app.screen_stack[0] is self and not self.stack_updates:
-            event.refresh_styles = False  # the panes have just been styled
+            event.refresh_styles = False  # the panes already have their styles
 
     def _compositor_refresh(self) -> None:
         super()._compositor_refresh()
@@ -131,11 +131,11 @@ class TextLine(Input):
     """A line of text.
 
     Args:
-        submitted: is called with the text when Enter is pressed
-        changed: is called with the text after each change
+        submitted: receives the text when the user presses Enter
+        changed: receives the text after each change
     """
 
-    # Without Textual's layout of the whole screen after each letter: the screen decides the width of the line.
+    # Avoids Textual's layout of the screen after each letter; the screen determines the line's width.
     virtual_size = Reactive(Size(0, 0))
 
     def __init__(
@@ -153,7 +153,7 @@ class TextLine(Input):
         self._changed = changed
 
     def take(self, event: events.Key) -> bool:
-        """Act on a key at once; return whether it has an effect in a line."""
+        """Act on a key; return whether it has an effect in a line."""
         edits: dict[str, Callable[[], None]] = {
             "backspace": self.action_delete_left,
             "delete": self.action_delete_right,
@@ -179,7 +179,7 @@ class TextLine(Input):
         self._changed(self.value)
         return True
 
-    # All ways into the line: no text in it acts on the terminal.
+    # These three cover all input, so that no text in the line acts on the terminal.
 
     def validate_value(self, value: str) -> str:
         return visible_line(value)
@@ -196,9 +196,9 @@ class TextLine(Input):
 
 
 class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
-    """A focusable pane of lines that scroll; the screen acts on its keys."""
+    """A focusable, scrolling pane of lines; the screen acts on its keys."""
 
-    # Without Textual's layout of the whole screen when the length changes: only the scroll bar depends on it.
+    # Avoids Textual's layout of the screen when the length changes; only the scroll bar depends on it.
     virtual_size = Reactive(Size(0, 0))
 
     def watch_virtual_size(self, size: Size) -> None:
@@ -228,18 +228,18 @@ class RowList(LinePane):
         def control(self) -> RowList:
             return self.rows
 
-    ALLOW_SELECT = False  # a click goes to the line; the text can be selected in its pane
+    ALLOW_SELECT = False  # a click chooses the line; its text can be selected in another pane
 
     def __init__(self, *, id: str) -> None:  # noqa: A002  # Textual's name
         super().__init__(id=id)
         self.count = 0
         self.cursor = 0
+        # Number of changes of the cursor or the list.
         self.moves = 0
-        """How often the cursor or the list has changed."""
         self._looks: dict[str, Style] = {}
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        """Return the text of a line, from the left; it is cut at the width."""
+        """Return the text of a line from the left; it is cut at the width."""
         raise NotImplementedError
 
     def row_class(self, place: int) -> str:  # noqa: ARG002  # for subclasses
@@ -258,7 +258,7 @@ class RowList(LinePane):
             self.screen.cursor_moved(self)
 
     def put(self, place: int) -> bool:
-        """Put the cursor on a line; return whether it was on another one."""
+        """Put the cursor on a line; return whether it moved."""
         place = max(0, min(place, self.count - 1))
         if place == self.cursor or not self.count:
             return False
@@ -308,7 +308,7 @@ class RowList(LinePane):
         is_chosen = place == self.cursor and self.has_focus
         if place == self.cursor:
             base += self._look("rows--cursor" if is_chosen else "rows--here")
-        # In the terminal's colours the line is reversed, so that all of its text has one colour.
+        # In the terminal's colours the line is reversed, so all of its text has one colour.
         look = self._attributes if is_chosen and self.app.native_ansi_color else self._look
         segments = [
             Segment(visible_line(text), base + look(component))
@@ -317,14 +317,14 @@ class RowList(LinePane):
         return Strip(segments).adjust_cell_length(width, base)
 
     def _look(self, component: str) -> Style:
-        """Return the style of a component class, or of the list itself; Textual's own look-up is slow."""
+        """Return and cache the style of a component class, or of the list itself; Textual's look-up is slow."""
         if component not in self._looks:
             style = self.get_component_rich_style(component, partial=True) if component else self.rich_style
             self._looks[component] = style
         return self._looks[component]
 
     def _attributes(self, component: str) -> Style:
-        """Return a component's style without colours, underlined instead of bold, as the line is bold."""
+        """Return a style without colours, underlined instead of bold, because the line is bold."""
         look = self._look(component)
         return Style(underline=True) if look.bold else Style.null()
 
@@ -337,7 +337,7 @@ class RowList(LinePane):
         self._keep_in_sight()
 
     def on_show(self) -> None:
-        self.refresh()  # Textual did not draw changes of the hidden list
+        self.refresh()  # Textual does not draw changes of a hidden list
 
     def on_click(self, event: events.Click) -> None:
         inside = event.get_content_offset(self)  # None on the border
@@ -359,12 +359,12 @@ class TextPane(LinePane):
         self._look = Style.null()
 
     def show(self, text: Content, *, changed: bool = True) -> None:
-        """Show a text from its beginning, or without `changed`, as an update, at its scroll position."""
-        if not self.is_attached:  # the user left the dialog before it was drawn
+        """Show a text from its beginning, or at its scroll position if it has not `changed`."""
+        if not self.is_attached:  # the user closed the dialog before it was drawn
             self.text = text
             return
         if changed and self.text_selection is not None:
-            self.screen.clear_selection()  # it belongs to the other text
+            self.screen.clear_selection()  # it belongs to the previous text
         self.text = text
         self._lay_out()
         if changed:
@@ -399,20 +399,18 @@ class TextPane(LinePane):
         self.refresh()
 
 
+# Longer words, such as names of grades, are cut, so that the other keys stay visible.
 LONGEST_WORD = 40
-"""The cells after which a word is cut, such as the name of a grade, so that the keys beside it stay visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyEntry:
-    """An entry of a line of keys."""
+    """An entry of a line of keys; `name` is the action, `word` its effect."""
 
     name: str
-    """The name of the action."""
 
     key: str
     word: str
-    """The effect in a word or two."""
 
     @property
     def shown(self) -> str:
@@ -424,7 +422,7 @@ class KeyEntry:
 
 
 class KeyLine(Widget):
-    """Keys with their words, on as many lines as they need but at most `lines`; the last entry is always visible."""
+    """Keys and their effects on up to `lines` lines; the last entry is always visible."""
 
     class Pressed(Message):
         """The user clicked an entry."""
@@ -459,7 +457,7 @@ class KeyLine(Widget):
         return len(self._laid_out(width)) or 1
 
     def positions(self) -> Iterator[tuple[int, int, KeyEntry]]:
-        """Yield the visible entries with column and line of their beginnings."""
+        """Yield the visible entries with the column and line of their beginnings."""
         for y, line in enumerate(self._laid_out(self.size.width)):
             left = 0
             for entry in line:
