@@ -59,7 +59,7 @@ class ComparedRun:
     system: str  # the recipe, or the tool of an imported run
     digest: str
     official: float | None  # the official figure, over the topics of the official scorer
-    judged: Mapping[str, float] = field(default_factory=dict)  # judged@k, if judgments or qrels are the gold
+    judged: Mapping[str, float] = field(default_factory=dict)  # Judged@k, if judgments or qrels are the gold
     warnings: tuple[str, ...] = ()
 
 
@@ -394,7 +394,7 @@ USUAL_MEASURES = 3  # how many of the task's measures are tested by default, wit
 
 ROUNDING = 1e-12  # the largest difference from summing values in another order
 
-LARGE = 100_000  # runs with at least so many documents are scored in several processes
+LARGE = 100_000  # runs with this many documents are scored in several processes
 
 R = TypeVar("R")
 
@@ -583,7 +583,7 @@ def measured(
         and all(abs(figure - value) <= 1e-9 for figure, value in zip(figures, means, strict=True))
     )
     if complete:
-        # Summed in another order a figure may differ in the last digit: that of `evaluate` is shown.
+        # Another order of summation may change the last digit: show the figure of `evaluate`.
         means = tuple(figures)
         tests = [
             replace(test, first=means[first], second=means[second])

@@ -298,7 +298,7 @@ def task_of(stored: StoredRun, given: str | None = None) -> Task:
 
 
 def of_run(stored: StoredRun, given: GoldSource) -> tuple[Task, GoldSource]:
-    """Return the task of a run, and its gold, of which the given parts take precedence.
+    """Return the task of a run, and its gold; given parts take precedence.
 
     Raises:
         UsageError: the run is of another task than the given one, or its task file is gone.
@@ -331,7 +331,7 @@ def gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
 def _evaluated(
     source: str, task: Task, gold: GoldSource, files: Sequence[Path], predictions: Any
 ) -> Evaluation:
-    # Gold files that the user names are scored as a whole, as the organisers' script does.
+    # Gold files that the user names are scored as a whole, as the official script does.
     options = gold.options if gold.gold else replace(gold.options, split=gold.split)
     against = GoldFiles(files, options, gold.folder(task))
     scored = official_figures(task.official.scorer, predictions, against)
@@ -526,7 +526,7 @@ def _counted_rankings(
 
 
 def _coverage(run: Run, judged: Sequence[Ranking], grades: Grades) -> str | None:
-    """Return a sentence on topics that are not scored, None if there are none."""
+    """Return a sentence on topics that are not scored, if any."""
     without = len(run) - len(judged)
     unranked = sum(map(bool, grades.values())) - len(judged)
     reasons = []

@@ -105,8 +105,7 @@ def index_task(
         shards: by default as in the present index, or as many as suit the documents
         replicas: by default as in the present index, or 1 if there is a second node
         rebuild: build an unchanged, undamaged index again, from all documents
-        replace: allow to replace an index of which fewer than half of the documents are unchanged: judgments refer to
-            documents by their ids
+        replace: allow that more than half of the documents change: judgments refer to them by id
         lenient: leave out invalid entries
 
     Raises:

@@ -88,7 +88,7 @@ class Models:
         self._read: tuple[Sequence[Example], Sequence[Document], str] | None = None
 
     def of(self, signal: Trained, ranked: str = "", *, rebuild: bool = False, workers: int = 1) -> MadeModel:
-        """Return the model of a signal; train it if there is none, or to `rebuild` it.
+        """Return the model of a signal; train it if it is missing or with `rebuild`.
 
         A signal that leaves topics out has a model for each `ranked` topic.
 
@@ -139,7 +139,7 @@ class Models:
         return any(one.topic.id == topic_id for one in examples)
 
     def of_fusion(self, recipe: Recipe, inputs: Inputs, *, rebuild: bool = False) -> MadeModel:
-        """Return the model that fuses the signals of a recipe; train it if there is none, or to `rebuild` it.
+        """Return the model that fuses the signals of a recipe; train it if it is missing or with `rebuild`.
 
         Raises:
             as `of` does.
@@ -368,7 +368,7 @@ def signal_inputs(
     judged: Sequence[Example] = (),
     home: Path | None = None,
 ) -> Inputs:
-    """Return the inputs of signals over an index, each of which is read, or indexed, on demand.
+    """Return the inputs of signals over an index, read or indexed on demand.
 
     Args:
         engine: the engine of the training topics

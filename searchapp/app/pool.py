@@ -73,8 +73,7 @@ def write_pool(
 ) -> Pool:
     """Write the first `depth` documents of several runs as one run directory, atomically.
 
-    The runs are run directories of one task, split and index, and TREC runs, of which the topics in the scope count.
-    Scores only order the documents.
+    The runs are run directories of one task, split and index, and TREC runs; only their topics in the scope count.
 
     Raises:
         UsageError: a run does not exist, or there are only TREC runs and no scope.

@@ -283,7 +283,7 @@ class TaskSearcher:
             return search_results.page(self.index, self._marker, self._body(search))
         hits = self._fused.hits(search.recipe, search.compiled)
         results = self._shown(search, hits[: request.size])
-        # Solved topics may vote for documents that the index no longer has.
+        # Training topics may vote for documents that the index no longer has.
         return ResultPage(results, len(results) if len(hits) <= request.size else self.counts(request).total)
 
     def counts(self, request: SearchRequest) -> Counts:

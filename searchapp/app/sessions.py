@@ -104,7 +104,7 @@ def exchange(
     attempts: int = 3,
     timeout: float = TIMEOUT_SECONDS,
 ) -> Exchanged:
-    """Send judgments that the cluster lacks, of all tasks or one, and fetch those that the log lacks.
+    """Send judgments that the cluster lacks, of all tasks or one, and fetch judgments that the log lacks.
 
     Raises:
         UsageError: the engine is no cluster.
@@ -181,7 +181,7 @@ def team(
 
 @contextmanager
 def exchanging(settings: Settings, log: JudgmentLog, task: str, warn: Notify) -> Iterator[None]:
-    """Exchange judgments of a task before an operation, and those that it writes afterwards.
+    """Exchange judgments of a task before and after an operation.
 
     Raises:
         UsageError: the engine is no cluster.

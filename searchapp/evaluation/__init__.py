@@ -1,1 +1,1 @@
-"""Measures of the field, tests of significance, likeness of rankings; official scorers stand in `searchapp.tasks`."""
+"""Measures, significance tests and overlap of rankings; official scorers are in `searchapp.tasks`."""

@@ -31,7 +31,7 @@ class OfficialScore:
     values: Mapping[str, float]
     # The results of single topics, in the order of the gold.
     per_topic: Mapping[str, float | Figures] = field(default_factory=dict)
-    # Sentences that say where a figure misleads.
+    # Messages on misleading figures.
     warnings: tuple[str, ...] = ()
     # Correct values of misleading figures.
     honest: Mapping[str, float] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class BreakdownRow:
     """The figures of one group of a breakdown."""
 
     group: str
-    # The number of topics (or of what `Breakdown.counted` says) in the means.
+    # The number of topics, or of `Breakdown.counted`, in the means.
     count: int
     values: Mapping[str, float]
     # The names of its topics in `Scored.qrels`; empty for a group of something else.

@@ -95,7 +95,7 @@ class Wilcoxon:
     statistic: float
     # The number of topics with a difference.
     counted: int
-    # Whether p is that of all sign vectors, and not of the normal approximation, with variance corrected for ties.
+    # Whether p is over all sign vectors, not the normal approximation with variance corrected for ties.
     exact: bool
     p: float
 
@@ -239,8 +239,7 @@ def randomisation_test(
     if permutations < 1:
         raise ValueError(f"there must be at least one permutation, not {permutations}")
     array = np.asarray(differences, dtype=np.float64)
-    # Under random signs those of the differences do not matter, and 0 adds nothing. Sorted, so that the random draws
-    # depend neither on the order of the topics nor on that of the runs.
+    # Signs are random, and 0 adds nothing. Sorted, so that the draws do not depend on the order of topics and runs.
     moving = np.sort(np.abs(array[array != 0]))
     if not len(moving):
         return Randomisation(1.0, 1, True, 0.0) if len(array) else Randomisation(math.nan, 0, True, 0.0)
@@ -331,7 +330,7 @@ def successful_runs(values: Sequence[Mapping[str, float | None]], least: float) 
 
 TRIALS = 10_000  # permutations of the randomised Tukey test
 
-_TRIAL_CELLS = 1 << 21  # numbers in memory at a time for trials, each of which takes topics × runs
+_TRIAL_CELLS = 1 << 21  # numbers in memory at a time for trials, each with topics × runs
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -433,7 +432,7 @@ def randomised_tukey(values: ArrayLike, trials: int = TRIALS, seed: int = SEED) 
     if not topics:
         return RandomisedTukey(dict.fromkeys(pairs, math.nan), dict.fromkeys(pairs, 0.0), trials)
     means = list(map(mean, array.T))
-    # Sorted, so that the random draws depend neither on the order of the topics nor on that of the runs.
+    # Sorted, so that the draws do not depend on the order of topics and runs.
     ordered = np.sort(array, axis=1)
     ordered = ordered[np.lexsort(ordered.T[::-1])]
     random = np.random.default_rng(seed)

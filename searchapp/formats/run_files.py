@@ -89,7 +89,7 @@ def read_rows(path: Path, format_: str, problems: Problems) -> Iterator[RunRow]:
     if format_ == TREC:
         for line, (topic, _, document, rank, score, tag) in trec.read_lines(path, problems, trec.RUN):
             entry = EntryProblems(path, f"line {line}", problems)
-            # The rank column of other tools may hold anything: the score determines the order.
+            # The rank column of other tools may have any content: the score determines the order.
             numbers = _numbers(entry, {"rank": rank, "score": score})
             if entry.good:
                 yield RunRow(entry.where, topic, document, *numbers, tag)
@@ -266,7 +266,7 @@ def _rows(run: Run) -> Iterator[tuple[Any, ...]]:
 
     for ranking in run:
         for rank, hit in enumerate(ranking.hits, 1):
-            # NumPy prints the shortest decimal of a float32, which is also that of the double.
+            # NumPy prints the shortest decimal of a float32, which is also the double's.
             yield ranking.topic_id, rank, hit.document_id, float(str(float32(hit.score)))
 
 

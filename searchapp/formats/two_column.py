@@ -32,7 +32,7 @@ MISSING = frozenset(
 )
 
 _CELL = re.compile(
-    r'(?:"([^"]*+(?:""[^"]*+)*+)"([^\t\r\n]*+)'  # quoted, and what follows the closing quote
+    r'(?:"([^"]*+(?:""[^"]*+)*+)"([^\t\r\n]*+)'  # quoted, and the rest after the closing quote
     r'|([^\t\r\n"][^\t\r\n]*+)?)'  # plain; a quote inside is an ordinary character
     r"(\t|\r\n|\r|\n|\Z)"
 )
@@ -159,7 +159,7 @@ def _unpacked(path: Path) -> bytes:
 def split_cells(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]:
     """Yield line number, row number and cells of each row that is not blank.
 
-    Row numbers are those of pandas: blank lines are rows, lines inside a quoted cell are not.
+    Row numbers are as in pandas: blank lines are rows, lines inside a quoted cell are not.
 
     Raises:
         NotScorable: a quoted cell has no end.

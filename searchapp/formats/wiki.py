@@ -145,9 +145,7 @@ def _tokens(text: str) -> Iterator[WikiToken]:
                 end = comment_end + 3
                 yield WikiToken("comment", start, end)
         elif name == "many":
-            if (
-                text[start] == "}"
-            ):  # closing braces close what they can; further ones, and opening ones, are text
+            if text[start] == "}":  # closing braces close open templates; further braces are text
                 yield from (WikiToken("template_end", at, at + 2) for at in range(start, end - 1, 2))
         elif name == "tag" and (verbatim := _VERBATIM.match(text, start)) and text[end - 2] != "/":
             while verbatim_ends and verbatim_ends[-1][1] <= end:

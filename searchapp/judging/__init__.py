@@ -1,1 +1,1 @@
-"""The judgment log: append-only events of annotators, the judgments that hold, sessions, agreement and exchange."""
+"""The judgment log, judging sessions, agreement and exchange."""

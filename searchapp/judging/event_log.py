@@ -512,7 +512,7 @@ class EventLog:
         return [StoredEvent(row) for row in self._database.execute(statement, parameters)]
 
     def known(self, ids: Iterable[str]) -> dict[str, Event]:
-        """Return those of the events that are in the log, by id."""
+        """Return the events of these ids that are in the log, by id."""
         return {event.id: event for _, event in self._with_ids(ids)}
 
     def places_of(self, ids: Iterable[str]) -> Iterator[tuple[int, Event]]:

@@ -140,8 +140,7 @@ class Aggregation:
     """How the opinions on a document become one grade; an adjudication overrides them."""
 
     rule: Rule = Rule.majority
-    # Only their opinions and decisions count; None means those of all people. Models count only if they are
-    # named.
+    # Whose opinions and decisions count; None means all people. Models count only if named.
     annotators: Collection[str] | None = None
 
     def counts(self, opinion: Opinion) -> bool:
@@ -183,7 +182,7 @@ def aggregate(view: JudgmentView, aggregation: Aggregation | None = None) -> Agg
 
 
 def combine(grades: Collection[int], rule: Rule) -> int | None:
-    """Return one grade of several; None if there are none, or if the rule leaves it open."""
+    """Return one grade of several; None without grades, or if the rule leaves it open."""
     if not grades:
         return None
     if len(set(grades)) == 1:

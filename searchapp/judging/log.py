@@ -283,7 +283,7 @@ class LogVerification:
     # Places, like `missing`.
     damaged: tuple[int, ...]
     missing: tuple[int, ...]
-    # Sentences on all damage, that of events included.
+    # Messages on all damage, including damaged events.
     problems: tuple[str, ...]
 
     @property

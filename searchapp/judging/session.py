@@ -92,7 +92,7 @@ class Session:
     # State
 
     def refresh(self) -> tuple[Event, ...]:
-        """Read the events that other sessions appended; return those of the task."""
+        """Read the events that other sessions appended; return the task's."""
         new = []
         for place, event in self._log.events(after=self._last):
             self._last = place
@@ -156,7 +156,7 @@ class Session:
         return self._act([self._event(document, Action.adjudicate, grade=grade, text=reason)])
 
     def undo(self) -> Outcome | None:
-        """Retract the last action that still holds; return None if there is none."""
+        """Retract the last action that still holds, if any."""
         while undone := self._last_done():
             # The same annotator may have undone events in another session.
             standing = tuple(event for event in undone if self.view.holds(event.id))
@@ -171,7 +171,7 @@ class Session:
         return self._undone[-1] if self._undone else ()
 
     def redo(self) -> Outcome | None:
-        """Repeat the last undone action; return None if there is none."""
+        """Repeat the last undone action, if any."""
         if not self._undone:
             return None
         again = tuple(self._repeat(event) for event in self._undone.pop())
@@ -497,12 +497,12 @@ class JudgingSession:
         return self._finish(self.session.note(self.seen(topic_id, document), words))
 
     def undo(self) -> Outcome | None:
-        """Retract the last action; return None if there is none."""
+        """Retract the last action, if any."""
         outcome = self.session.undo()
         return outcome and self._finish(outcome)
 
     def redo(self) -> Outcome | None:
-        """Repeat the last undone action; return None if there is none.
+        """Repeat the last undone action, if any.
 
         Raises:
             SearchappError: a graded document has changed since it was ranked; nothing is saved.
@@ -514,7 +514,7 @@ class JudgingSession:
         return outcome and self._finish(outcome)
 
     def refresh(self) -> tuple[Event, ...]:
-        """Read the events that other sessions appended; return those of the task."""
+        """Read the events that other sessions appended; return the task's."""
         events = self.session.refresh()
         if any(event.action is Action.retract for event in events):
             for cache in (self._judgments, self._scores, self._counts):
@@ -700,7 +700,7 @@ class Adjudication:
         return self.session.note(dispute.seen, words)
 
     def refresh(self) -> tuple[Event, ...]:
-        """Read the events that other sessions appended; return those of the task."""
+        """Read the events that other sessions appended; return the task's."""
         events = self.session.refresh()
         if events:
             self._find_disputes()

@@ -27,7 +27,7 @@ class IndexState:
 
     # Another one when the index was deleted and made again, or set back to an older state.
     identity: str
-    # Every event up to this place of the index is durable; -1 when there is none.
+    # Every event up to this place of the index is durable; -1 if it is empty.
     checkpoint: int
 
 

@@ -1,1 +1,1 @@
-"""Shows what the use cases have found, as a page that a browser reads; nothing is computed here."""
+"""HTML reports of the results of use cases; nothing is computed here."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from searchapp.app.experiments.learning_curve import LearningCurve
 
 
-# pygal's finder of map plugins, none of which is installed, makes Python 3.11 warn at every missing module.
+# pygal's finder of map plugins makes Python 3.11 warn at every missing module.
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != pygal.__name__]
 
 WIDTH, HEIGHT = 1100, 320

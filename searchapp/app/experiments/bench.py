@@ -223,7 +223,7 @@ class _Bench:
                     f"that nobody has judged are {treated}"
                 )
 
-    # Cells that are kept
+    # Existing cells
 
     def _query_engines(
         self,
@@ -505,7 +505,7 @@ class _Bench:
         measures: Sequence[BenchMeasure],
         warnings: Sequence[str] = (),
     ) -> BenchColumn:
-        """Return a column with the current cells, of which `failures` have no figures."""
+        """Return a column with the current cells; `failures` have no figures."""
         split = self._splits[number]
         cells = [self._cells.get((number, system)) for system in range(len(self._systems))]
         for system, (error, exit_code) in failures.items():

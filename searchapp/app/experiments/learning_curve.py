@@ -80,7 +80,7 @@ class LearningRequest:
     judged: Grades | None = None  # the judgments of people; None for the gold
     repetitions: int = REPETITIONS  # samples of each point at which samples differ
     seed: int = SEED
-    judgments_only: bool = False  # whether there are no training topics besides judged ones
+    judgments_only: bool = False  # whether judged topics are the only training topics
 
     @property
     def measures(self) -> tuple[str, ...]:

@@ -147,7 +147,7 @@ class RunTopics:
         return dict(sorted(relevant.items(), key=lambda item: -item[1]))
 
     def ranking(self, topic_id: str) -> TopicRanking:
-        """Return a topic's ranking, of which the first `depth` documents count, beside its gold.
+        """Return a topic's ranking beside its gold; the first `depth` documents count.
 
         Raises:
             DataError: the run was altered.
