@@ -56,13 +56,13 @@ SPDX = {
 def licence(package: Distribution) -> str:
     """Return the SPDX expression of a package's licence; "" if its metadata has none."""
     metadata = package.metadata
-    (expression, *_) = metadata.get_all("License-Expression") or [""]
+    expression: str = (metadata.get_all("License-Expression") or [""])[0]
     if expression:
         return expression
     # A classifier names one licence; the older field may contain anything, such as the whole text.
     classifiers = [line.split(" :: ") for line in metadata.get_all("Classifier") or []]
     names = [parts[-1] for parts in classifiers if parts[0] == "License" and parts[-1] in SPDX]
-    (text, *_) = metadata.get_all("License") or [""]
+    text: str = (metadata.get_all("License") or [""])[0]
     return " OR ".join(sorted({SPDX[name] for name in names})) or SPDX.get(text, "" if "\n" in text else text)
 
 

@@ -1,32 +1,65 @@
+"""One name in the package means one thing."""
+
 from __future__ import annotations
 
-import pytest
+import ast
+from collections import defaultdict
+from pathlib import Path
 
-from searchapp.text import choices_hint, closest_name, suggestion
+ROOT = Path(__file__).parents[1]
+MODULES = sorted((ROOT / "searchapp").rglob("*.py"))
 
-TASKS = ["nlps", "explanation-2019", "explanation-2021", "checkthat"]
+SHARED_CLASSES = {"Index"}
+"""An engine's interface and the search library have one each: see the glossary."""
+
+ROLES = {
+    "__init__",  # a package
+    "base",  # the interface that the other modules of a folder implement
+    "errors",  # of the search library, which is usable alone, and of searchapp
+    "options",  # settings of a piece of an analyzer, and options of commands
+    "panes",  # of one screen
+    "prompts",  # what a screen offers without a screen, and their common part
+    "records",  # the data classes of the search library, and the records of a user's file
+    "scorer",  # of one shared task
+    "screen",  # of one folder of screens
+    "task",  # of one folder of tasks
+    "versions",  # of an index, in each engine
+}
+"""Names of modules that say what a module is for its folder."""
+
+LAYERS = {
+    "evaluate": {"app", "cli"},  # a use case and its command
+    "explanation": {"app/inspection", "tui/kit"},  # finding and showing it
+    "indexing": {"engines/elasticsearch", "tui/home"},  # doing and starting it
+    "judging": {"cli", "tui/kit", "tui/search"},  # starting it, and doing it on screens
+    "judgments": {"cli", "engines/elasticsearch", "judging"},  # reporting, sharing and reading them
+    "overview": {"app", "tui/home"},  # collecting and showing it
+    "pages": {"app/inspection", "report"},  # of a ranking on a screen, and of a report
+    "runs": {"app", "cli"},  # a use case and its command
+    "search": {"app", "cli"},  # a use case and its command
+}
+"""Names that modules of several layers share because they serve the same subject, with their folders."""
 
 
-@pytest.mark.parametrize(
-    ("name", "known", "like"),
-    [
-        ("nlp", TASKS, "nlps"),
-        ("NLPS", TASKS, "nlps"),
-        ("chek-that", TASKS, "checkthat"),
-        ("explanation-2020", TASKS, "explanation-2021"),
-        ("check", TASKS, "checkthat"),
-        ("chess", TASKS, None),
-        ("", TASKS, None),
-        ("x", [], None),
-        ("neighbors", ["bm25", "neighbours"], "neighbours"),
-        ("P@5", ["nDCG", "Bpref"], None),
-    ],
-)
-def test_the_name_that_was_meant_is_found(name: str, known: list[str], like: str | None) -> None:
-    assert closest_name(name, known) == like
+def test_a_class_name_is_used_once_in_the_package() -> None:
+    places = defaultdict(list)
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(path.relative_to(ROOT).as_posix())
+    repeated = {name: paths for name, paths in places.items() if len(paths) > 1}
+    assert repeated.keys() == SHARED_CLASSES, repeated
 
 
-def test_a_refusal_asks_for_the_name_that_is_like_it_and_lists_them_all() -> None:
-    assert choices_hint("nlp", TASKS[:2]) == "'nlp' (did you mean nlps?): choose nlps or explanation-2019"
-    assert choices_hint("zz", TASKS[:2]) == "'zz': choose nlps or explanation-2019"
-    assert suggestion("zz", TASKS) == ""
+def test_a_module_name_is_used_once_unless_it_names_a_role_or_a_subject_of_several_layers() -> None:
+    folders = defaultdict(set)
+    for path in MODULES:
+        folders[path.stem].add(path.parent.relative_to(ROOT / "searchapp").as_posix())
+    repeated = {name: where for name, where in folders.items() if len(where) > 1 and name not in ROLES}
+    assert repeated == LAYERS
+
+
+def test_the_glossary_explains_the_class_name_that_is_used_twice() -> None:
+    glossary = (ROOT / "docs" / "start" / "glossary.md").read_text(encoding="utf-8")
+    (row,) = (line for line in glossary.splitlines() if line.startswith("| index |"))
+    assert "`searchapp.engines.base.Index`" in row and "`searchapp.lucene.Index`" in row

@@ -106,7 +106,7 @@ class PackedTokens:
         return head, tail
 
 
-class Run(NamedTuple):
+class PostingsRun(NamedTuple):
     """Immutable postings of consecutive documents, on disk or in memory.
 
     For the term of rank r, `documents[starts[r]:starts[r + 1]]` are its documents with their `frequencies`, and
@@ -122,7 +122,7 @@ class Run(NamedTuple):
     positions: RunArray
 
     @classmethod
-    def open(cls, folder: Path, name: str) -> Run:
+    def open(cls, folder: Path, name: str) -> PostingsRun:
         return cls(*(ArrayReader(folder, f"{name}.{part}") for part in cls._fields))
 
     def save(self, folder: Path, name: str) -> None:
@@ -169,10 +169,10 @@ class Inverter:
         if len(self._numbers) >= RUN_TERMS:
             self._write_run()
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[PostingsRun]:
         """Return all runs, after the last call of `add`."""
         last = [self._sorted()] if self._count or not self._runs else []
-        return [*(Run.open(self._scratch, name) for name in self._runs), *last]
+        return [*(PostingsRun.open(self._scratch, name) for name in self._runs), *last]
 
     def _collect(self, tokens: PackedTokens, first: int) -> None:
         number = self._numbers.__getitem__
@@ -187,7 +187,7 @@ class Inverter:
         self._sorted().save(self._scratch, name)
         self._runs.append(name)
 
-    def _sorted(self) -> Run:
+    def _sorted(self) -> PostingsRun:
         """Convert the collected tokens to a run, and clear them."""
         token_terms = np.concatenate([np.empty(0, np.int32), *self._terms])
         is_used = np.zeros(len(self._numbers), bool)  # a split leaves unused terms in the vocabulary
@@ -208,7 +208,7 @@ class Inverter:
         terms = TermsWriter()
         terms.add(term.encode() for term in vocabulary)
         frequencies = np.diff(postings, append=len(order))
-        run = Run(
+        run = PostingsRun(
             *terms.arrays(),
             starts=np.searchsorted(token_terms[postings], ranks).astype(np.int64),
             documents=documents[postings],
@@ -224,7 +224,7 @@ class Inverter:
 class _RunTerms(NamedTuple):
     """The terms of a merge batch that a run contains."""
 
-    run: Run
+    run: PostingsRun
     numbers: Numbers  # indices in the batch, ascending
     starts: Int64s  # start of the postings of each, and the end of the last
     position_starts: Int64s
@@ -238,7 +238,7 @@ class _RunTerms(NamedTuple):
         )
 
 
-def merge(runs: Sequence[Run], folder: Path, name: str, *, positional: bool) -> tuple[int, int]:
+def merge(runs: Sequence[PostingsRun], folder: Path, name: str, *, positional: bool) -> tuple[int, int]:
     """Write the postings of a field; return the numbers of postings and of tokens.
 
     If not `positional`, each posting counts as one token, as in an index without frequencies.
@@ -291,7 +291,7 @@ def _windows(counts: Int64s) -> Iterator[tuple[int, int]]:
 
 
 def _append(
-    files: dict[str, ArrayFile], term_count: int, pieces: Sequence[tuple[Run, Numbers, Int64s]]
+    files: dict[str, ArrayFile], term_count: int, pieces: Sequence[tuple[PostingsRun, Numbers, Int64s]]
 ) -> None:
     """Append the elements of runs for some terms, by term and then by run.
 
@@ -329,7 +329,7 @@ def _sum_counts(term_count: int, pieces: Iterable[tuple[Numbers, Int64s]]) -> In
 class _RunCursor:
     """The unmerged terms of a run, some of them in memory."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: PostingsRun) -> None:
         self._run = run
         self._first = 0
         self._terms: list[bytes] = []
@@ -361,7 +361,7 @@ class _RunCursor:
         return _RunTerms(self._run, numbers, self._run.starts[edges], self._run.position_starts[edges])
 
 
-def _batches(runs: Sequence[Run]) -> Iterator[tuple[list[bytes], list[_RunTerms]]]:
+def _batches(runs: Sequence[PostingsRun]) -> Iterator[tuple[list[bytes], list[_RunTerms]]]:
     """Yield batches of all terms in order, each with the runs that contain its terms."""
     cursors = [_RunCursor(run) for run in runs]
     most = max(FEWEST_TERMS, MERGED_TERMS // len(runs))

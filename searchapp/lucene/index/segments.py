@@ -4,7 +4,7 @@
 same mapping and analyzers, known documents need no analysis; deleted documents of a segment may return. `count_kept`
 is the merge policy: a large segment with few deletions and few documents in smaller segments is kept. The live
 documents of all other segments are merged with the new documents into the segment of the new version. `LiveDocuments`
-renumbers the live documents of a segment. `postings.merge` joins their postings, a `Run`, with those of other
+renumbers the live documents of a segment. `postings.merge` joins their postings, a `PostingsRun`, with those of other
 segments and of new documents.
 """
 
@@ -40,7 +40,7 @@ from searchapp.lucene.index.documents import FILE, stored_text
 from searchapp.lucene.index.index_settings import without_similarities
 from searchapp.lucene.index.layout import Deletions, FieldSummary, IndexManifest, Segment, digest_json
 from searchapp.lucene.index.mapping import Field, Schema
-from searchapp.lucene.index.postings import Run, offsets
+from searchapp.lucene.index.postings import PostingsRun, offsets
 from searchapp.lucene.records import Document
 
 _log = logging.getLogger("searchapp.requests")
@@ -322,18 +322,18 @@ class LiveDocuments:
         is_live = documents >= 0
         return self._field(name, "values").all()[is_live], documents[is_live]
 
-    def ids(self, scratch: Path) -> Run:
+    def ids(self, scratch: Path) -> PostingsRun:
         """Return the ids as terms with one posting each; store large arrays in the folder `scratch`."""
         return self._run("ids", np.arange(len(self.mask) + 1), scratch, positional=False)
 
-    def postings(self, field: Field, scratch: Path) -> Run:
+    def postings(self, field: Field, scratch: Path) -> PostingsRun:
         """Return the postings of a text or keyword field; store large arrays in the folder `scratch`."""
         starts = self._field(field.name, "starts").all()
         return self._run(self._prefix(field.name), starts, scratch, positional=field.is_text)
 
-    def _run(self, prefix: str, starts: Int64s, scratch: Path, *, positional: bool) -> Run:
+    def _run(self, prefix: str, starts: Int64s, scratch: Path, *, positional: bool) -> PostingsRun:
         characters, term_starts = self._terms(prefix).arrays()
-        # A field without positions substitutes its documents, which `Run` does not read then.
+        # A field without positions substitutes its documents, which `PostingsRun` does not read then.
         documents = frequencies = positions = self._arrays.open(f"{prefix}.documents")
         position_starts = starts
         if positional:
@@ -341,7 +341,7 @@ class LiveDocuments:
             frequencies = self._arrays.open(f"{prefix}.frequencies")
             positions = self._arrays.open(f"{prefix}.positions")
         if self.first == 0 and self.mask.all():
-            return Run(
+            return PostingsRun(
                 *(characters, term_starts, starts),
                 *(documents.all(), frequencies.all(), position_starts, positions.all()),
             )
@@ -375,7 +375,7 @@ class LiveDocuments:
         run_documents, run_frequencies, run_positions = (
             ArrayReader(scratch, f"{name}.{part}") for part in parts
         )
-        return Run(
+        return PostingsRun(
             characters[np.repeat(remains, lengths)],
             offsets(lengths[remains]),
             offsets(postings[remains]),
