@@ -1,8 +1,8 @@
 """The hits of search bodies page by page, to any depth.
 
-A page begins after the score and the id of the last hit of the page before (`search_after`). Both order the hits
-completely, and a version of an index never changes, so that pages fit together whichever copy of a shard returns them:
-no point in time must be kept open on a server, which would be lost with its node.
+A page begins after the score and id of the previous page's last hit (`search_after`). They order hits completely, and
+a version of an index never changes, so that pages are consistent across copies of a shard without a point in time,
+which would be lost with its node.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from searchapp.errors import QueryRefused
 from searchapp.model import Body, Hits
 from searchapp.progress import Advance, no_progress
 
+# The last rank that an engine returns in one request.
 WINDOW = 10_000
-"""The last rank that an engine returns by itself."""
 
+# How many deeper bodies are paged together: their hits must fit into memory.
 AT_ONCE = 16
-"""How many deeper bodies are paged together: their hits must fit into memory."""
 
 
 def deep(index: Index, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
-    """Yield the hits of each body, which may exceed the engine's own limit, in the order of the bodies.
+    """Yield the hits of each body, which may exceed the engine's limit, in the order of the bodies.
 
     Raises:
-        QueryRefused: with the place of the body.
+        QueryRefused: the error has the position of the body.
         EngineError: the engine failed.
     """
     waiting = iter(bodies)
@@ -75,10 +75,10 @@ def _joined(pages: list[Hits]) -> Hits:
 
 
 def from_rank(index: Index, body: Mapping[str, Any], first: int, size: int) -> dict[str, Any] | None:
-    """Return the body for `size` hits after the `first` ones; None if there are no more.
+    """Return the body for `size` hits after the first `first`; None if there are no more.
 
     Raises:
-        EngineError: the engine failed on the way there.
+        EngineError: the engine failed.
     """
     placed = {**body, "size": size}
     if first == 0 or first + size <= WINDOW:
@@ -92,10 +92,10 @@ def from_rank(index: Index, body: Mapping[str, Any], first: int, size: int) -> d
 
 
 def windows(index: Index, body: Mapping[str, Any], most: int | None = None) -> Iterator[Hits]:
-    """Yield the first `most` hits of a body, or all, in pieces as large as an engine returns them.
+    """Yield the first `most` hits of a body, or all, in the engine's largest pages.
 
     Raises:
-        EngineError: the engine failed, or refused the body.
+        EngineError: the engine failed or rejected the body.
     """
     request = {key: value for key, value in body.items() if key != "explain"} | {"_source": False}
     while most is None or most > 0:
@@ -110,7 +110,7 @@ def windows(index: Index, body: Mapping[str, Any], most: int | None = None) -> I
 
 
 def matching_only(query: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a template's query without the clause that fills its ranking up with documents that match nothing.
+    """Return a template's query without the clause that adds non-matching documents to its ranking.
 
     >>> matching_only({"bool": {"must": [{"match_all": {"boost": 0}}], "should": [{"match": {"text": "a"}}]}})
     {'bool': {'should': [{'match': {'text': 'a'}}], 'minimum_should_match': 1}}

@@ -1,6 +1,6 @@
-"""The tasks, by name or file: one folder for each shared task, `own` for tasks described in TOML.
+"""The tasks, by name or file.
 
-The module of a task is imported only when the task is loaded. `base` defines what a task is.
+The module of a task is imported when the task is loaded. `base` defines the parts of a task.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from searchapp.text import choices_hint
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
 
+# The module of each shipped task in this package, and the task's variable in it.
 MODULES = {
     "nlps": "nlps.task:TASK",
     "explanation-2019": "explanation.task:TASK_2019",
@@ -25,17 +26,16 @@ MODULES = {
     "smart-relations-dbpedia": "smart_relations.task:TASK_DBPEDIA",
     "smart-relations-wikidata": "smart_relations.task:TASK_WIKIDATA",
 }
-"""The module of each shipped task in this package, and the name of the task there."""
 
+# The prefix of the index names of own tasks.
 OWN = "own-"
-"""The prefix of the index names of users' own tasks."""
 
+# The suffix of the name of a shipped task's sample.
 SAMPLE = "-sample"
-"""The suffix of the name of a shipped task's sample, which is a task of its own."""
 
 
 def names() -> list[str]:
-    """Return the names of all tasks that ship with searchapp."""
+    """Return the names of the shipped tasks."""
     return list(MODULES)
 
 
@@ -45,10 +45,10 @@ def sample_names() -> list[str]:
 
 
 def load(name: str) -> Task:
-    """Return the task of a name, or the own task or variant that the TOML file at a path describes.
+    """Return the task with a name, or the own task or variant of a TOML file.
 
     Raises:
-        UsageError: there is no such task, or no such file.
+        UsageError: the task or the file does not exist.
         InvalidFiles: the file has problems.
     """
     if name in sample_names():

@@ -1,10 +1,9 @@
-"""The folder of a task's files: the one that is given, the one it was last indexed from, or its own.
+"""The folder of a task's files: the given one, the one last indexed, or the default.
 
     <home>/folders.json         {"format": 1, "folders": {"nlps": "/data/nlps", "/home/ann/cooking.toml": "/data/c"}}
-    <home>/folders.json.lock    held by the process that writes
+    <home>/folders.json.lock    a writer's lock from reading to writing
 
-The key of a shipped task is its name, that of a user's own task its file. The file is replaced in one step; a writer
-holds the lock from reading to writing, so that no process overwrites the entry of another one.
+The key of a shipped task is its name, that of an own task its file. The file is replaced atomically.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ FOLDERS_FORMAT = 1
 
 
 class _NewerFormat(DataError):
-    """The file has a format that this searchapp does not know, and must not overwrite."""
+    """The file has an unknown format and must not be overwritten."""
 
 
 def remembered_folders(home: Path) -> dict[str, Path]:
-    """Return the remembered folders, whether they still exist or not.
+    """Return the remembered folders, existing or not.
 
     Raises:
-        DataError: the file is damaged, or a newer searchapp's.
+        DataError: the file is damaged, or from a newer searchapp.
     """
     path = home / FOLDERS_FILE
     try:
@@ -52,12 +51,12 @@ def remembered_folders(home: Path) -> dict[str, Path]:
 
 
 def remember_folder(home: Path, task: str, folder: Path | None) -> bool:
-    """Remember the folder of a task, or forget it, and return whether that changes anything.
+    """Remember the folder of a task, or forget it, and return whether that changed anything.
 
     A damaged file is replaced.
 
     Raises:
-        DataError: the file is a newer searchapp's.
+        DataError: the file is from a newer searchapp.
         SearchappError: the file can't be written.
     """
     with file_lock(home / FOLDERS_FILE):
@@ -90,9 +89,9 @@ class DataFolder:
 
 
 def find(task: Task, home: Path | None, given: Path | None = None) -> DataFolder:
-    """Return the given folder, else the remembered one, else `own_folder`, whether they exist or not.
+    """Return the given folder, else the remembered one, else `own_folder`, existing or not.
 
-    Without `home` nothing is remembered.
+    Without `home`, no folder is remembered.
 
     Raises:
         UsageError: another folder is given for a sample.
@@ -110,7 +109,7 @@ def find(task: Task, home: Path | None, given: Path | None = None) -> DataFolder
 
 
 def data_folder(task: Task, home: Path | None, given: Path | None = None) -> Path:
-    """Return the folder that `find` returns.
+    """Return the folder of `find`.
 
     Raises:
         DataError: the remembered folder no longer exists, or the file of remembered folders is unreadable.
@@ -125,19 +124,19 @@ def data_folder(task: Task, home: Path | None, given: Path | None = None) -> Pat
 
 
 def own_folder(task: Task, home: Path) -> Path:
-    """Return the default folder of a task's files: that of its own file, or where `data get` puts them."""
+    """Return the default folder of a task's files: that of its TOML file, or the target of `data get`."""
     if task.info.folder is not None:
         return task.info.folder
     return fetched(task.name, home) if task.info.file is None else task.info.file.parent
 
 
 def fetched(name: str, home: Path) -> Path:
-    """Return the folder where `data get` puts the files of a shared task."""
+    """Return the folder into which `data get` puts the files of a shared task."""
     return home / "data" / name
 
 
 def remember(task: Task, home: Path, folder: Path) -> bool:
-    """Make a folder the one of a task's files for every command, and return whether it was another before.
+    """Remember a folder for a task, and return whether that changed anything.
 
     Raises:
         SearchappError: the folder can't be remembered.

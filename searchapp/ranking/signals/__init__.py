@@ -1,7 +1,7 @@
-"""The kinds of signals of which recipes are made, one module each.
+"""The kinds of signals, one module each.
 
-The scores of engines are the same float32 numbers, whatever the engine; everything else is computed from them in double
-and rounded once, so that rankings are the same too.
+Engines return float32 scores; signals compute with them in double precision and round once, so that rankings are
+reproducible.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from searchapp.ranking.signals.base import Signal
 
+# The class of each kind, in the module of the kind's name, which is imported when a recipe uses it.
 KINDS: Mapping[str, str] = {
     "direct": "Direct",
     "neighbours": "Neighbours",
@@ -30,7 +31,6 @@ KINDS: Mapping[str, str] = {
     "multilabel": "MultiLabel",
     "lines": "Lines",
 }
-"""The class of each kind, in the module of the kind's name, which is imported when a recipe uses it."""
 
 
 def signal_class(kind: str) -> type[Signal]:

@@ -1,14 +1,13 @@
-"""The signal `cocitation`: documents that solved topics have as answers together with the leading candidates.
+"""The signal `cocitation`: documents that training topics have as answers together with the first candidates.
 
-Premises come in company: a text that uses one definition often uses related ones. For the first `top` candidates t, the
-first documents of the recipe's first signal, and the solved topics q that have both t and d in their gold, a document d
-gets
+A text that uses one premise often uses related ones. For the first `top` candidates t, the first documents of the
+recipe's first signal, and the training topics q with both t and d in their gold, a document d gets
 
     c(d) = sum over t of share(t) * |q with t and d| / (|q with t| + damping)
 
-share(t) being t's score as a share of the greatest: the strength of co-citation of Small, "Co-citation in the
-scientific literature", Journal of the American Society for Information Science 24, 1973, for each t as the part of its
-citations together with d. `damping` limits the weight of a t that few solved topics have.
+where share(t) is t's score as a share of the greatest: the co-citation strength of Small, "Co-citation in the
+scientific literature", Journal of the American Society for Information Science 24, 1973, relative to the citations of
+t. `damping` limits the weight of rarely cited t.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from searchapp.ranking.signals.base import (
 )
 from searchapp.ranking.templates import number, whole
 
+# The graded answers of each training topic.
 Gold = Mapping[str, Mapping[str, float]]
-"""The graded answers of each solved topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cocitation(Signal):
-    """Documents that solved topics have together with one of the first `top` candidates."""
+    """Documents that training topics have together with one of the first `top` candidates."""
 
     kind: ClassVar[str] = "cocitation"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples, Need.candidates})
@@ -48,12 +47,11 @@ class Cocitation(Signal):
     damping: float = number("how much less candidates count that few solved topics have")
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Read which solved topics have which documents."""
         return _Companions(self, inputs.examples().gold)
 
 
 class _Companion(NamedTuple):
-    """The vote of a solved topic for the documents that it has beside a leading candidate."""
+    """The vote of a training topic for the documents that it has beside a candidate."""
 
     candidate: str
     solved: str
@@ -88,7 +86,7 @@ class _Companions(SignalScorer):
         return totals if scale is Scale.scores else shares_of(totals)
 
     def _companions(self, topic: Topic, candidates: Hits) -> Iterator[_Companion]:
-        """Yield the citations of each of the leading candidates, in order; no topic votes for its own answers."""
+        """Yield the votes for each candidate, in order; no topic votes for its own answers."""
         best = candidates.scores[0] if candidates else 0.0
         if best <= 0:
             return

@@ -1,20 +1,18 @@
-"""The signal `cosine`: the part of a topic's weight in a document, by the terms of the index, without an engine.
+"""The signal `cosine`: the similarity of topic and document by terms of the index, without an engine.
 
     score(d) = Σ_t q(t) idf(t) / (L(d)^length * L^(1 - length))
 
-over the common terms t. q is the topic's vector of length 1, L(d) the length of the document's vector and L the mean of
-these lengths, see `searchapp.ranking.signals.terms`. With `length` 1 it is the cosine; less favours longer documents
-(pivoted normalisation: Singhal, Buckley and Mitra, SIGIR 1996). A term counts by the square of its idf, and the scores
-of a topic do not grow with its number of terms, so that they can be added to those of other signals.
+over the common terms t, with the topic's vector q of length 1, the length L(d) of the document's vector and the mean
+L of these lengths (see `searchapp.ranking.signals.terms`). With `length` 1 it is the cosine; less favours longer
+documents (pivoted normalisation: Singhal, Buckley and Mitra, SIGIR 1996).
 
-With a `kind`, the name of a field of documents such as the table that a fact is from, a document's score is multiplied
-by
+With a `kind`, a field of documents such as the table of a fact, a document's score is multiplied by
 
     (a(kind) / a)^lean        a(kind) = (Σ_h Σ_d grade(h, d)^3 + 5a) / (n(kind) + 5)
 
-over the solved topics h, but the topic itself, and the n(kind) documents d of its kind; a is that sum over all
-documents by their number. So kinds that often have answers are preferred, above all important ones: the cube is near to
-the gain of ratings in the measure NDCG.
+over the training topics h, except the topic itself, and the n(kind) documents d of its kind; a is that sum over all
+documents, divided by their number. This prefers kinds with many and important answers: the cube is close to the gain
+of ratings in NDCG.
 """
 
 from __future__ import annotations
@@ -38,8 +36,8 @@ from searchapp.ranking.signals.base import (
 from searchapp.ranking.signals.terms import Floats, TermSpace
 from searchapp.ranking.templates import boosts, number, text, window
 
+# How many documents of average use are added to each kind.
 SMOOTHED = 5
-"""How many documents of average use are added to each kind."""
 
 
 def _has_kinds(read: Mapping[str, Any]) -> bool:
@@ -66,7 +64,6 @@ class Cosine(Signal):
     )
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Read all documents and solved topics; without a kind of documents no solved topic is needed."""
         space = inputs.terms() if self.kind_field is None else inputs.terms().require_solved(self.name)
         return _Matching(self, space, topics_are_documents=inputs.topics_are_documents)
 
@@ -82,7 +79,6 @@ class _Matching(TopicScorer):
         self._kinds = None if signal.kind_field is None else Kinds(space, signal.kind_field, signal.lean)
 
     def scores(self, topic: Topic, request: SignalRequest) -> Answer:
-        """Return the first documents; those without a common term are last."""
         scores = self._scores(topic).astype(np.float32)
         if self._topics_are_documents and topic.id in self._space.places:
             scores[self._space.places[topic.id]] = -np.inf
@@ -105,7 +101,6 @@ class _Matching(TopicScorer):
         return Explanation(value, description, details)
 
     def _scores(self, topic: Topic) -> Floats:
-        """(documents,): the score of each."""
         scores: Floats = (self._space.matrix @ self._space.asked(topic, self._boosts)) / self._norms
         return scores if self._kinds is None else scores * self._kinds.factors(topic)
 
@@ -121,14 +116,13 @@ class Kinds:
         kinds = [
             numbers.setdefault(str(space.fields[id_].get(field, "")), len(numbers)) for id_ in space.documents
         ]
-        self._kinds = np.array(kinds, dtype=np.int64)
-        """(documents,): the number of each one's kind."""
+        self._kinds = np.array(kinds, dtype=np.int64)  # of each document, (documents,)
         self._counts = np.bincount(self._kinds, minlength=len(numbers))
         self._of_solved = {solved: self._answers(solved) for solved in space.solved}
         self._all = sum(self._of_solved.values(), np.zeros(len(numbers)))
 
     def factors(self, topic: Topic) -> Floats:
-        """Return the factor of each document's score: (documents,)."""
+        """Return the factor of each document's score, (documents,)."""
         answers = self._all - self._of_solved.get(topic.id, 0.0)
         mean = answers.sum() / max(len(self._kinds), 1)
         if mean <= 0:
@@ -142,7 +136,7 @@ class Kinds:
         return f"{self._field} {self._space.fields[document_id].get(self._field, '')}".strip()
 
     def _answers(self, solved: str) -> Floats:
-        """(kinds,): the cubes of the grades that a solved topic has of documents of each kind."""
+        """Return the sum of cubed grades in a training topic for each kind, (kinds,)."""
         totals = np.zeros(len(self._counts))
         for document, grade in sorted(self._space.gold[solved].items()):
             if document in self._space.places and grade > 0:

@@ -1,19 +1,19 @@
-"""The signal `expansion`: the topic expanded by terms of the first documents of the signals before it.
+"""The signal `expansion`: the topic expanded by terms of the preceding signals' first documents.
 
 Two methods, `by`:
 
-    greedy   document by document, in their order r = 1, 2, ... `documents`: a term that the topic does not have weighs
-             its weight in the document, a vector of length 1, over r, the greatest of all of them. An explanation lacks
-             the links from its first facts to others, which need not share a term with the question (Cartuyvels, Spinks
-             and Moens, "Autoregressive reasoning over chains of facts with transformers", COLING 2020, and their BM25
-             counterpart in TextGraphs 2021, which grows it in stages whose terms count less and less).
+    greedy   document by document, in their order r = 1, 2, ... `documents`: a term that the topic lacks weighs its
+             weight in the document's unit vector / r, the maximum over documents. An explanation's first facts lead
+             to
+             others that share no term with the question (Cartuyvels, Spinks and Moens, "Autoregressive reasoning over
+             chains of facts with transformers", COLING 2020).
     rm3      the relevance model (Lavrenko and Croft, "Relevance-based language models", SIGIR 2001) of the documents:
-             P(t) = Σ_d P(t|d) s(d) / Σ_d s(d), with P(t|d) a document's share of each of its terms and s(d) its score;
-             the `terms` greatest are kept, and weigh `share` beside the topic's own, 1 - `share` (Abdul-Jaleel et al.,
-             "UMass at TREC 2004").
+             P(t) = Σ_d P(t|d) s(d) / Σ_d s(d), with P(t|d) a document's share of each of its terms and s(d) its
+             score;
+             the `terms` greatest weigh `share`, the topic's own 1 - `share` (Abdul-Jaleel et al., "UMass at TREC
+             2004").
 
-A document's score is the product of its vector, of length 1, and the expanded vector, see
-`searchapp.ranking.signals.terms`.
+A document's score is the product of its unit vector and the expanded vector (see `searchapp.ranking.signals.terms`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from searchapp.text import counted
 
 GREEDY, RM3 = "greedy", "rm3"
 
+# How many terms an explanation lists: those with the greatest weight.
 SHOWN = 8
-"""How many terms an explanation names: those with the greatest weight."""
 
 
 def _is_model(read: Mapping[str, Any]) -> bool:
@@ -43,7 +43,7 @@ def _is_model(read: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expansion(Signal):
-    """Documents by the terms of leading ones."""
+    """Documents by the terms of first documents."""
 
     kind: ClassVar[str] = "expansion"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms, Need.leaders})
@@ -57,7 +57,7 @@ class Expansion(Signal):
 
     @classmethod
     def read(cls, table: RecipeTable) -> Expansion:
-        """Read a table as `Signal.read`; a signal gets at most `LEADERS` documents."""
+        """Read a table as `Signal.read` does, with at most `LEADERS` documents."""
         values = table.parameters(cls)
         documents = values["documents"]
         if documents > LEADERS:
@@ -110,7 +110,7 @@ class _Growing(SignalScorer):
         return [id_ for id_ in first if id_ in self._space.places]
 
     def _grown(self, topic: Topic, leaders: Hits) -> Floats:
-        """Return the vector that scores the documents: (terms,)."""
+        """Return the vector that scores the documents, (terms,)."""
         own = self._space.asked(topic, self._signal.boosts)
         if self._signal.by == RM3:
             return self._by_model(own, leaders)

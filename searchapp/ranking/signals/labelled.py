@@ -1,14 +1,12 @@
-"""The signal `labelled`: each retrieved document of a topic is a query for similar documents of solved topics, which
-vote.
+"""The signal `labelled`: each candidate is a query for similar documents of training topics, which vote.
 
 A debate is a topic, its sentences are the documents, and sentences of other debates show whether a sentence is worth
-checking. So each candidate, a document of the recipe's first signal, becomes a query, and the nearest `k` documents of
-solved topics vote with their grades. With `candidates` only the first ones are queries: votes would hardly bring a
-sentence at a low rank to the top, and each costs a query.
+checking. The `k` nearest graded documents of each candidate, a document of the recipe's first signal, vote with their
+grades.
 
-Positions matter too: the beginning of a speech is seldom like its end. With `position`, votes weigh e ** -(`position` *
-distance) as well, where the distance of two documents is that of their positions, each from 0 to 1: the number in the
-field `place` as a share of the greatest one among the documents that have the same `within`.
+With `position`, votes are multiplied by e ** -(`position` * distance): the beginning of a speech is rarely like its
+end. The distance is that of the documents' positions from 0 to 1: the number in the field `place`, as a share of the
+greatest one among documents with the same `within`.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ def _by_position(read: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled(Voting):
-    """`query` finds the `k` documents nearest to a candidate, whose grades vote; for `position` see the module."""
+    """`query` retrieves the `k` documents nearest to a candidate, whose grades vote."""
 
     kind: ClassVar[str] = "labelled"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.labels, Need.candidates})
@@ -61,8 +59,8 @@ class Labelled(Voting):
     )
 
     def parameters(self) -> dict[str, Any]:
-        """Return the record of the signal in a run; without anything about positions if they do not count."""
-        # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
+        """Return the record of the signal in a run, with positions only if they count."""
+        # super() fails in a dataclass with slots: the decorator creates a new class.
         described = Voting.parameters(self)
         of_position = () if self.position else ("position", "within", "place")
         return {key: value for key, value in described.items() if key not in of_position}
@@ -72,7 +70,7 @@ class Labelled(Voting):
         return _Asking(self, inputs.index, labels, self._positions(labels.documents.values()))
 
     def _positions(self, documents: Iterable[Document]) -> Mapping[str, float]:
-        """Return the position of each document, from 0 to 1; empty where that does not count.
+        """Return the position of each document, from 0 to 1; empty if positions do not count.
 
         Raises:
             DataError: a document has no number in `place`.
@@ -114,6 +112,7 @@ class _Asking(SignalScorer):
             advance(1)
 
     def _asking(self, candidates: Hits) -> Sequence[str]:
+        # Each candidate costs a query, and votes rarely bring one with a low rank to the top.
         return candidates.document_ids[: self.signal.candidates]
 
     def _asks(self, request: SignalRequest, document_id: str) -> bool:
@@ -176,7 +175,7 @@ class _Asking(SignalScorer):
 
 
 def share(grades: Mapping[str, float], weighed: Sequence[tuple[str, float]]) -> float:
-    """Return the mean grade of weighted documents; 0 when there is none. A document without a grade has grade 0."""
+    """Return the weighted mean grade of documents, in which a missing grade is 0; 0 without documents."""
     if not weighed:
         return 0.0
     total = sum(weight * grades.get(document, 0.0) for document, weight in weighed)

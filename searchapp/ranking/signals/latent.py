@@ -1,12 +1,9 @@
-"""The signal `latent`: the votes of solved topics that are similar in a latent space, with or without common words.
+"""The signal `latent`: votes of training topics that are similar in a latent space, even without common words.
 
-The space is the truncated singular value decomposition of the vectors of documents and solved topics, rows of length 1
-(latent semantic analysis: Deerwester et al., "Indexing by latent semantic analysis", JASIS 1990), with `dimensions` of
-them, by the randomised algorithm of Halko, Martinsson and Tropp (SIAM Review 2011) in scikit-learn, seeded. A topic's
-vector is projected into it; the `k` solved topics with the greatest cosine there vote as in `power`.
-
-The sums of a decomposition may differ in the last bits from processor to processor, and its signs by chance. A cosine
-does not depend on the signs, and is rounded to `DECIMALS`: more are not equal on all machines, and mean nothing.
+The space is the truncated singular value decomposition of the unit vectors of documents and training topics (latent
+semantic analysis: Deerwester et al., "Indexing by latent semantic analysis", JASIS 1990), by scikit-learn's seeded
+randomised algorithm (Halko, Martinsson and Tropp, SIAM Review 2011). The `k` training topics with the greatest cosine
+to the projected topic vote as in `power`.
 """
 
 from __future__ import annotations
@@ -23,12 +20,14 @@ from searchapp.ranking.signals.power import ExplanatoryPower, SimilarTopics
 from searchapp.ranking.signals.terms import Floats, TermSpace
 from searchapp.ranking.templates import whole
 
+# Sums of a decomposition differ in the last bits between processors, and its signs are arbitrary. Cosines do not depend
+# on the signs, and are rounded to digits that are equal on all machines.
 DECIMALS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latent(ExplanatoryPower):
-    """The votes of the `k` solved topics that are nearest in a space of some `dimensions`."""
+    """The votes of the `k` nearest training topics in a space of `dimensions`."""
 
     kind: ClassVar[str] = "latent"
     dimensions: int = whole("how many dimensions the latent space has")
@@ -51,13 +50,12 @@ class _LatentTopics(SimilarTopics):
         self._projected = _unit(self._svd.transform(self._solved))
 
     def nearest(self, topic: Topic) -> Hits:
-        """Return the nearest solved topics in the space but the topic itself, with their cosines."""
         vector = self._space.asked(topic, self._signal.boosts).reshape(1, -1)
         cosines = (self._projected @ _unit(self._svd.transform(vector))[0]).round(DECIMALS)
         return ranked(self._space.positive(self._space.solved, cosines), self._signal.k, topic.id)
 
 
 def _unit(rows: Floats) -> Floats:
-    """Return rows of length 1; 0 for rows of nothing but noise."""
+    """Normalize rows to length 1; rows of noise become 0."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.where(lengths > 10.0**-DECIMALS, rows / np.where(lengths > 0, lengths, 1.0), 0.0)

@@ -1,8 +1,7 @@
-"""The signal `multilabel`: a linear model predicts for each document whether it is among the answers of a topic.
+"""The signal `multilabel`: a linear model predicts for each document whether it is an answer to a topic.
 
-The model has a label for each document that enough solved topics have in their gold, each against the rest, and sees
-nothing of documents but which topics they answered. A document's score is the logistic function of `steepness` times
-its margin: a probability, which is on the scale of shares.
+Each document that enough training topics have in their gold is a label. A document's score is the logistic function
+of `steepness` times its margin: a probability, which is on the scale of shares.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from searchapp.ranking.templates import number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiLabel(Trained):
-    """One label for each document that answers at least `fewest` solved topics."""
+    """One label for each document that answers at least `fewest` training topics."""
 
     kind: ClassVar[str] = "multilabel"
     features: ClassVar[tuple[str, ...]] = KINDS

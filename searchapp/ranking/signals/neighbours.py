@@ -1,7 +1,7 @@
-"""The signal `neighbours`: answers of the solved topics that are nearest to a topic vote.
+"""The signal `neighbours`: the answers of the nearest training topics get votes.
 
-A template retrieves the nearest `k` solved topics. The first one, with the score s1, votes with the weight 1, one with
-the score s with (s / s1) ** `power`, and each of its answers gets its grade times that weight.
+A template retrieves the `k` nearest training topics. A topic with the score s votes with the weight (s / s1) **
+`power`, where s1 is the first topic's score; each of its answers gets its grade times the weight.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from searchapp.ranking.signals.base import (
 )
 from searchapp.text import counted
 
+# The graded answers of each training topic.
 Gold = Mapping[str, Mapping[str, float]]
-"""The graded answers of each solved topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours(Voting):
-    """`query` finds the nearest `k` solved topics, whose answers vote."""
+    """`query` retrieves the `k` nearest training topics, whose answers get votes."""
 
     kind: ClassVar[str] = "neighbours"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples})
@@ -44,9 +44,9 @@ class Neighbours(Voting):
 
 
 def topic_weights(nearest: Hits, power: float, without: str | None = None) -> list[tuple[str, float, float]]:
-    """Return the solved topics that vote, each with its score s and its weight (s / s1) ** power.
+    """Return the voting topics, each with its score s and weight (s / s1) ** power.
 
-    The solved topic `without` has no vote: a topic must not be ranked by its own answers.
+    The topic `without` has no vote: a topic must not be ranked by its own answers.
     """
     if without in nearest.document_ids:
         nearest = Hits.of(*(hit for hit in nearest if hit.document_id != without))
@@ -59,9 +59,9 @@ def topic_weights(nearest: Hits, power: float, without: str | None = None) -> li
 def vote_scores(
     nearest: Hits, gold: Gold, power: float, without: str | None = None, *, scale: Scale = Scale.shares
 ) -> dict[str, float]:
-    """Return the sum of votes for each answer of solved topics, which are given best first; empty without a vote.
+    """Return the sum of votes for each answer of training topics, best topic first; empty without a vote.
 
-    As shares these are shares of the greatest; as scores they are multiples of the first solved topic's score.
+    Shares are relative to the greatest sum; scores are multiples of the first topic's score.
     """
     totals: dict[str, float] = {}
     weights = topic_weights(nearest, power, without)
@@ -75,10 +75,10 @@ def vote_scores(
 
 
 class NeighbourScorer(SignalScorer):
-    """A signal for which the nearest solved topics vote.
+    """A signal in which the nearest training topics vote.
 
     Args:
-        gold: the graded answers of solved topics
+        gold: graded answers of training topics
         power: how steeply votes fall with the score
     """
 
@@ -91,7 +91,7 @@ class NeighbourScorer(SignalScorer):
 
     @abstractmethod
     def nearest_to(self, request: SignalRequest) -> Hits:
-        """Return the nearest solved topics of the only topic, with their scores."""
+        """Return the training topics nearest to the only topic, with their scores."""
 
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = request.topics

@@ -1,7 +1,4 @@
-"""The signal `popular`: the number of solved topics that a document answers, whatever the topic is.
-
-Alone it ranks badly. Beside others it is the prior of a document.
-"""
+"""The signal `popular`: the number of training topics that a document answers, as a prior."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from searchapp.ranking.signals.base import (
 
 @dataclass(frozen=True, slots=True)
 class Popular(Signal):
-    """The number of solved topics that have a document as an answer."""
+    """The number of training topics that have a document as an answer."""
 
     kind: ClassVar[str] = "popular"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples})

@@ -1,12 +1,10 @@
-"""The signal `power`, explanatory power: how often solved topics that are alike use a document.
+"""The signal `power`, explanatory power: how often similar training topics use a document.
 
-    score(d) = Σ_h s(h)^power * s1^(1 - power) * grade(h, d)        over the k most similar solved topics h
+    score(d) = Σ_h s(h)^power * s1^(1 - power) * grade(h, d)        over the k most similar training topics h
 
-s(h) is the cosine of the vectors of both topics and s1 that of the nearest, see `searchapp.ranking.signals.terms`. A
-fact that explains many questions like this one unifies them, and is likely to explain it too (Valentino, Thayaparan and
-Freitas, "Unification-based reconstruction of multi-hop explanations for science questions", EACL 2021, where power is
-1). As shares the scores are those of the greatest. A cosine measures the similarity of two topics whatever their
-lengths, unlike the scores of the signal `neighbours`. A topic is not among those that vote for it.
+s(h) is the cosine of both topics' vectors and s1 that of the nearest (see `searchapp.ranking.signals.terms`). A fact
+that explains many similar questions is likely to explain this one (Valentino, Thayaparan and Freitas,
+"Unification-based reconstruction of multi-hop explanations for science questions", EACL 2021, where power is 1).
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from searchapp.ranking.templates import boosts, number, whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplanatoryPower(Signal):
-    """The votes of the nearest `k` solved topics."""
+    """The votes of the `k` nearest training topics."""
 
     kind: ClassVar[str] = "power"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
@@ -47,7 +45,7 @@ class ExplanatoryPower(Signal):
 
 
 class SimilarTopics(NeighbourScorer, TopicScorer):
-    """Lets the solved topics with the greatest cosines vote."""
+    """The training topics with the greatest cosines vote."""
 
     similarity = "cosine"
     votes_text = "used by", "most similar solved topic"
@@ -67,6 +65,6 @@ class SimilarTopics(NeighbourScorer, TopicScorer):
         return self.nearest(topic)
 
     def nearest(self, topic: Topic) -> Hits:
-        """Return the most similar solved topics but the topic itself, with their cosines as float32."""
+        """Return the most similar training topics except the topic itself, with their cosines as float32."""
         cosines = self._solved @ self._space.asked(topic, self._signal.boosts)
         return ranked(self._space.positive(self._space.solved, cosines), self._signal.k, topic.id)

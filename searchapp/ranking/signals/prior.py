@@ -1,6 +1,6 @@
 """The signal `prior`: the score of a query that is the same for all topics, such as whether documents have a field.
 
-It is searched once for all topics. Alone it ranks nothing; beside others it prefers a kind of documents.
+It is searched once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TOPIC = "topic."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior(Signal):
-    """The scores of all documents that `query`, which reads nothing of a topic, matches."""
+    """The scores of all documents that match `query`, which uses no variable of a topic."""
 
     kind: ClassVar[str] = "prior"
 

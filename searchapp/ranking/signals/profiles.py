@@ -1,12 +1,10 @@
-"""The signal `profiles`: each document expanded by the solved topics that it answers.
+"""The signal `profiles`: each document expanded by the training topics that it answers.
 
-    p(d) = v(d) + growth / √n(d) * Σ_h grade(h, d) q(h)        over the n(d) solved topics h that d is an answer to
+    p(d) = v(d) + growth / √n(d) * Σ_h grade(h, d) q(h)        over the n(d) training topics h that d is an answer to
     score(d) = cosine of p(d) and the topic
 
-v(d) and q(h) are vectors of length 1, see `searchapp.ranking.signals.terms`. A document is found by the words of topics
-that it answered, even if it has none of them itself (relevance feedback for documents: Brauen, "Document vector
-modification", in Salton, The SMART Retrieval System, 1971). A solved topic is taken out of the profiles of its own
-answers before they are compared with it.
+v(d) and q(h) are unit vectors (see `searchapp.ranking.signals.terms`). Relevance feedback for documents: Brauen,
+"Document vector modification", in Salton, The SMART Retrieval System, 1971.
 """
 
 from __future__ import annotations
@@ -63,8 +61,8 @@ class _Profiled(TopicScorer):
                     columns.append(column)
                     grades.append(grade)
         shape = len(space.documents), len(space.solved)
+        # Grades, (documents, training topics).
         self._gold = csr_matrix((np.array(grades, dtype=np.float64), (rows, columns)), shape=shape)
-        """(documents, solved): grades."""
         self._cited = np.diff(self._gold.indptr)
         shares = signal.growth / np.sqrt(np.maximum(self._cited, 1))
         self._profiles = (space.unit + diags(shares) @ (self._gold @ self._asked)).tocsr()
@@ -75,6 +73,7 @@ class _Profiled(TopicScorer):
     def scores(self, topic: Topic, request: SignalRequest) -> Answer:  # noqa: ARG002  # a cosine is on both scales
         vector = self._space.asked(topic, self._signal.boosts)
         scores = (self._profiles @ vector) / self._lengths
+        # A training topic must not be ranked by its own answers.
         for place, row in self._without(topic).items():
             scores[place] = _cosine(row, vector)
         if self._topics_are_documents and topic.id in self._space.places:
@@ -99,7 +98,7 @@ class _Profiled(TopicScorer):
         return Explanation(value, description, self._space.common(vector, row, 1 / length))
 
     def _without(self, topic: Topic) -> dict[int, Any]:
-        """Return the profiles of a solved topic's own answers without the topic, by their rows."""
+        """Return the profiles of a training topic's own answers without the topic, by row."""
         number = self._numbers.get(topic.id)
         if number is None:
             return {}

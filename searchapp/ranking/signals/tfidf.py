@@ -1,9 +1,8 @@
-"""The signal `tfidf`, the baseline of the premise selection task's organisers: cosine of tf-idf vectors.
+"""The signal `tfidf`, the official baseline of premise selection: cosine of tf-idf vectors.
 
-It needs no index and no analyzer of the task: words are runs of two and more word characters in lower case. A word's
-weight in a text is its count times ln((1 + N) / (1 + n)) + 1, where n of the N documents have it, and every vector has
-length 1 (the defaults of scikit-learn's `TfidfVectorizer`, which the organisers' script uses with the documents as
-corpus).
+Words are runs of two or more word characters in lower case. A word's weight in a text is its count times ln((1 + N) /
+(1 + n)) + 1, where n of the N documents have it; vectors have length 1 (the defaults of scikit-learn's
+`TfidfVectorizer`, which the official script fits on the documents).
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from searchapp.ranking.signals.base import (
 )
 from searchapp.ranking.templates import window
 
+# Weights of documents, or their cosines.
 Weights = NDArray[np.float64]
-"""Weights of documents, or their cosines: float64, without unit."""
 _WORD = re.compile(r"\b\w\w+\b")
 
 
@@ -50,10 +49,7 @@ class TfIdf(Signal):
 
 
 class Vectors(TopicScorer):
-    """The vectors of documents as postings: for each word its documents and its weight in them.
-
-    With `topics_are_documents` a topic is not retrieved for itself. It ranks at least `window` documents.
-    """
+    """The vectors of documents as postings; ranks at least `window` documents."""
 
     def __init__(
         self, documents: Iterable[Document], *, topics_are_documents: bool = False, window: int = 0
@@ -68,14 +64,12 @@ class Vectors(TopicScorer):
             for word, count in _words(document.text).items():
                 places[word].append(number)
                 counts[word].append(count)
-        # In the bytewise order of ids, in which equal scores are ordered.
+        # Document numbers in the bytewise order of ids, the order of equal scores: (documents,).
         by_id = sorted(range(len(self._ids)), key=lambda number: self._ids[number].encode())
         self._order: NDArray[np.intp] = np.array(by_id, np.intp)
-        """(documents,): their numbers in that order."""
         squares = np.zeros(len(self._ids))
+        # For each word the numbers of its documents, ascending, and its weight in them: (documents with the word,).
         self._postings: dict[str, tuple[NDArray[np.intp], Weights]] = {}
-        """For each word the numbers of the documents that have it, ascending, and its weight in each of them: both
-        (documents with the word,)."""
         self._idf: dict[str, float] = {}
         for word, numbers in places.items():
             idf = float(np.log((1 + len(self._ids)) / (1 + len(numbers))) + 1)
@@ -83,11 +77,9 @@ class Vectors(TopicScorer):
             squares[where] += weights**2
             self._idf[word] = idf
             self._postings[word] = where, weights
-        self._lengths: Weights = np.sqrt(squares)
-        """(documents,): the Euclidean length of each document's vector."""
+        self._lengths: Weights = np.sqrt(squares)  # of each document's vector, (documents,)
 
     def scores(self, topic: Topic, request: SignalRequest) -> Answer:
-        """Return the nearest documents; those without a common word are last."""
         depth = max(self._window, request.depth)
         cosines = self._cosines(topic.text).astype(np.float32)
         best = self._order[np.argsort(-cosines[self._order], kind="stable")][: depth + 1]
@@ -121,7 +113,7 @@ class Vectors(TopicScorer):
         return {word: count * self._idf[word] for word, count in _words(text).items() if word in self._idf}
 
     def _cosines(self, text: str) -> Weights:
-        """The cosine of a text's vector with each document's, from 0 to 1: (documents,), by the documents' numbers."""
+        """Return the cosine of a text with each document, from 0 to 1, (documents,)."""
         dots = np.zeros(len(self._ids))
         square = 0.0
         for word, weight in self._weights(text).items():

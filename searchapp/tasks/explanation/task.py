@@ -1,14 +1,8 @@
 """Explanation regeneration: the facts of WorldTree ranked for a question and its right answer.
 
-A topic is a question with its right answer, the documents are the facts of the WorldTree tables, and the gold of a
-topic are the facts that explain the answer.
-
-`TASK_2019` (TextGraphs-13): The questions are those of WorldTree 1, or of WorldTree 2 in its own layout. Questions
-without an explanation are ranked like the others; the official scorer ignores them.
-
-`TASK_2021` (TextGraphs-15): Questions and ratings are in one file a split; facts that are not rated are not relevant.
-WorldTree 2.1 has the options of the questions in tables, `questions/questions.{train,dev,test}.tsv`, which are shown to
-people where they are in the folder of the ratings.
+`TASK_2019` is TextGraphs-13, with the questions of WorldTree 1 or 2. Questions without an explanation are ranked too;
+the official scorer ignores them. `TASK_2021` is TextGraphs-15, with questions and ratings in one file for each split;
+unrated facts are not relevant.
 """
 
 from __future__ import annotations
@@ -43,8 +37,8 @@ from searchapp.text import counted
 
 SPLITS = (TRAIN, "dev", TEST)
 
+# The depth at which every fact is ranked, Elasticsearch's limit without other settings.
 EVERY_FACT = 10_000
-"""The depth at which every fact is ranked; Elasticsearch returns no more without further settings."""
 
 OFFICIAL_FILE = "predict.txt"
 
@@ -57,11 +51,8 @@ def _facts_in(folder: Path) -> DocumentSource:
 
 
 def _topic(question: ExplainedQuestion | RatedQuestion, options: Mapping[str, str], right: str) -> Topic:
-    """Return question and right answer as one text, and as two fields.
-
-    The options are shown to readers only: on train the wrong ones improve a ranking by no more than chance, and
-    soon degrade it.
-    """
+    """Return a topic with question and right answer as its text, and as two fields."""
+    # The options are only displayed: on train, the wrong ones do not improve a ranking significantly.
     return Topic(
         question.id,
         f"{question.text} {question.answer}".strip(),
@@ -73,14 +64,14 @@ def _topic(question: ExplainedQuestion | RatedQuestion, options: Mapping[str, st
 class RankingFile(OfficialFormat[dict[str, list[str | None]], Collection]):
     """The official file: a row for each fact of a question's ranking."""
 
+    # Whether the official scorer ignores the letter case of question ids.
     folds_questions: bool
-    """Whether the official scorer folds the letter case of question ids."""
+    # Whether a ranking must have every fact.
     needs_every_fact: bool
-    """Whether a ranking must have every fact."""
 
     @abstractmethod
     def required_questions(self, split: DataSplit[Collection], problems: Problems) -> Mapping[str, bool]:
-        """Return the ids of a split's questions, and whether each must be answered."""
+        """Return whether each question of a split must be answered, by id."""
 
     def files(self, run: Run, split: DataSplit[Collection]) -> Mapping[str, Writer]:
         return {OFFICIAL_FILE: lambda file: two_column.write_two_column(file, run)}
@@ -112,7 +103,7 @@ class RankingFile(OfficialFormat[dict[str, list[str | None]], Collection]):
     def _valid_rows(
         self, path: Path, split: str, questions: Set[str], facts: AbstractCollection[str], problems: Problems
     ) -> dict[str, set[str]]:
-        """Return the facts of the good rows of each question."""
+        """Return the facts of each question's valid rows."""
         ranked: dict[str, set[str]] = {}
         report = partial(problems.add, path.name)
         for line, question, fact in two_column.read_rows(path):
@@ -135,17 +126,17 @@ class RankingFile(OfficialFormat[dict[str, list[str | None]], Collection]):
         return question.lower() if self.folds_questions else question
 
 
+# The role of facts in gold from judgments, which have no roles; no figure depends on it.
 JUDGED_ROLE = "CENTRAL"
-"""The role of a fact in gold that is made of judgments, which have no roles; no figure depends on it."""
 
 NOTHING = '" "'
 
+# The file names of TextGraphs-13 and of WorldTree 2; the first existing file is read.
 _FILES = {
     TRAIN: ("ARC-Elementary+EXPL-Train.tsv", "questions.train.tsv"),
     "dev": ("ARC-Elementary+EXPL-Dev.tsv", "questions.dev.tsv"),
     TEST: ("ARC-Elementary+EXPL-Test-Masked.tsv", "questions.test.tsv"),
 }
-"""The names of the files in TextGraphs-13, and in WorldTree 2: the first that exists is read."""
 
 INFO_2019 = TaskInfo(
     name="explanation-2019",
@@ -187,7 +178,7 @@ class Explanation2019Collection(SplitFiles):
 
 
 class Explanation2019Format(RankingFile):
-    """A ranking of every fact for each question that has an explanation."""
+    """A ranking of every fact for each question with an explanation."""
 
     scorer = scorer_2019.Explanation2019Scorer()
     breakdowns = scorer
@@ -204,17 +195,17 @@ class Explanation2019Format(RankingFile):
         rows = ["questionID\texplanation"]
         for question, of_topic in grades.items():
             facts = " ".join(f"{fact}|{JUDGED_ROLE}" for fact, grade in of_topic.items() if grade > 0)
-            # To the organisers' script an empty cell is a missing value, a quoted space an explanation without facts.
+            # To the official script an empty cell is a missing value, a quoted space an explanation without facts.
             rows.append(f"{question}\t{facts or NOTHING}")
         text = "".join(f"{row}\n" for row in rows)
         (path,) = split.files
         return {path.name: lambda file: file.write(text.encode())}
 
     def grades(self, files: Sequence[Path], split: DataSplit[Collection]) -> Grades:
-        # `score` rejects a header that stops the organisers' script; grades can be read all the same.
+        # `score` rejects a header that stops the official script, but grades can be read.
         gold = replace(split, options=replace(split.options, lenient=True)).gold(files)
         qrels = self.scorer.qrels(gold)
-        # The scorer folds the letter case of the ids of questions.
+        # The scorer ignores the letter case of question ids.
         topics = {topic.id.lower(): topic.id for topic in split.topics(Problems(lenient=True))}
         return {topics.get(question, question): grades for question, grades in qrels.items()}
 
@@ -233,7 +224,7 @@ INFO_2021 = TaskInfo(
     official_measure=scorer_2021.MEASURE,
     official_file=OFFICIAL_FILE,
     measures=("nDCG", "nDCG@10", "AP", "RR", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000"),
-    # The organisers name only the ends of their scale.
+    # The task names only the ends of the scale.
     grades=("unrelated", "least relevant", "low", "middle", "high", "very high", "most critical"),
 )
 
@@ -278,7 +269,7 @@ class Explanation2021Collection(SplitFiles):
 
 
 class Explanation2021Format(RankingFile):
-    """A ranking of facts for each question, which may be short."""
+    """A ranking of facts for each question, of any length."""
 
     scorer = scorer_2021.Explanation2021Scorer()
     breakdowns = scorer

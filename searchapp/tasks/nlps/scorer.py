@@ -1,8 +1,8 @@
-"""The official scorer of natural language premise selection (TextGraphs-16, 2022): MAP@500, with its quirks.
+"""The official scorer of natural language premise selection (TextGraphs-16, 2022): MAP@500.
 
-The average precision of a statement is the mean of the precisions at its hits. The usual definition divides
-their sum by the number of gold premises, this one by the number of premises *found*: a system that finds one
-premise of ten at rank 1 has AP 1. `score` returns the official figure and warns by how much it is too high.
+The average precision of a statement is the mean of the precisions at its hits. The usual definition divides their sum
+by the number of gold premises, this one by the number of premises *found*: a system that finds one premise of ten at
+rank 1 has AP 1. `score` returns the official figure and warns by how much it is too high.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from searchapp.formats import json_files
 from searchapp.formats.problems import shown
 from searchapp.formats.two_column import Memo, TwoColumnFiles
 
+# The official cut-off.
 CUTOFF = 500
-"""The official cut-off."""
 
 
 def read_gold(path: Path) -> dict[str, list[Any]]:
-    """Return the premises of each statement as the official scorer reads them, neither checked nor converted.
+    """Return the unchecked premises of each statement as the official scorer reads them.
 
-    A byte-order mark is accepted; a repeated statement has its last value, at its first place.
+    A byte-order mark is accepted; a repeated statement has its last value, at its first position.
 
     Raises:
-        NotScorable: not UTF-8, not JSON, or a statement without `premises`.
-        DataError: the file cannot be opened, or is JSON of another shape.
+        NotScorable: the file is not UTF-8 or not JSON, or a statement lacks `premises`.
+        DataError: the file can't be opened, or has another structure.
     """
     statements = json_files.load(path, bom=True)
     if not isinstance(statements, dict):
@@ -52,16 +52,16 @@ def _premises(path: Path, statement: str, entry: Any) -> list[Any]:
 
 
 def score(predictions: Predictions, gold: Mapping[str, Sequence[Any]], cutoff: int = CUTOFF) -> OfficialScore:
-    """Return the official MAP@`cutoff`: the mean over all gold statements, a fraction; nan without any.
+    """Return the official MAP@`cutoff`, the mean over all gold statements; nan without any.
 
     Raises:
-        NotScorable: the first statement, in the order of the gold, that has no prediction, fewer than
-            `cutoff` entries, or an entry among those that is not an integer.
+        NotScorable: a statement, the first in the order of the gold, has no prediction, fewer than `cutoff` entries,
+            or an entry that is not an integer.
         UsageError: `cutoff` is less than 1.
     """
     if cutoff < 1:
         raise UsageError(f"the cut-off must be at least 1, not {cutoff}")
-    # As Python reads them: ` 7`, `+7`, `007` and `7` are one premise.
+    # As Python reads integers: ` 7`, `+7`, `007` and `7` are one premise.
     integers = Memo[str | None, int](lambda text: int(text or ""))
     results = {
         statement: _score_statement(statement, predictions, premises, cutoff, integers)
@@ -97,7 +97,7 @@ def honest_qrels(gold: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, int]]
 
 
 def _honest_rankings(predictions: Predictions) -> dict[str, list[str]]:
-    """Return the rankings with each premise once, whatever its spellings, and without missing values."""
+    """Return the rankings with each premise once, in any spelling, and without missing values."""
     ids = Memo[str | None, str | None](lambda id_: None if id_ is None else _normalized_id(id_))
     return {
         statement: [id_ for id_ in dict.fromkeys(map(ids.__getitem__, documents)) if id_ is not None]
@@ -106,7 +106,7 @@ def _honest_rankings(predictions: Predictions) -> dict[str, list[str]]:
 
 
 def _normalized_id(value: object) -> str:
-    """Return one spelling for every spelling of a number: `007` and ` 7` become `7`."""
+    """Normalize the spelling of a number: `007` and ` 7` become `7`."""
     text = str(value)
     if text.isascii() and text.isdigit() and not text.startswith("0"):
         return text  # nearly all ids are normalized already
@@ -129,7 +129,7 @@ class _StatementScore:
 
     @property
     def honest_average_precision(self) -> float:
-        """Divided by all gold premises, as average precision is usually defined."""
+        """Divided by all gold premises, as usual."""
         return math.fsum(self.honest_precisions) / self.relevant if self.relevant else 0.0
 
 
@@ -150,7 +150,7 @@ def _score_statement(
             "ValueError: invalid format of the prediction file, the systems have to retrieve at least "
             f"{cutoff} premises for each statement",
         )
-    # Only numbers can equal a retrieved id: premises that the gold has as text are never found.
+    # Only numbers can equal a retrieved id: gold premises as text are never found.
     relevant = {premise for premise in premises if isinstance(premise, int | float)}
     precisions: list[float] = []
     honest: list[float] = []

@@ -1,19 +1,15 @@
 """Natural language premise selection (TextGraphs-16, 2022).
 
-A topic is a mathematical statement, the documents are all statements of the knowledge base, and the gold of a
-topic are the statements that its proof uses. The statement itself is one of the documents.
-
-The corpus is made of ProofWiki, in JSON:
+A topic is a mathematical statement of ProofWiki, the documents are all statements of the knowledge base (including
+the topic itself), and the gold of a topic is the statements that its proof uses.
 
     knowledge_base.json   {"5748": "Let $G$ be a group ...", ...}
     train_set.json        {"10267": {"text": "Let $r$ ...", "premises": [5748, ...]}, ...}
     dev_set.json          likewise
     test_set.json         likewise, with the premises masked: no such key, null, or an empty list
 
-Ids are text here; premises, integers of any size in the files, become text digit for digit. The files are streamed:
-only one entry is in memory at a time, and all ids.
-
-Every problem is reported and the next entry read. An entry with a problem is left out.
+Ids are text here; premises are integers of any size in the files. Files are streamed. Every problem is reported, and
+the entry is skipped.
 """
 
 from __future__ import annotations
@@ -49,7 +45,7 @@ class Statement:
 
     id: str
     text: str
-    # Each premise once, in the file's order; None where they are masked, or were not read.
+    # Distinct premises in the file's order; None if masked or not read.
     premises: tuple[str, ...] | None
 
     @property
@@ -75,9 +71,8 @@ def read_statements(
 ) -> Iterator[Statement]:
     """Read the statements of a split, in the order of the file.
 
-    `known` has the ids of the knowledge base, among which the premises must be; None accepts any. Without `gold` the
-    premises are not read. With `masked` they may be missing, null or empty; without it an empty list is a statement
-    that has no premises, and the other two are problems.
+    Premises must be in `known`, the ids of the knowledge base; None accepts any. Without `gold` they are not read.
+    With `masked` they may be missing, null or empty; otherwise only an empty list is valid.
     """
     for id_, entry in _entries(path, problems, "statement"):
         if not entry.is_object("the value"):
@@ -104,7 +99,7 @@ def _premises(entry: json_files.EntryReader, known: Container[str] | None) -> tu
 
 
 def _entries(path: Path, problems: Problems, noun: str) -> Iterator[tuple[str, json_files.EntryReader]]:
-    """Read the members of a file's object that have a usable id of their own, with the id."""
+    """Read the members of a file's object with a usable and new id."""
     seen: set[str] = set()
     for id_, value in json_files.read_members(path, problems):
         entry = json_files.EntryReader(path, f"{noun} {shown(id_)}", value, problems)
@@ -222,10 +217,10 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
 
 
 def _ids(path: Path) -> frozenset[str]:
-    """Return every id in a file, whatever is wrong with its entry.
+    """Return every id in a file, also of invalid entries.
 
     Raises:
-        InvalidFiles: the file is missing, or no JSON object.
+        InvalidFiles: the file is missing or not a JSON object.
     """
     problems = Problems(lenient=True)
     ids = frozenset(id_ for id_, _value in json_files.read_members(path, problems))

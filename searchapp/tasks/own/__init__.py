@@ -1,1 +1,1 @@
-"""Tasks described in TOML: a user's own, variants of other tasks, and files to start from."""
+"""Tasks described in TOML: own tasks, variants, and starter files."""

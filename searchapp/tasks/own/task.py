@@ -1,7 +1,6 @@
 """Tasks of a user's own: a TOML file names documents, topics, gold, mapping, recipes, grades and measure.
 
-docs/use/own-task.md describes the file. The scorer is one of the field's measures, computed by ir-measures on
-the topics of the split that have gold; warnings count the topics that this leaves out.
+docs/use/own-task.md describes the file. ir-measures computes the official figure.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ from searchapp.text import choices_hint
 
 RankedIds = Mapping[str, Sequence[str]]
 
+# Reads a gold file, as that of a split if given.
 ReadGold = Callable[[Path, str | None, Problems], Qrels]
-"""Reads a gold file, that of a split if one is named."""
 
+# Reads the ids of the split's topics; None if the split or its files are unknown.
 ReadTopics = Callable[[GoldFiles], AbstractSet[str] | None]
-"""Reads the ids of the topics of the split; None if the split or its files are unknown."""
 
 
 class GradedScorer:
@@ -108,7 +107,7 @@ def _warnings(predictions: RankedIds, qrels: Qrels) -> Iterable[str]:
 
 
 def load(path: Path) -> Task:
-    """Return the task that a TOML file describes.
+    """Return the task of a TOML file.
 
     Raises:
         InvalidFiles: the file is missing or has problems.
@@ -126,7 +125,7 @@ def load(path: Path) -> Task:
 
 
 def _mapping(own: OwnFile, fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return the mapping, which stores and does not index the fields that it does not name."""
+    """Return the mapping; it stores fields that it does not name, without indexing them."""
     path, name = own.info.file or Path(), own.info.mapping
     if name.endswith(".json"):
         path = path.parent / name
@@ -204,7 +203,7 @@ class OwnCollection(Collection):
         ]
 
     def _judged(self, topics: SplitTopics, problems: Problems) -> set[str] | None:
-        """Return the topics in the gold of a split whose topics file serves other splits too, as that of BEIR."""
+        """Return the topics in a split's gold if its topics file serves several splits, as in BEIR."""
         sharing = [other for other in self._own.topics.values() if other.file == topics.file]
         if topics.gold is None or len(sharing) < 2:
             return None
@@ -267,7 +266,7 @@ class OwnCollection(Collection):
 
 
 class OwnFormat(OfficialFormat[RankedIds, OwnCollection]):
-    """A TREC run, scored by a measure of the field."""
+    """A TREC run, scored by a general measure."""
 
     def __init__(self, own: OwnFile) -> None:
         self._own = own
@@ -308,14 +307,14 @@ class OwnFormat(OfficialFormat[RankedIds, OwnCollection]):
     def grades(self, files: Sequence[Path], split: DataSplit[OwnCollection]) -> Grades:
         gold = split.gold(files)
         own = self._own.topics[self._own.info.require_split(split.name)].gold
-        # As in `evaluate`, other gold files are not restricted to the topics of the split.
+        # As in `evaluate`, other gold files may have topics outside the split.
         if own is not None and list(files) == [split.collection.folder / own.file]:
             gold = replace(gold, folder=split.collection.folder)
         return self.scorer.qrels(gold)
 
 
 def _topic_ids(own: OwnFile, gold: GoldFiles) -> set[str] | None:
-    """Return the ids of the topics of the scored split; None if the split or its folder is unknown."""
+    """Return the ids of the split's topics; None if the split or its folder is unknown."""
     if gold.options.split is None or gold.folder is None:
         return None
     problems = Problems(lenient=True)
@@ -330,7 +329,7 @@ def _read_gold(own: OwnFile, path: Path, split: str | None, problems: Problems) 
 
 
 def _gold_layout(own: OwnFile, path: Path, split: str | None) -> GradeLayout:
-    """Return the layout of a split's own gold, else one of the format that the file's name shows."""
+    """Return the layout of a split's gold, else one of the format according to the file's name."""
     if split is not None and (gold := own.topics[own.info.require_split(split)].gold) is not None:
         return gold.layout
     format_ = task_file.format_of(path)

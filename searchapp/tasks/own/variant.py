@@ -1,18 +1,18 @@
-"""Variants: a task with recipes, query templates and mappings of a user's own, described by a TOML file.
+"""Variants: a task with a user's own recipes, query templates and mappings, described by a TOML file.
 
-    extends = "nlps"                  # a task that ships with searchapp, or the TOML file of one's own
+    extends = "nlps"                  # a shipped task, or the TOML file of an own task
 
-    # mapping = "mine.json"           # of the documents; examples_mapping is that of the solved topics
-    # recipe = "mine"                 # what `rank` ranks with, search_recipe what is searched with
+    # mapping = "mine.json"           # of the documents; examples_mapping is for the training topics
+    # recipe = "mine"                 # the recipe of `rank`; search_recipe is that of searches
 
     [recipes.mine]                    # as in query_templates/<task>/recipes.toml
     signals = [
       { signal = "direct", template = "mine-template.json" },
     ]
 
-Everything else, from files to figures and judgments, is that of the task itself: the runs of both are comparable. A
-recipe of the variant replaces one of the same name. With mappings of its own a variant has indexes of its own, whose
-names follow from the mappings. Paths are relative to the file.
+The rest is the task's own, so that the runs of both are comparable. A recipe of the variant replaces one of the same
+name. A variant with its own mappings has its own indexes, whose names depend on the mappings. Paths are relative to
+the file.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from searchapp.resources import RecipeBook
 from searchapp.tasks.base import Task
 from searchapp.tasks.own.task_file import own_mapping
 
+# The key that distinguishes the file of a variant.
 EXTENDS = "extends"
-"""The key that distinguishes the file of a variant."""
 
 
 def is_variant(path: Path) -> bool:
-    """Return whether a file describes a variant, and not a task; False where it can't be read."""
+    """Return whether a file describes a variant and not a task; False if it can't be read."""
     try:
         return EXTENDS in parse_toml(read_text(path))
     except (OSError, ValueError, SearchappError):
@@ -45,7 +45,7 @@ def is_variant(path: Path) -> bool:
 
 
 def load(path: Path, load_task: Callable[[str], Task]) -> Task:
-    """Return the variant that a TOML file describes; `load_task` loads the task that it extends.
+    """Return the variant of a TOML file; `load_task` loads the task that it extends.
 
     Raises:
         InvalidFiles: the file has problems.
@@ -117,7 +117,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
                 detail = f"{base.name} has no index of solved topics: leave out examples_mapping"
                 raise DataError(f"{path}: {detail}")
             return None
-        # Where documents and solved topics share a mapping, they also share that of the variant.
+        # If documents and training topics share a mapping, they also share that of the variant.
         shared = mapping if of_task == base.index_mapping() else None
         return read_mapping(examples_mapping or shared, of_task)
 
@@ -137,7 +137,7 @@ def with_mappings(
     documents: Callable[[], dict[str, Any]],
     examples: Callable[[], dict[str, Any] | None],
 ) -> Task:
-    """Return a variant of a task with other mappings, whose digest is part of the names of its indexes."""
+    """Return a variant with other mappings, whose digest is part of the index names."""
     suffix = "m" + digest_json({"documents": documents(), "examples": examples()})[:8]
     names = {name: f"{name}-{suffix}" for name in base.info.index_names}
     return replace(
