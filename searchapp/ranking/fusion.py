@@ -17,7 +17,7 @@ relevant, from these features; other documents follow by the weighted sum:
     signals        the number of signals that score it
 
 The trees are trained by cross-fitting (Wolpert, "Stacked generalization", Neural Networks 5, 1992): training topics
-are divided into `parts`, and the votes for the topics of one part come from the other parts alone. Leaving out only a
+are divided into `folds`, and the votes for the topics of one part come from the other parts alone. Leaving out only a
 topic's own vote would not suffice: how often all other topics cite a document reveals whether this topic cites it.
 """
 
@@ -254,7 +254,7 @@ Asking = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedFusion(Fusion):
-    """Trees over the first `candidates` of the weighted sum, trained on at most `topics` topics in `parts`.
+    """Trees over the first `candidates` of the weighted sum, trained on at most `max_topics` topics in `folds`.
 
     Without its model it is the weighted sum.
     """
@@ -263,7 +263,14 @@ class LearnedFusion(Fusion):
     kind: ClassVar[str] = "fusion"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
     reach: ClassVar[int] = REACH
-    listed_first: ClassVar[tuple[str, ...]] = ("trees", "leaves", "fewest", "rate", "seed", "parts")
+    listed_first: ClassVar[tuple[str, ...]] = (
+        "num_trees",
+        "num_leaves",
+        "min_samples",
+        "learning_rate",
+        "seed",
+        "folds",
+    )
 
     # The scale of the weighted sum; the trees use both scales.
     added: Scale = choice(
@@ -273,24 +280,26 @@ class LearnedFusion(Fusion):
         default=Scale.shares,
     )
 
-    candidates: int = whole("how many documents the trees rank: the first ones of the weighted sum")
-    topics: int = whole("how many solved topics the trees are grown on at most")
-    parts: int = whole("into how many parts solved topics are dealt, each ranked by the votes of the others")
-    trees: int = whole("how many trees are grown")
-    leaves: int = whole("how many leaves a tree has at most")
-    fewest: int = whole("how many candidates a leaf must have")
-    rate: float = number("how much of what a tree says counts")
-    seed: int = whole("the seed by which solved topics are dealt", default=SEED)
+    candidates: int = whole("number of documents that the trees rank: the first ones of the weighted sum")
+    max_topics: int = whole("maximum number of training topics for the trees")
+    folds: int = whole("number of folds of training topics; the votes for a fold come from the other folds")
+    num_trees: int = whole("number of trees")
+    num_leaves: int = whole("maximum number of leaves of a tree")
+    min_samples: int = whole("minimum number of candidates in a leaf")
+    learning_rate: float = number("learning rate of the trees")
+    seed: int = whole("seed of the folds and of the trees", default=SEED)
     scale: Scale = Scale.scores
 
     @classmethod
     def read(cls, table: RecipeTable) -> Self:
-        """Read a table as `Fusion.read` does, with at least 2 parts and 2 leaves."""
+        """Read a table as `Fusion.read` does, with at least 2 folds and 2 leaves."""
         values = table.parameters(cls)
-        if values["parts"] < 2:
-            raise table.place.wrong("has 1 part in its fusion, whose topics nobody could vote for")
-        if values["leaves"] < 2:
-            raise table.place.wrong("has 1 leaf in its fusion, which asks for nothing")
+        if values["folds"] < 2:
+            raise table.place.wrong(
+                "has 1 fold in its fusion: it needs at least 2, because each fold is ranked by votes of the others"
+            )
+        if values["num_leaves"] < 2:
+            raise table.place.wrong("has 1 leaf in its fusion: a tree needs at least 2")
         return cls(**values)
 
     @property
@@ -334,7 +343,7 @@ class LearnedFusion(Fusion):
         names = feature_names([name for name, _ in signals])
         matrices: list[Floats] = []
         relevant: list[bool] = []
-        of_each = -(-self.topics // self.parts)
+        of_each = -(-self.max_topics // self.folds)
         for part in self.dealt(examples):
             for example, answers in asking(part[:of_each], frozenset(example_.topic.id for example_ in part)):
                 weighted = [(weight, answer) for (_, weight), answer in zip(signals, answers, strict=True)]
@@ -352,10 +361,10 @@ class LearnedFusion(Fusion):
             names,
             np.concatenate(matrices),
             wanted,
-            trees=self.trees,
-            leaves=self.leaves,
-            fewest=self.fewest,
-            rate=self.rate,
+            num_trees=self.num_trees,
+            num_leaves=self.num_leaves,
+            min_samples=self.min_samples,
+            learning_rate=self.learning_rate,
             seed=self.seed,
         )
         return {"candidates": len(wanted), "labels": ["relevant"], **trees.header()}, trees.arrays()
@@ -364,7 +373,7 @@ class LearnedFusion(Fusion):
         """Divide training topics into parts, by the seed and independent of their order."""
         shuffled = sorted(examples, key=lambda example: example.topic.id)
         random.Random(self.seed).shuffle(shuffled)  # no secret
-        return [shuffled[part :: self.parts] for part in range(self.parts)]
+        return [shuffled[fold :: self.folds] for fold in range(self.folds)]
 
     def rows(self, answers: Weighted, without: str | None = None) -> tuple[list[str], Floats]:
         """Return the candidates, `without` one document, and their features: float64 (candidates, features)."""

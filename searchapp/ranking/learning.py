@@ -594,10 +594,10 @@ def grown(
     rows: Any,
     relevant: NDArray[np.bool_],
     *,
-    trees: int,
-    leaves: int,
-    fewest: int,
-    rate: float,
+    num_trees: int,
+    num_leaves: int,
+    min_samples: int,
+    learning_rate: float,
     seed: int,
 ) -> Trees:
     """Grow trees from rows of the features `names`.
@@ -606,20 +606,19 @@ def grown(
         names: features
         rows: their values, float64 (candidates, features)
         relevant: (candidates,)
-        trees: number of trees
-        leaves: maximum leaves of a tree
-        fewest: minimum samples per leaf
-        rate: learning rate
+        num_trees: number of trees
+        num_leaves: maximum leaves of a tree
+        min_samples: minimum samples per leaf
         seed: seed of the random generator
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 
     learner = HistGradientBoostingClassifier(
-        max_iter=trees,
-        max_leaf_nodes=leaves,
-        min_samples_leaf=fewest,
-        learning_rate=rate,
+        max_iter=num_trees,
+        max_leaf_nodes=num_leaves,
+        min_samples_leaf=min_samples,
+        learning_rate=learning_rate,
         early_stopping=False,
         random_state=seed,
     )

@@ -107,7 +107,9 @@ def test_no_topic_is_ranked_by_its_own_answers(validate: Validate, monkeypatch: 
 def test_trained_signals_learn_from_the_other_folds_only(validate: Validate) -> None:
     found = validate("smart-types-dbpedia", *folds.FOLD_NAMES)
     # A model refuses a topic that it was trained on: that it ranks them all shows that it has seen none of them.
-    assert len(found.scores(recipes.load("smart-types-dbpedia", "best", {"fewest": 2}))) == len(found.topics)
+    assert len(found.scores(recipes.load("smart-types-dbpedia", "best", {"min_samples": 2}))) == len(
+        found.topics
+    )
 
 
 def test_the_usual_folds_are_those_that_figures_are_reported_for(validate: Validate) -> None:

@@ -20,11 +20,18 @@ signals = [
   { signal = "direct", template = "bm25" },
   { signal = "neighbours", template = "bm25", k = 20, power = 1.0 },
 ]
-fusion = { by = "learned", candidates = 10, topics = 20, parts = 2, trees = 2, leaves = 2, fewest = 1, rate = 0.5 }
+fusion.by = "learned"
+fusion.candidates = 10
+fusion.max_topics = 20
+fusion.folds = 2
+fusion.num_trees = 2
+fusion.num_leaves = 2
+fusion.min_samples = 1
+fusion.learning_rate = 0.5
 
 [recipes.classes]
 template = "bm25"
-signals = [{ signal = "multilabel", cost = 1.0, fewest = 1, steepness = 1.0 }]
+signals = [{ signal = "multilabel", cost = 1.0, min_samples = 1, steepness = 1.0 }]
 """
 
 

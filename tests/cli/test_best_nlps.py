@@ -13,7 +13,7 @@ from tests.cli.conftest import SAMPLES, Cli
 
 TASK = "nlps"
 DATA = ("--data", SAMPLES / TASK)
-QUICK = ("--set", "trees=5", "--set", "fewest=2", "--set", "leaves=4")
+QUICK = ("--set", "num_trees=5", "--set", "min_samples=2", "--set", "num_leaves=4")
 
 
 def ranked(run: Cli, out: Path, *options: object) -> dict[str, bytes]:

@@ -172,8 +172,8 @@ def test_a_recipe_without_anything_to_train_is_a_mistake(offline: Cli) -> None:
     refused = offline("train", TASK, "--data", SAMPLES / TASK, "--split", "fold9")
     assert refused.code == 2 and "has no split 'fold9'" in refused.stderr
     other = "smart-relations-dbpedia"
-    refused = offline("train", other, "--data", SAMPLES / other, "--set", "fewest=500")
-    assert refused.code == 4 and "lower `fewest`" in refused.stderr
+    refused = offline("train", other, "--data", SAMPLES / other, "--set", "min_samples=500")
+    assert refused.code == 4 and "lower `min_samples`" in refused.stderr
     refused = offline("train", TASK, "--data", SAMPLES / TASK, "--set", "by=kind")
     assert refused.code == 4 and "no document has the field kind" in refused.stderr
 

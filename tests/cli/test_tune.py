@@ -258,10 +258,16 @@ def test_a_trial_that_fails_is_told_and_the_others_go_on(
     monkeypatch.chdir(tmp_path)
     task = "smart-relations-dbpedia"
     assert offline("index", task, "--data", SAMPLES / task).code == 0
-    tuned = offline("tune", task, "--recipe", "best", "--over", "fewest=2,500", "--search", "grid", "--json")
+    tuned = offline(
+        "tune", task, "--recipe", "best", "--over", "min_samples=2,500", "--search", "grid", "--json"
+    )
     assert tuned.code == 0, tuned.stderr
     last: Any = tuned.json["trials"][-1]
-    assert last["set"] == {"fewest": 500} and last["value"] is None and "lower `fewest`" in last["error"]
+    assert (
+        last["set"] == {"min_samples": 500}
+        and last["value"] is None
+        and "lower `min_samples`" in last["error"]
+    )
     assert "failed: " in tuned.stderr and tuned.json["splits"] == [f"fold{number}" for number in range(5)]
 
 

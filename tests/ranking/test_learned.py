@@ -17,7 +17,9 @@ from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Answer, Scale
 from searchapp.resources import RecipeBook, recipe_book
 
-LEARNED = LearnedFusion(candidates=3, topics=100, parts=2, trees=4, leaves=3, fewest=2, rate=0.5, seed=1)
+LEARNED = LearnedFusion(
+    candidates=3, max_topics=100, folds=2, num_trees=4, num_leaves=3, min_samples=2, learning_rate=0.5, seed=1
+)
 SIGNALS = [("direct", 1.0), ("votes", 0.5)]
 EXAMPLES = [Example(Topic(f"t{number}", "x"), {"right": 1.0}) for number in range(20)]
 
@@ -95,10 +97,10 @@ def test_what_the_signals_gave_and_the_rest_come_to_the_score(learned: LearnedFu
 
 def test_the_votes_of_a_part_are_withheld_from_its_topics() -> None:
     withheld: list[frozenset[str]] = []
-    header, _ = replace(LEARNED, topics=8).train(SIGNALS, EXAMPLES, asking(withheld))
+    header, _ = replace(LEARNED, max_topics=8).train(SIGNALS, EXAMPLES, asking(withheld))
     assert sorted(map(len, withheld)) == [10, 10] and not withheld[0] & withheld[1]
     assert header["candidates"] == 8 * 3, "3 candidates of 4 topics of each part"
-    turned = replace(LEARNED, topics=8)
+    turned = replace(LEARNED, max_topics=8)
     again: list[frozenset[str]] = []
     turned.train(SIGNALS, EXAMPLES[::-1], asking(again))
     assert again == withheld, "whatever the order of the solved topics"
@@ -106,7 +108,7 @@ def test_the_votes_of_a_part_are_withheld_from_its_topics() -> None:
 
 def test_training_is_the_same_every_time_and_the_seed_decides() -> None:
     assert model().digest == model().digest
-    other = replace(LEARNED, seed=2, topics=8)
+    other = replace(LEARNED, seed=2, max_topics=8)
     parts = [[one.topic.id for one in part] for part in other.dealt(EXAMPLES)]
     assert parts != [[one.topic.id for one in part] for part in LEARNED.dealt(EXAMPLES)]
 
@@ -137,12 +139,12 @@ def recipe(**fusion: Any) -> Recipe:
         "fusion": {
             "by": "learned",
             "candidates": 3,
-            "topics": 9,
-            "parts": 2,
-            "trees": 4,
-            "leaves": 3,
-            "fewest": 2,
-            "rate": 0.5,
+            "max_topics": 9,
+            "folds": 2,
+            "num_trees": 4,
+            "num_leaves": 3,
+            "min_samples": 2,
+            "learning_rate": 0.5,
         }
         | fusion,
     }
@@ -156,23 +158,23 @@ def test_a_recipe_says_how_it_learns() -> None:
         "by": "learned",
         "scale": "shares",
         "candidates": 3,
-        "topics": 9,
-        "parts": 2,
-        "trees": 4,
-        "leaves": 3,
-        "fewest": 2,
-        "rate": 0.5,
+        "max_topics": 9,
+        "folds": 2,
+        "num_trees": 4,
+        "num_leaves": 3,
+        "min_samples": 2,
+        "learning_rate": 0.5,
         "seed": 2021,
     }
     assert recipe(scale="scores").manifest()[FUSION]["scale"] == "scores"
-    with pytest.raises(DataError, match="has 1 part in its fusion"):
-        recipe(parts=1)
+    with pytest.raises(DataError, match="has 1 fold in its fusion"):
+        recipe(folds=1)
     with pytest.raises(DataError, match="has 1 leaf in its fusion"):
-        recipe(leaves=1)
+        recipe(num_leaves=1)
     with pytest.raises(UsageError, match="trees must be a whole number"):
-        recipe(trees=0)
+        recipe(num_trees=0)
 
 
 def test_candidates_that_the_trees_cannot_tell_apart_are_ordered_by_the_sum() -> None:
-    blind = replace(LEARNED, fewest=1000)
+    blind = replace(LEARNED, min_samples=1000)
     assert best_first(ready(blind).fused(weighted())) == best_first(blind.fused(weighted()))

@@ -170,7 +170,7 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
             "says no within for 'labelled'",
         ),
         (
-            beside_direct("'multiclass', cost = 1, fewest = 2, steepness = 8, by_cost = 2"),
+            beside_direct("'multiclass', cost = 1, min_samples = 2, steepness = 8, by_cost = 2"),
             "has the unknown key 'by_cost'",
         ),
         (beside_direct("'popular', window = 10"), "has the unknown key 'window'"),
@@ -183,13 +183,13 @@ def test_what_is_wrong_with_a_recipe_is_said(my_recipes: Path, text: str, messag
 
 
 def test_what_is_left_out_has_its_default(my_recipes: Path) -> None:
-    write(my_recipes, beside_direct("'multiclass', cost = 2, fewest = 3, steepness = 8, by = 'kind'"))
+    write(my_recipes, beside_direct("'multiclass', cost = 2, min_samples = 3, steepness = 8, by = 'kind'"))
     direct, multiclass = mine("x").signals
     assert (direct.weight, direct.window) == (1.0, resources.recipe_book("mine").depth)
     of_kind = {"by": "kind", "by_cost": 2.0, "by_steepness": 8.0}
     assert multiclass.parameters() == {
         "cost": 2.0,
-        "fewest": 3,
+        "min_samples": 3,
         "seed": 2021,
         "steepness": 8.0,
         **of_kind,

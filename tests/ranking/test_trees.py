@@ -27,7 +27,7 @@ SECOND = {"feature": [0], "threshold": [0.0], "left": [-1], "right": [-1], "valu
 TREES = joined(["a", "b"], [FIRST, SECOND])
 ROWS = np.array([[1.0, 2.0], [1.0, 2.5], [1.5, 0.0]])
 
-GROWTH: Any = {"trees": 8, "leaves": 4, "fewest": 5, "rate": 0.3, "seed": 3}
+GROWTH: Any = {"num_trees": 8, "num_leaves": 4, "min_samples": 5, "learning_rate": 0.3, "seed": 3}
 
 
 def rows() -> tuple[np.ndarray, np.ndarray]:

@@ -447,7 +447,7 @@ class Trained(Signal):
     cost: float = number(
         "C of the linear model: what a mistake costs, the greater the less it is regularised"
     )
-    fewest: int = whole("how many solved topics a label must have")
+    min_samples: int = whole("minimum number of training topics of a label")
     seed: int = whole("the seed of the training", default=SEED)
     without: tuple[str, ...] = ()  # kinds of features to omit, for ablation studies
 
@@ -526,7 +526,7 @@ def require_labels(examples: Sequence[Example], labels: Sequence[str], what: str
     """
     if not labels:
         raise DataError(
-            f"none of the {len(examples):,} solved topics has {what} that enough others have: lower `fewest` with "
+            f"none of the {len(examples):,} solved topics has {what} that enough others have: lower `min_samples` with "
             "--set, or choose another recipe"
         )
 

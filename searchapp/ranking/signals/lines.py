@@ -191,7 +191,7 @@ class LineModel:
         counts: Sequence[float],
         *,
         cost: float,
-        fewest: int,
+        min_df: int,
         measures: float,
         seed: int,
     ) -> LineModel:
@@ -202,7 +202,7 @@ class LineModel:
             wanted: whether each line is relevant
             counts: weight of each line
             cost: the solver's C
-            fewest: minimum lines per word
+            min_df: minimum lines per word
             measures: weight of standardized measures relative to the words' vectors of length 1
             seed: the solver's seed
         """
@@ -210,7 +210,7 @@ class LineModel:
         from sklearn.linear_model import LogisticRegression
 
         containing = Counter(word for line in lines for word in line.words)
-        words = sorted(word for word, df in containing.items() if df >= fewest)
+        words = sorted(word for word, df in containing.items() if df >= min_df)
         df = np.array([containing[word] for word in words], dtype=np.float64)
         idf = np.log((1.0 + len(lines)) / (1.0 + df)) + 1.0
         places = {word: place for place, word in enumerate(words)}
@@ -337,14 +337,14 @@ class Lines(Trained):
     listed_first: ClassVar[tuple[str, ...]] = (
         "weight",
         "cost",
-        "fewest",
+        "min_samples",
         "seed",
         "measures",
         "even",
         "around",
     )
 
-    fewest: int = whole("how many lines must have a word")
+    min_samples: int = whole("minimum number of lines with a word", key="min_df")
     measures: float = number("what a measure's deviation from its mean weighs beside the words")
     even: float = number(
         "lines of a solved topic weigh by its number of relevant ones to the power of minus this"
@@ -391,7 +391,7 @@ class Lines(Trained):
             wanted,
             [count / mean for count in counts],
             cost=self.cost,
-            fewest=self.fewest,
+            min_df=self.min_samples,
             measures=self.measures,
             seed=self.seed,
         )

@@ -63,7 +63,7 @@ def _has_values(read: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiClass(Trained):
-    """One label for each class that at least `fewest` training topics have."""
+    """One label for each class that at least `min_samples` training topics have."""
 
     kind: ClassVar[str] = "multiclass"
     features: ClassVar[tuple[str, ...]] = KINDS
@@ -98,7 +98,7 @@ class MultiClass(Trained):
         solved = [example for example in examples if any(grade > 0 for grade in example.gold.values())]
         solved = [example for example in solved if value_of(_best(example.gold)[0]) is not None]
         values = [str(value_of(_best(example.gold)[0])) for example in solved]
-        classes = _classes([_best(example.gold) for example in solved], values, self.fewest)
+        classes = _classes([_best(example.gold) for example in solved], values, self.min_samples)
         labels = sorted({name for name in classes if name is not None})
         require_labels(examples, labels, "an answer among the documents")
         known = sorted(set(values))
@@ -138,7 +138,7 @@ def _best(gold: Mapping[str, float]) -> list[str]:
     return sorted(document for document, grade in gold.items() if grade == best)
 
 
-def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], fewest: int) -> list[str | None]:
+def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], min_samples: int) -> list[str | None]:
     """Return the class of each topic: all its best documents, or the most common one if too few topics have them all.
 
     None for a topic with a rare answer, unless all answers of the topic's value are as rare.
@@ -148,7 +148,7 @@ def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], fewest: in
     names: list[str] = []
     for answer in answers:
         name = " ".join(answer)
-        if sets[name] < fewest:
+        if sets[name] < min_samples:
             name = max(answer, key=lambda document: (singles[document], document))
         names.append(name)
     count = Counter(names)
@@ -156,7 +156,7 @@ def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], fewest: in
     for name, value in zip(names, values, strict=True):
         most[value] = max(count[name], most.get(value, 0))
     return [
-        name if count[name] >= min(fewest, most[value]) else None
+        name if count[name] >= min(min_samples, most[value]) else None
         for name, value in zip(names, values, strict=True)
     ]
 

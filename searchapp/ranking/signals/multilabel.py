@@ -31,7 +31,7 @@ from searchapp.ranking.templates import number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiLabel(Trained):
-    """One label for each document that answers at least `fewest` training topics."""
+    """One label for each document that answers at least `min_samples` training topics."""
 
     kind: ClassVar[str] = "multilabel"
     features: ClassVar[tuple[str, ...]] = KINDS
@@ -50,7 +50,7 @@ class MultiLabel(Trained):
             for document, grade in example.gold.items():
                 if grade > 0:
                     rows[document].append(row)
-        labels = sorted(document for document, topics in rows.items() if len(topics) >= self.fewest)
+        labels = sorted(document for document, topics in rows.items() if len(topics) >= self.min_samples)
         require_labels(examples, labels, "a document in its gold")
         texts = [example.topic.text for example in examples]
         vocabulary, vectors = Vocabulary.of(texts, self.without)

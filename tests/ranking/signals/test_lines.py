@@ -21,7 +21,7 @@ SIGNAL = Lines(
     "lines",
     1.0,
     cost=1.0,
-    fewest=1,
+    min_samples=1,
     seed=1,
     measures=0.1,
     even=0.5,

@@ -33,7 +33,7 @@ MULTICLASS = MultiClass(
     "m",
     1.0,
     cost=1.0,
-    fewest=2,
+    min_samples=2,
     seed=1,
     steepness=8.0,
     cutoff=10,
@@ -42,7 +42,7 @@ MULTICLASS = MultiClass(
     by_cost=1.0,
     by_steepness=5.0,
 )
-MULTILABEL = MultiLabel("m", 1.0, cost=1.0, fewest=2, seed=1, steepness=3.0)
+MULTILABEL = MultiLabel("m", 1.0, cost=1.0, min_samples=2, seed=1, steepness=3.0)
 
 
 def stored(signal: Trained, examples: Sequence[Example] = EXAMPLES, workers: int = 1) -> StoredModel:
@@ -136,7 +136,7 @@ def test_shares_do_not_overflow() -> None:
 
 
 def test_nothing_to_learn_from_is_said() -> None:
-    with pytest.raises(DataError, match="lower `fewest`"):
+    with pytest.raises(DataError, match="lower `min_samples`"):
         MULTILABEL.train(EXAMPLES[:1], DOCUMENTS, 1)
     with pytest.raises(DataError, match="no document has the field color"):
         dataclasses.replace(MULTICLASS, by="color").train(EXAMPLES, DOCUMENTS, 1)
