@@ -1,1 +1,1 @@
-"""Deciding between annotators: the full-screen interface and the prompts."""
+"""Adjudication: the screen and the prompts."""

@@ -43,7 +43,7 @@ class AdjudicatePrompts(Conversation):
         self.adjudication = adjudication
         self.run_pages = run_pages
         self._place = -1
-        # The document that was just decided on, if there is no other to go to.
+        # The document just decided on, if there is no other to go to.
         self._resting_on: Key | None = None
 
     @property
@@ -75,7 +75,7 @@ class AdjudicatePrompts(Conversation):
         if word in ("q", "quit", "exit"):
             return not leave_by_prompts(self.adjudication.session, self._say, self._ask)
         if not self._refresh():
-            return True  # the disagreement that the line was typed for is gone
+            return True  # the line was typed for a disagreement that is gone
         if word.isdecimal():
             self._decide(int(word), rest.strip())
         elif match := re.fullmatch(r"#\s*(\d+)", line):
@@ -87,7 +87,7 @@ class AdjudicatePrompts(Conversation):
         return True
 
     def _refresh(self) -> bool:
-        """Read others' events; return whether the present disagreement is still one."""
+        """Read others' events; return whether the present disagreement still exists."""
         key = self.dispute.key
         if events := self.adjudication.refresh():
             self._say(arrivals_label(events, self.adjudication.session.author.annotator))

@@ -1,4 +1,4 @@
-"""The adjudicating screen: disagreements on the left, opinions in the middle, topic and document on the right."""
+"""The adjudication screen."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _MOST_ID_CELLS = 26
 
 
 class DisputeRows(RowList):
-    """The disagreements that the filter leaves, with decision, spread and ids."""
+    """The disagreements that match the filter, with decision, spread and ids."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--aside"}
 
@@ -127,9 +127,10 @@ def _below(words: str, event: Event) -> list[Content]:
     return [*lines, Content.styled(source, FAINT)]
 
 
+# Number of fetched documents below the cursor.
 AHEAD = 3
-"""Number of documents below the cursor that are fetched."""
 
+# Actions of the judging screen with another meaning here: help and label.
 OTHER = {
     "reason": ("Decide together with a reason", "reason"),
     "clear": ("Drop the filter", ""),
@@ -139,12 +140,11 @@ OTHER = {
     "filter": ("Filter by words of the topic, ids, or annotators", "filter"),
     "next_pane": ("Next pane: disagreements, opinions, topic, document", ""),
 }
-"""Actions of the judging screen with another meaning here: help and label."""
 
+# Actions with the same meaning.
 SAME = ("undo", "redo", "note", "down", "up", "page_down", "page_up", "first", "last", "previous_pane",
         "jump", "zoom", "reading", "wider", "narrower", "scroll_down", "scroll_up", "maths", "theme", "copy",
         "palette", "help", "quit")  # fmt: skip
-"""Actions with the same meaning."""
 
 COLUMNS = {"disputes": "left", "opinions": "middle", "topic": "right", "document": "right"}
 
@@ -195,8 +195,8 @@ class AdjudicateScreen(WorkScreen):
 
     def begin(self) -> None:
         entitle(self.query_one("#opinions"), "Who said what")
-        open_ones = self._open_places()
-        self.disputes.show(len(self.disputes.places), open_ones[0] if open_ones else 0)
+        open_places = self._open_places()
+        self.disputes.show(len(self.disputes.places), open_places[0] if open_places else 0)
         self._show()
 
     @property
@@ -291,15 +291,15 @@ class AdjudicateScreen(WorkScreen):
         return f"✓ all {'shown ' if hidden else ''}are decided"
 
     def _filter(self) -> None:
-        self.panes.focus(self.disputes)  # which makes the line visible
+        self.panes.focus(self.disputes)  # makes the line visible
         self.set_focus(self.query_one("#filter"))
 
     def filtered(self, words: str) -> None:
-        """Leave the disagreements with some words in ids, topic or annotators."""
+        """List the disagreements with all words in ids, topic or annotators."""
         self._list(words, self.dispute)
 
     def _list(self, words: str, present: Dispute | None) -> None:
-        """Filter the list, and put the cursor on the disagreement `present` if it is left."""
+        """Filter the list, and put the cursor on `present` if it matches."""
         wanted = words.lower().split()
         rows = self.disputes
         rows.places = [
@@ -351,7 +351,7 @@ class AdjudicateScreen(WorkScreen):
             what += f", was {grade_label(before.grade or 0, self.labels)}"
         outcome = self.adjudication.decide(dispute, grade, reason)
         self._done(outcome, f"decided {what}: {self._begin_of(dispute.document_id)}")
-        # From a changed decision to the disagreement below it.
+        # After a changed decision, go to the disagreement below it.
         if before is not None and self.disputes.cursor + 1 < self.disputes.count:
             self._go(self.disputes.cursor + 1)
             return

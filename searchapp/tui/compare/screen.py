@@ -63,6 +63,7 @@ SECTION = "compare"
 
 _RUNS, _GOLD = "Runs", "Gold"
 
+# Differences from the actions of the screen of topics.
 _CHANGES = {
     "order": {"about": "Greatest gains first, greatest losses, greatest differences, as in the run"},
     "worst_topic": {
@@ -73,7 +74,6 @@ _CHANGES = {
     "why": {"about": "Why the document is at its rank in each run, or is missed"},
     "next_pane": {"about": "Next pane: topics, both rankings and their missed gold, topic, document"},
 }
-"""The differences from the actions of the screen of topics."""
 
 KEY_ACTIONS = (
     KeyAction("runs", _RUNS, "Choose which two of the runs are compared", ("r",), "runs"),
@@ -111,8 +111,8 @@ SORTED = {
     Sorting.file: "as in the first run",
 }
 
+# The ids of the two rankings.
 RUNS = ("first", "second")
-"""The ids of the two rankings."""
 
 COLUMNS = {
     "topics": "left",
@@ -123,21 +123,21 @@ COLUMNS = {
 
 LISTS = ("second", "second-missed", "first", "first-missed", "topics")
 
+# Longer names of runs are cut, so that the other name and the status stay visible.
 NAME_CELLS = 24
-"""The cells after which the name of a run is cut, so that the other one and the status stay visible."""
 
+# Kinds of requests, the most urgent first.
 _COMPARE, _DIFFERENCES, _JUDGED = range(3)
-"""The kinds of questions about the runs, the most urgent first."""
 
 
 BETWEEN = "  "
 
+# Before figures based on judgments.
 BY_JUDGMENTS = "judged: "
-"""The words before the figures by people's judgments."""
 
 
 class FigureLines(Plain):
-    """The figures of a pair under a measure: by the gold, and below it by people's judgments."""
+    """The figures of a pair under a measure: by the gold, and below it by judgments."""
 
     def __init__(self) -> None:
         super().__init__(id="figures")
@@ -176,7 +176,7 @@ class FigureLines(Plain):
 
 
 def figure_line(measured: Measured, pair: Pair, room: int, before: str = "", behind: str = "") -> Content:
-    """Return a measure of two runs in a line of `room` cells: the most important figures, as long as they fit."""
+    """Return the most important figures of a measure of two runs that fit `room` cells."""
     parts: list[str | tuple[str, str]] = []
     used = 0
     for words, look in _figures(measured, pair, before, behind, is_wide=room >= WIDE_FROM):
@@ -218,21 +218,21 @@ def _figures(
 
 BAR_CELLS = 5
 WIDE_BAR_CELLS = 9
+# Cells of half a bar, and the width of lists with longer ones.
 WIDE_BARS_FROM = 56
-"""The cells of half a bar, and the width of a list from which on it has longer ones."""
 
+# Wider lists show the figures of both runs before their difference.
 VALUES_FROM = 64
-"""The width of a list from which on it shows the figures of both runs before their difference."""
 
+# The middle of a bar.
 ZERO = "│"
-"""The middle of a bar."""
 
 UP, DOWN, SAME = "↑", "↓", "="
+# The sign of a document that only this run has.
 NOT_THERE = "+"
-"""The sign of a document that only this run has."""
 
+# Smaller differences count as none, as in the tests.
 TIE = 5e-10
-"""The greatest difference that counts as none, as in the tests."""
 
 
 def shown_difference(value: float) -> str:
@@ -247,7 +247,7 @@ def shown_difference(value: float) -> str:
 
 
 def half_bar(share: float, cells: int) -> str:
-    """Return a bar of a share of some cells that grows to the left, to half a cell.
+    """Draw a share of some cells as a bar that grows to the left, to half a cell.
 
     >>> half_bar(0.5, 3), half_bar(1.0, 3), half_bar(0.01, 3)
     (' ▐█', '███', '   ')
@@ -263,8 +263,8 @@ class DifferenceRows(GoldTopicRows):
 
     def __init__(self, pages: RunPages) -> None:
         super().__init__(pages)
+        # By topic; empty until they are computed.
         self.differences: Mapping[str, TopicDifference] = {}
-        """The differences by topic; empty until they are known."""
         self._greatest = 1.0
 
     def set_differences(self, topics: Sequence[TopicDifference]) -> None:
@@ -291,38 +291,36 @@ class DifferenceRows(GoldTopicRows):
 
 
 class ComparedRows(GoldRankingRows):
-    """A topic's ranking in one run, with the distance of each document's move to the other run.
-
-    An arrow shows whether the second run ranks it higher or lower, in the lists of both runs.
-    """
+    """A topic's ranking in one run, with an arrow and the number of ranks that each document moves in the
+    second run."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--won", "rows--fell"}
 
     def __init__(self, text: Callable[[str], str | None], *, is_second: bool, id: str) -> None:  # noqa: A002
         super().__init__(text, id=id)
         self._is_second = is_second
+        # The ranks of the topic's documents in the other run, once they are read.
         self.other_ranks: Mapping[str, int] | None = None
-        """The ranks of the topic's documents in the other run; None until they are known."""
         self._cells = 0
+        # Lines of moved documents, the most important moves first.
         self._by_weight: Sequence[int] = ()
-        """The lines of the moved documents, those with the most important moves first."""
+        # The index in `_by_weight` of the last result of `next_moved`.
         self._visited = -1
-        """The place in `_by_weight` that `next_moved` returned last."""
 
     def set_other_ranks(self, ranks: Mapping[str, int] | None) -> None:
         self.other_ranks = ranks
         moves = [self._move_of(place) for place in range(len(self.documents))]
-        self._cells = 0 if ranks is None else 1 + len(str(max((abs(one or 0) for one in moves), default=0)))
+        self._cells = 0 if ranks is None else 1 + len(str(max((abs(move or 0) for move in moves), default=0)))
         moved = [place for place, move in enumerate(moves) if move != 0]
         self._by_weight = sorted(moved, key=self._weight, reverse=True)
         self._visited = -1
         self.refresh()
 
     def next_moved(self, step: int) -> int | None:
-        """Return the line with the most important move, from there the next one, or with step -1 the one before.
+        """Return the line of the next (or previous) move by importance, or None at the end.
 
-        Return None at the end. The importance is the change of nDCG's discount, 1 / log2(1 + rank): one document
-        inserted above moves nearly all others by a rank.
+        The importance is the change of nDCG's discount 1 / log2(1 + rank): inserting a document at the top
+        moves nearly all others by one rank.
         """
         last, order = self._visited, self._by_weight
         if not 0 <= last < len(order) or order[last] != self.cursor:
@@ -333,7 +331,7 @@ class ComparedRows(GoldRankingRows):
         return order[self._visited]
 
     def _move_of(self, place: int) -> int | None:
-        """Return first − second rank of the document on a line; None where only one run has it."""
+        """Return first − second rank of the document on a line; None if only one run has it."""
         other = None if self.other_ranks is None else self.other_ranks.get(self.documents[place])
         if other is None:
             return None
@@ -363,7 +361,7 @@ def _discount(rank: int) -> float:
 
 
 class ExplainedTwice(TextDialog):
-    """Shows why a document is where it is in two runs."""
+    """Explains the rank of a document in two runs."""
 
     def __init__(
         self, document: str, results: Sequence[tuple[str, RankExplanation | Exception]], task: str
@@ -403,14 +401,14 @@ class CompareScreen(GoldScreen):
         super().__init__(keys, "", COLUMNS, LISTS, topics, session, command(comparing), start)
         self.comparing = comparing
         self.order = Sorting.gains
+        # The figures, once they are computed.
         self.comparison: Comparison | None = None
-        """The figures, once they are computed."""
         self._pairs = compared_pairs(comparing.request)
         self._run_names = distinct_names(comparing.request.runs)
         self._pair = self._pairs[0]
         self._measure_number = 0
+        # The side with the cursor.
         self._side_number = 1
-        """The number of the side with the cursor."""
         self._picking: Picking | None = None
         text = self.documents.beginning
         self._rankings = [ComparedRows(text, is_second=name == "second", id=name) for name in RUNS]
@@ -450,7 +448,7 @@ class CompareScreen(GoldScreen):
 
     @property
     def names(self) -> tuple[str, str]:
-        """The distinct parts of the names of the two compared runs, each on one line."""
+        """The distinct parts of the names of both runs, each on one line."""
         first, second = self._pair
         return shortened(self._run_names[first], NAME_CELLS), shortened(self._run_names[second], NAME_CELLS)
 
@@ -614,7 +612,7 @@ class CompareScreen(GoldScreen):
         self._show_figures(is_first=is_first)
         if self._picking is not None and self._picking.is_attached:
             self._picking.replace(self._choices())
-        if not is_first:  # the open topic may have more gold now
+        if not is_first:  # judgments may have added gold to the open topic
             for side in self.sides:
                 if side.ranked is not None:
                     side.ranking.relevant = side.missed.relevant = side.topics.relevant(side.ranked.topic_id)
@@ -636,7 +634,7 @@ class CompareScreen(GoldScreen):
 
     def _show_differences(self, topics: Sequence[TopicDifference], *, is_first: bool) -> None:
         self.topic_rows.set_differences(topics)
-        if self.judging.is_on:  # the annotator finds the topics at their places
+        if self.judging.is_on:  # keeps the order of topics while the annotator judges
             self.topic_rows.refresh()
             self.entitle_topics()
         elif is_first and self.is_untouched:
@@ -670,7 +668,7 @@ class CompareScreen(GoldScreen):
         self._follow_judgments()
 
     def _follow_judgments(self) -> None:
-        """Compute the figures by judgments again, while the annotator judges."""
+        """Update the figures by judgments, while the annotator judges."""
         if not self.judging.is_on:
             return
         if self.comparing.follows:
@@ -705,7 +703,7 @@ class CompareScreen(GoldScreen):
 
     def show_ranking(self, side: RunSide, ranked: TopicRanking) -> None:
         super().show_ranking(side, ranked)
-        first, second = (one.ranked for one in self.sides)
+        first, second = (side.ranked for side in self.sides)
         if first is None or second is None or first.topic_id != second.topic_id:
             return
         for rows, other in zip(self._rankings, (second, first), strict=True):
@@ -718,7 +716,7 @@ class CompareScreen(GoldScreen):
 
     def show_document(self) -> None:
         super().show_document()
-        # The cursor of the other ranking follows to the same document.
+        # Move the cursor of the other ranking to the same document.
         document, ranks = self.document_id, self._rankings[self._side_number].other_ranks
         place = None if document is None or ranks is None else ranks.get(document)
         if place is not None:
@@ -742,8 +740,8 @@ def compare_screen(
     """Return the screen of compared runs.
 
     Raises:
-        UsageError: there is no topic `start`, or none at all.
-        DataError: the settings file has wrong keys for the screen.
+        UsageError: the topic `start` is unknown, or there are no topics.
+        DataError: the settings file has invalid keys for the screen.
     """
     for topics in comparing.topics:
         topics.require(start)
@@ -756,9 +754,9 @@ def command(comparing: Comparing) -> Sequence[str]:
     """Return the words of the command that opens the same screen, up to the topic."""
     request = comparing.request
     options = {"--baseline": request.baseline, "--data": request.source.data, "--depth": request.depth}
-    given = [str(one) for name, value in options.items() if value is not None for one in (name, value)]
-    given += [one for name in request.source.measures for one in ("--measure", name)]
-    given += [str(one) for path in request.source.gold for one in ("--gold", path)]
+    given = [str(word) for name, value in options.items() if value is not None for word in (name, value)]
+    given += [word for name in request.source.measures for word in ("--measure", name)]
+    given += [str(word) for path in request.source.gold for word in ("--gold", path)]
     given += ["--force"] if request.force else []
     given += ["--judgments"] if comparing.follows else []
     return ("searchapp", "compare", *map(str, request.runs), "--screen", *given)

@@ -1,1 +1,1 @@
-"""The screen with all settings."""
+"""The screen of settings."""

@@ -25,8 +25,8 @@ PANES = {
 }
 
 
+# The share of the line after the name for a value.
 VALUE_SHARE = 0.55
-"""The share of the line behind the name for a value."""
 
 MOVES = ("down", "up", "page_down", "page_up", "first", "last", "scroll_down", "scroll_up")
 OTHERS = ("next_pane", "previous_pane", "jump", "theme", "copy", "palette", "help", "quit")
@@ -36,7 +36,7 @@ COLUMNS = {"settings": "settings", "about": "about"}
 
 
 class SettingRows(RowList):
-    """The settings, one a line."""
+    """The settings, one per line."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--some"}
 
@@ -50,7 +50,7 @@ class SettingRows(RowList):
         left = width - self._name_cells - 2
         value_cells = int(left * VALUE_SHARE)
         look = "rows--faint" if value.source.origin is Origin.default else "rows--some"
-        # The files are named in the first line.
+        # The first line names the files.
         is_file = value.file is not None or not value.place
         origin = str(value.source.origin) if is_file else value.place
         return [
@@ -62,10 +62,8 @@ class SettingRows(RowList):
 
 
 class ConfigScreen(KeyScreen):
-    """The settings in a list, and the description of the one under the cursor.
-
-    `keys` are those of the judging screen.
-    """
+    """The settings in a list, and the description of the one under the cursor; `keys` are the judging
+    screen's."""
 
     CSS_PATH = Path(__file__).with_name("config.tcss")
     AUTO_FOCUS = "#settings"
@@ -120,15 +118,15 @@ class ConfigScreen(KeyScreen):
         pane.scroll_home(animate=False)
 
 
+# The user file may have keys for grades of any task, which have no effect here.
 GRADES = [str(grade) for grade in range(100)]
-"""The user's file may have keys for grades of any task, which have no effect here."""
 
 
 class ConfigApp(KeyApp):
     """Shows the settings until the user leaves them.
 
     Raises:
-        DataError: the keys in the user's file contradict each other.
+        DataError: the keys in the user file contradict each other.
     """
 
     def __init__(self, resolution: Resolution) -> None:

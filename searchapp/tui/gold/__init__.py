@@ -1,1 +1,1 @@
-"""Topics beside their gold: the common parts of the screen of topics and of the compare screen."""
+"""Topics beside their gold: common parts of the screen of topics and the compare screen."""

@@ -23,21 +23,21 @@ from searchapp.tui.kit.descriptions import UNSCORED
 from searchapp.tui.kit.screen import Pane
 from searchapp.tui.kit.widgets import RowList, RowPart, TextPane, fitted, one_line, shortened
 
+# The mark of a relevant document in tasks with binary grades.
 GOLD = "●"
-"""The mark of a relevant document, where the task has no further grades."""
 
+# Longer ids are cut.
 ID_CELLS = 12
-"""The cells after which an id is cut."""
 
+# Wider lists show ids.
 IDS_FROM = 40
-"""The cells of a list from which on it shows ids."""
 
+# Width of the rank of a missed document, or the reason without one.
 WHAT_CELLS = 14
-"""The cells for the rank of a missed document or the reason without one."""
 
 
 class GoldTopicRows(RowList):
-    """The topics that the filter leaves; a subclass supplies the figures before the text of each."""
+    """The topics that match the filter; a subclass supplies their figures."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--lost", "rows--rank"}
 
@@ -46,12 +46,12 @@ class GoldTopicRows(RowList):
         self._pages = pages
         self._notation = Notation(pages.task.info.markup)
         self._words: dict[str, str] = {}
+        # The open topic.
         self.current = ""
-        """The topic that is open."""
         self.topics: Sequence[str] = ()
 
     def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:
-        """Return the figures of a topic for a list of `width` cells; nothing until they are known."""
+        """Return the figures of a topic for a list of `width` cells, or nothing until they are known."""
         raise NotImplementedError
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
@@ -64,9 +64,9 @@ class GoldTopicRows(RowList):
 
     def mark(self, topic: str) -> None:
         before, self.current = self.current, topic
-        for one in (before, topic):
-            if one in self.topics:
-                self.redraw(self.topics.index(one))
+        for changed in (before, topic):
+            if changed in self.topics:
+                self.redraw(self.topics.index(changed))
         if topic in self.topics:
             self.put(self.topics.index(topic))
 
@@ -86,7 +86,7 @@ def shown_figure(value: float) -> str:
 
 
 class DocumentRows(RowList):
-    """Documents of a topic; a subclass supplies the text between the mark of the gold and the beginning."""
+    """Documents of a topic; a subclass supplies the text between the gold's mark and the document."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "rows--zero", "rows--some", "rows--most", "rows--aside", "rows--rank", "rows--gold", "rows--lost",
@@ -95,13 +95,13 @@ class DocumentRows(RowList):
     def __init__(self, text: Callable[[str], str | None], *, id: str) -> None:  # noqa: A002
         super().__init__(id=id)
         self._text = text
+        # Returns the sign of the annotator's opinion; None without judging.
         self.judged: Callable[[str], RowPart] | None = None
-        """Returns the sign of the annotator's opinion on a document; None unless they judge."""
         self.documents: Sequence[str] = ()
+        # The grades of the topic's gold.
         self.relevant: Mapping[str, int] = {}
-        """The grades of the topic's gold."""
+        # The task has more than two grades.
         self.is_graded = False
-        """Whether the task has more grades than relevant and not relevant."""
         self._id_cells = 0
 
     @property
@@ -110,8 +110,8 @@ class DocumentRows(RowList):
 
     def offer(self, documents: Sequence[str], cursor: int) -> None:
         self.documents = documents
-        ids = (cell_len(visible_line(one)) for one in documents[:500])
-        self._id_cells = min(ID_CELLS, max(ids, default=0))
+        widths = (cell_len(visible_line(document)) for document in documents[:500])
+        self._id_cells = min(ID_CELLS, max(widths, default=0))
         self.show(len(documents), cursor)
 
     def redraw_documents(self, documents: Iterable[str] | None) -> None:
@@ -143,10 +143,10 @@ class DocumentRows(RowList):
 
 
 class GoldRankingRows(DocumentRows):
-    """A topic's ranking, or some documents of it, with the gold marked at its ranks."""
+    """A topic's ranking, or a part of it, with marked gold."""
 
+    # The number of documents with a score, which come first.
     scored = 0
-    """The number of documents with a score, which come first."""
 
     _ranks: Sequence[int] = ()
     _longest = 1
@@ -183,11 +183,11 @@ class MissedRows(DocumentRows):
         if len(missed) != len(self.missed):
             self.refresh(layout=True)
         self.missed = missed
-        self.offer([one.document_id for one in missed], cursor)
+        self.offer([document.document_id for document in missed], cursor)
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
         what = short_standing(self.missed[place].reason)
-        cells = max((len(short_standing(one.reason)) for one in self.missed), default=0)
+        cells = max((len(short_standing(document.reason)) for document in self.missed), default=0)
         return self._line(place, width, [(f"{what:<{min(cells, WHAT_CELLS)}} ", "rows--lost")])
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
@@ -203,11 +203,11 @@ class MissedRows(DocumentRows):
         entitle(self, f"Missed gold{words}")
 
 
+# Longer texts are cut; the pager shows all of them.
 LONGEST = 100_000
-"""The characters after which a text is cut; the pager shows all of it."""
 
+# Longer ids are cut, so that the figures after them stay visible.
 LONGEST_ID = 24
-"""The cells after which an id is cut, so that the figures behind it stay visible."""
 
 
 class Reading(Vertical):
@@ -242,7 +242,7 @@ class Reading(Vertical):
         self._pane.show(Content.styled(why, look))
 
     def show(self, key: object, page: Page, title: str, others: Sequence[Opinion], words: str) -> None:
-        """Show a document, from its beginning unless the key says that it is shown already."""
+        """Show a document, from its beginning unless the key is that of the displayed one."""
         changed, self._shown = key != self._shown, key
         rest = len(page.text) - LONGEST
         if rest > 0:

@@ -1,4 +1,4 @@
-"""Screens on which the user walks topics beside their gold: in one run, or in two side by side.
+"""Screens with topics beside their gold: of one run, or of two side by side.
 
 Rankings, documents and the reasons for missed gold are read in the background; late answers are dropped.
 """
@@ -43,6 +43,7 @@ from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine, one_line, shor
 
 _TOPICS, _GOLD, _JUDGE, _MOVE = "Topics", "Gold", "Judge", "Move"
 
+# The actions of the screen of topics, most of them also of the compare screen.
 KEY_ACTIONS = (
     KeyAction("next_topic", _TOPICS, "Next topic", ("right_square_bracket",), "next topic"),
     KeyAction("previous_topic", _TOPICS, "Previous topic", ("left_square_bracket",), "previous"),
@@ -81,11 +82,10 @@ KEY_ACTIONS = (
     KeyAction("copy_command", "All else", "Copy the command that opens what is seen", ("c",), "copy command"),
     *shared("pager", "copy", "palette", "help", "quit"),
 )
-"""The actions of the screen of topics; the compare screen has most of them too."""
 
 
 class QuestionKind(IntEnum):
-    """The kinds of questions about a run, the most urgent first."""
+    """The kinds of requests about a run, the most urgent first."""
 
     topic = 0
     document = 1
@@ -102,14 +102,14 @@ class RunSide:
         self.ranking = ranking
         self.missed = missed
         self.lists: Sequence[DocumentRows] = (ranking, missed)
+        # The displayed ranking, once it is read.
         self.ranked: TopicRanking | None = None
-        """The shown ranking, once it is read."""
+        # The cursor is in the missed gold.
         self.in_missed = False
-        """Whether the cursor is in the missed gold."""
+        # Reads rankings and documents.
         self.quick = BackgroundQueue("topics", lambda: topics, post)
-        """Reads rankings and documents."""
+        # Ranks with the run's recipe, for explanations and missed gold.
         self.slow = BackgroundQueue("missed gold", lambda: topics, post)
-        """Ranks by the recipe of the run, for explanations and missed gold."""
 
     @property
     def rows(self) -> DocumentRows:
@@ -124,27 +124,27 @@ class RunSide:
         self.slow.close()
 
 
+# Beginnings per request.
 AT_ONCE = 200
-"""The beginnings that are read at once."""
 
+# Documents of a ranking whose beginnings are read with it.
 NEAR = 60
-"""The documents of a ranking whose beginnings are read with it."""
 
+# The previous document stays for this time while the next one is read.
 PATIENCE_SECONDS = 0.15
-"""How long the document before stays while the next one is read."""
 
+# Delay before retrying after an engine failure.
 RETRY_SECONDS = 2.0
-"""How long the screen waits before it asks a failed engine again."""
 
 
 class DocumentView:
-    """Shows the document under the cursor, and supplies the lists with the beginnings of documents."""
+    """Shows the document under the cursor, and supplies the lists with beginnings of documents."""
 
     def __init__(self, screen: GoldScreen) -> None:
         self._screen = screen
         self._shown: object = None
+        # Run, topic and id of the document under the cursor.
         self._wanted: object = None
-        """The run, topic and id of the document under the cursor."""
         self._beginnings: dict[str, str] = {}
         self._missing: set[str] = set()
 
@@ -197,10 +197,10 @@ class DocumentView:
         return f"{title} · rank {rank:,} · {score}"
 
     def prepare(self, pages: RunPages, documents: Sequence[str]) -> None:
-        """Read the beginnings of documents, in any thread: to convert formulas takes a while.
+        """Read the beginnings of documents, in any thread, because converting formulas is slow.
 
         Raises:
-            EngineError: the documents can't be read.
+            EngineError: the documents cannot be read.
         """
         notation = self._screen.reading.notation
         for document, text in zip(documents, pages.texts(documents), strict=True):
@@ -212,7 +212,7 @@ class DocumentView:
                     self._beginnings[document] = line
 
     def beginning(self, document: str) -> str | None:
-        """Return the beginning of a document; None has it read in the background."""
+        """Return the beginning of a document, or None and read it in the background."""
         if document not in self._beginnings:
             pages = self._screen.topics.pages
             if not pages.is_fetched(document):
@@ -261,10 +261,10 @@ class GoldJudging(TopicJudging):
         self._gold_screen.redraw(documents)
 
     def toggle(self) -> None:
-        """Begin judging, or end it.
+        """Begin or end judging.
 
         Raises:
-            SearchappError: the log can't be opened.
+            SearchappError: the log cannot be opened.
         """
         session = self.open()
         self.is_on = not self.is_on
@@ -345,7 +345,7 @@ class GoldJudging(TopicJudging):
         self.redraw(here)
 
     def _document_to_judge(self) -> str | None:
-        """Return the document under the cursor, or show why it can't be judged."""
+        """Return the document under the cursor, or report why it cannot be judged."""
         screen, document = self._gold_screen, self._gold_screen.document_id
         if not self.is_on:
             screen.head.tell(f"{screen.keys.shown('judge')} begins judging", "$warning")
@@ -360,7 +360,7 @@ class GoldJudging(TopicJudging):
     def _seen(self, document: str) -> SeenDocument:
         ranked = self._gold_screen.side.ranked
         documents = () if ranked is None else dict.fromkeys(ranked.documents)
-        rank = next((rank for rank, one in enumerate(documents, 1) if one == document), None)
+        rank = next((rank for rank, other in enumerate(documents, 1) if other == document), None)
         return self.seen(document, self._gold_screen.topics.pages.name, rank)
 
     def _name(self, document: str) -> str:
@@ -369,14 +369,14 @@ class GoldJudging(TopicJudging):
 
 
 class GoldScreen(KeyScreen):
-    """Topics beside their gold, in one run or several; a subclass makes `sides` and `topic_rows`, and orders topics."""
+    """Topics beside their gold; a subclass makes `sides` and `topic_rows`, and orders topics."""
 
     SAVES_GRADES = True
 
     sides: Sequence[RunSide]
     topic_rows: GoldTopicRows
+    # Computes the figures.
     figure_queue: BackgroundQueue[Any]
-    """Computes the figures."""
 
     def __init__(
         self,
@@ -392,8 +392,8 @@ class GoldScreen(KeyScreen):
         super().__init__(keys, Banner(title), columns, lists)
         self._command = command
         self.start = start
+        # The open topic, whose ranking may still be loading.
         self.target_topic = start or topics.topics[0]
-        """The open topic, whose ranking may still be awaited."""
         self.labels = topics.task.info.grades
         self.reading = Reading(topics.task.info, keys.shown("pager"))
         self.judging = GoldJudging(self, self.labels, session)
@@ -463,7 +463,7 @@ class GoldScreen(KeyScreen):
 
     @property
     def topic_id(self) -> str:
-        """The topic of the shown ranking."""
+        """The topic of the displayed ranking."""
         ranked = self.side.ranked
         return self.target_topic if ranked is None else ranked.topic_id
 
@@ -505,7 +505,7 @@ class GoldScreen(KeyScreen):
         entitle(self.topic_rows, f"{self.list_title()}{words}")
 
     def tell_progress(self, words: str) -> None:
-        """Show the progress of the figures, also beside the topic where the list is hidden."""
+        """Show the progress of the figures, also beside the topic, where the list may be hidden."""
         self.entitle_topics(words)
         if self.side.ranked is not None:
             self.reading.entitle_topic(self.topic_id, words)
@@ -542,7 +542,7 @@ class GoldScreen(KeyScreen):
 
         def work(topics: RunTopics) -> TopicRanking:
             ranked = topics.ranking(topic)
-            near = [*ranked.documents[:NEAR], *(one.document_id for one in ranked.missed)]
+            near = [*ranked.documents[:NEAR], *(missed.document_id for missed in ranked.missed)]
             self.documents.prepare(topics.pages, near)
             return ranked
 
@@ -561,7 +561,7 @@ class GoldScreen(KeyScreen):
         if ranked.topic_id != self.target_topic or side not in self.sides:
             return
         if side.ranked is None:
-            self.await_paint()  # discards keys from before the first document is seen
+            self.await_paint()  # discards keys typed before the first document was visible
         side.ranked = ranked
         side.ranking.scored = ranked.scored
         for rows in side.lists:
@@ -577,7 +577,7 @@ class GoldScreen(KeyScreen):
             self.focus_rows(side.ranking)
         else:
             self.show_document()
-        if any(one.reason is None for one in ranked.missed):
+        if any(missed.reason is None for missed in ranked.missed):
             side.slow.ask(
                 QuestionKind.missed,
                 lambda topics: topics.look_for_missed(ranked.topic_id),
@@ -597,7 +597,7 @@ class GoldScreen(KeyScreen):
         if side.ranked is None or topic != side.ranked.topic_id or side not in self.sides:
             return
         here = side.missed.document if side.in_missed or side.missed.cursor else None
-        ids = [one.document_id for one in gold.documents]
+        ids = [missed.document_id for missed in gold.documents]
         side.missed.offer_missed(gold.documents, ids.index(here) if here in ids else 0)
         if gold.differs:
             self.head.tell(
@@ -620,7 +620,7 @@ class GoldScreen(KeyScreen):
     # Its documents
 
     def watch_focused(self, focused: Widget | None) -> None:
-        # At once: a grade key may arrive before the message about the focus.
+        # Not in a message handler, because a grade key may arrive before the message about the focus.
         for side in self.sides:
             if focused in side.lists and not (side is self.side and focused is side.rows):
                 self.go_into(side, focused is side.missed)
@@ -681,7 +681,7 @@ class GoldScreen(KeyScreen):
         self.judging.give(grade)
 
     def act(self, name: str) -> None:
-        if not (saves(name) and self.head.is_waiting):  # saves no grade while an awaited dialog opens
+        if not (saves(name) and self.head.is_waiting):  # saves no grade while a requested dialog opens
             super().act(name)
 
     # Documents of the topic, and why they are where they are
@@ -717,7 +717,7 @@ class GoldScreen(KeyScreen):
         self.app.push_screen(WordsDialog("Go to the document with the id"), go)
 
     def go_to(self, document: str, sides: Iterable[RunSide]) -> bool:
-        """Go to a document in the first of some runs that ranks or misses it; return whether there is one."""
+        """Go to a document in the first run that ranks or misses it; return whether there is one."""
         for rows in (rows for side in sides for rows in side.lists):
             if document in rows.documents:
                 rows.put(list(rows.documents).index(document))
@@ -778,7 +778,7 @@ class GoldScreen(KeyScreen):
 
     def _to_filter(self) -> None:
         self.add_class("-topics")
-        self.panes.focus(self.topic_rows)  # which shows the line of text too
+        self.panes.focus(self.topic_rows)  # makes the line of text visible
         self.set_focus(self.filter_line)
 
     def leave_line(self, line: TextLine) -> None:

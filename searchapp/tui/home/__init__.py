@@ -1,1 +1,1 @@
-"""The home of the terminal interface: tasks, runs, and everything that begins there."""
+"""The home screen."""

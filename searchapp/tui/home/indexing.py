@@ -1,4 +1,4 @@
-"""Indexing from the home screen, with questions, progress and a way to stop it."""
+"""Indexing from the home screen, with questions, progress and cancellation."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from searchapp.tui.kit.background import Post, in_background
 from searchapp.tui.kit.dialogs import Choose, WordsDialog
 from searchapp.tui.kit.screen import KeyScreen
 
+# The program waits for this time for the removal of an unfinished index.
 LEAVING_SECONDS = 10.0
-"""How long the end of the program waits for the removal of an unfinished index."""
 
 
 class Indexing:
-    """A task being indexed in a thread; it is the `Progress` of its work.
+    """Indexes a task in a thread, and is the `Progress` of that work.
 
     Args:
         settings: all settings
         task: the task
         folder: the folder with its files
-        post: calls a function in the thread of the screen
-        report: is called with the progress in words
-        done: is called with the sentences on the result, or the error; with None if it was stopped
-        remember: whether the folder becomes the default folder of the task
-        replace: whether an index with mostly other documents is replaced
+        post: calls a function in the screen's thread
+        report: receives the progress in words
+        done: receives the sentences on the result, the error, or None if it was stopped
+        remember: make the folder the default folder of the task
+        replace: replace an index with mostly other documents
     """
 
     def __init__(
@@ -107,15 +107,7 @@ class Indexing:
 
 
 class Indexer:
-    """Indexes one task at a time.
-
-    Args:
-        home: the screen
-        settings: all settings
-        post: calls a function in the thread of the screen
-        tell_news: shows sentences with a look
-        done: is called when indexing has ended
-    """
+    """Indexes one task at a time; `done` is called after each."""
 
     def __init__(
         self,
@@ -160,7 +152,7 @@ class Indexer:
         self._home.app.push_screen(Choose(question, [(key, about) for key, about, _act in ways]), answer)
 
     def ask_own_task(self) -> None:
-        """Ask for the file of the user's own task, and index it."""
+        """Ask for the file of an own task, and index it."""
         if self._is_busy():
             return
 
@@ -180,10 +172,7 @@ class Indexer:
         self._home.app.push_screen(WordsDialog("The TOML file of a task of your own"), named)
 
     def start(self, task: Task, folder: Path, *, remember: bool = False, replace: bool = False) -> None:
-        """Index a task from a folder; for the options see `Indexing`.
-
-        Without `replace`, ask before an index is replaced by other documents.
-        """
+        """Index a task from a folder; ask before replacing other documents, unless `replace` is true."""
 
         def ended(result: Sequence[str] | Exception | None) -> None:
             if not isinstance(result, OtherDocuments):
@@ -266,7 +255,6 @@ def _path(words: str) -> Path:
 
 
 def _path_error(error: SearchappError | OSError, words: str) -> SearchappError:
-    """Return the error to report on a typed path."""
     if isinstance(error, SearchappError):
         return error
     return DataError(f"{words} can't be read: {reason(error)}")

@@ -1,7 +1,4 @@
-"""Opens other screens from the home screen or the palette of a search screen, and closes their resources.
-
-It imports all screens; the search screen imports it when its palette is first opened.
-"""
+"""Open other screens from the home screen or the palette of a search screen, and close their resources."""
 
 from __future__ import annotations
 
@@ -59,28 +56,28 @@ from searchapp.tui.search import actions
 from searchapp.tui.search.screen import SearchScreen, search_setup
 from searchapp.tui.topics.screen import topics_screen
 
+# Attempts of a request while the user waits.
 ATTEMPTS = 2
-"""Number of attempts of a request while the user waits."""
 
 
 P = ParamSpec("P")
 
 
 class PreparedScreen:
-    """A screen that can be opened without waiting, with the resources that it uses until `close`."""
+    """A screen that opens without waiting, and its resources."""
 
     def __init__(self, make: Callable[[PreparedScreen], KeyScreen]) -> None:
         # Closes the resources.
         self.stack = ExitStack()
-        # Returns sentences on what was done.
+        # Returns sentences about the work done.
         self.farewell: Callable[[], Sequence[str]] = lambda: ()
         self._make = make
 
     def open(self) -> KeyScreen:
-        """Return the screen, made in the thread of the app.
+        """Make the screen, in the app's thread.
 
         Raises:
-            SearchappError: it can't be opened; its resources are closed.
+            SearchappError: the screen cannot be opened; its resources are closed.
         """
         try:
             return self._make(self)
@@ -95,7 +92,7 @@ class PreparedScreen:
 
 
 def _preparing(function: Callable[Concatenate[ExitStack, P], PreparedScreen]) -> Callable[P, PreparedScreen]:
-    """Make a function that gets a stack for its resources, which is closed if it fails."""
+    """Give a function a stack for its resources, which is closed if it fails."""
 
     @wraps(function)
     def prepare(*arguments: P.args, **options: P.kwargs) -> PreparedScreen:
@@ -119,7 +116,7 @@ def prepare_search(
 
     Raises:
         EngineError: the task is not indexed, or the engine does not answer.
-        DataError: the index is damaged, or the keys in the user's file contradict each other.
+        DataError: the index is damaged, or the keys in the user file contradict each other.
     """
     own = actions.load(settings.of_user, task.info.grades)
     engine = stack.enter_context(closing(open_engine(settings, attempts=ATTEMPTS)))
@@ -136,12 +133,12 @@ def prepare_search(
 
 @_preparing
 def prepare_judging(stack: ExitStack, settings: Settings, run: KnownRun, warn: Notify) -> PreparedScreen:
-    """Prepare the judging screen of a run, in any thread; `warn` is called with notes for the user.
+    """Prepare the judging screen of a run, in any thread.
 
     Raises:
         UsageError: the run or its topics are gone, or the annotator has no name.
         DataError: a file is invalid.
-        EngineError: the documents can't be read.
+        EngineError: the documents cannot be read.
     """
     task = load(run.task)
     name = annotator_name(settings.annotator)
@@ -171,12 +168,7 @@ def prepare_judging(stack: ExitStack, settings: Settings, run: KnownRun, warn: N
 
 @_preparing
 def prepare_topics(stack: ExitStack, settings: Settings, run: KnownRun, warn: Notify) -> PreparedScreen:
-    """Prepare the screen of a run's topics, in any thread; `warn` is called with notes for the user.
-
-    Raises:
-        as `open_topics` does.
-        DataError: the keys in the user's file contradict each other.
-    """
+    """Prepare the screen of a run's topics, in any thread; raises the errors of `open_topics`."""
     request = TopicsRequest(run.path)
     topics = open_topics(stack, load(run.task), request, settings, SilentProgress(), warn)
     for note in topics.pages.notes:
@@ -195,12 +187,7 @@ def prepare_topics(stack: ExitStack, settings: Settings, run: KnownRun, warn: No
 def prepare_compare(
     stack: ExitStack, settings: Settings, runs: Sequence[KnownRun], warn: Notify, *, force: bool = False
 ) -> PreparedScreen:
-    """Prepare the compare screen of some runs, in any thread; `warn` is called with notes for the user.
-
-    Raises:
-        as `open_comparing` does.
-        DataError: the keys in the user's file contradict each other.
-    """
+    """Prepare the compare screen, in any thread; raises the errors of `open_comparing`."""
     task = runs[0].manifest.task
     request = CompareRequest(tuple(run.path for run in runs), GoldSource(home=settings.home), force=force)
     judged = partial(judged_by_now, settings.judgments, task)
@@ -217,12 +204,12 @@ def prepare_compare(
 
 
 def _join_team(settings: Settings, task: str, stack: ExitStack) -> Synchronizer:
-    """Exchange judgments with the team until the stack is closed, and once more then, without waiting for it.
+    """Exchange judgments with the team until the stack is closed, and once more afterwards, without waiting.
 
-    The exchange has its own thread, which its connection to the log belongs to; the program ends after it.
+    Runs in its own thread, which opens the log; the program ends after it.
 
     Raises:
-        SearchappError: the engine is no cluster, or the log can't be opened.
+        SearchappError: the engine is not a cluster, or the log cannot be opened.
     """
     begun: queue.SimpleQueue[Synchronizer | Exception] = queue.SimpleQueue()
     left = threading.Event()
@@ -235,7 +222,7 @@ def _join_team(settings: Settings, task: str, stack: ExitStack) -> Synchronizer:
             ):
                 begun.put(synchronizer)
                 left.wait()
-        except Exception as error:  # reported if it is the first answer
+        except Exception as error:  # raised by the caller if it is the first answer
             begun.put(error)
 
     threading.Thread(target=run, name="team").start()
@@ -250,7 +237,7 @@ LOOKS = {Verdict.ok: "$success", Verdict.warning: "$warning", Verdict.failed: "b
 
 
 class Opener:
-    """Opens screens on another one; `post` calls a function in the thread of the screen."""
+    """Opens screens above another one."""
 
     def __init__(self, home: KeyScreen, settings: Settings, post: Post) -> None:
         self._home = home
@@ -258,7 +245,7 @@ class Opener:
         self._post = post
         self._opened: dict[KeyScreen, PreparedScreen] = {}
         self._is_opening = False
-        # A screen that waits until the home screen is in front.
+        # Opened when the home screen is in front.
         self._pending: PreparedScreen | None = None
 
     @property
@@ -285,7 +272,7 @@ class Opener:
         self._on_run(run, prepare_topics)
 
     def compare(self, runs: Sequence[KnownRun], *, force: bool = False) -> None:
-        """Open the compare screen on two runs; if they differ in data, ask whether to compare them anyway."""
+        """Open the compare screen on two runs; if their data differ, ask for confirmation."""
         warnings: list[str] = []
 
         def failed(error: Exception) -> None:
@@ -352,7 +339,7 @@ class Opener:
         opened: Callable[[KeyScreen], object],
         refused: Callable[[Exception], object] | None = None,
     ) -> None:
-        """Open a screen when it is prepared; `refused` is called with an error, if it is given."""
+        """Open a screen when it is prepared; `refused` receives an error."""
         if self._is_opening:
             return
         self._is_opening = True
@@ -363,7 +350,9 @@ class Opener:
                 prepared.close()
                 return
             self._pending = prepared
-            self._home.when_in_front(lambda: push(prepared))  # else it would take keys typed elsewhere
+            self._home.when_in_front(
+                lambda: push(prepared)
+            )  # else it would take keys typed on another screen
 
         def push(prepared: PreparedScreen) -> None:
             self._is_opening, self._pending = False, None
@@ -404,7 +393,7 @@ def run_offers(overview: Overview, verb: str, act: Callable[[KnownRun], object])
 
 
 class PaletteTargets:
-    """The tasks and runs that the palette of a search screen opens; runs are also searched in `folder`."""
+    """The tasks and runs that the palette of a search screen opens; `folder` may contain further runs."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
         self._settings = settings
@@ -412,7 +401,7 @@ class PaletteTargets:
         self._opener: Opener | None = None
 
     def offers(self, screen: KeyScreen) -> Iterator[Offer]:
-        """Yield the tasks and runs; finding them takes a while."""
+        """Yield the tasks and runs; slow."""
         if self._opener is None:
             self._opener = Opener(screen, self._settings, screen.call_later)
         overview = look(self._settings, self._folder)

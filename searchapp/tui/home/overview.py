@@ -1,4 +1,4 @@
-"""Monitoring of engine, tasks and runs in the background; the runs are scored one after the other."""
+"""Monitor engine, tasks and runs in the background, and score the runs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from searchapp.errors import SearchappError
 from searchapp.tui.kit.background import Post, in_background
 from searchapp.tui.kit.screen import KeyScreen
 
+# The interval of monitoring.
 EVERY_SECONDS = 5.0
-"""Interval of looking at engine, tasks and runs."""
 
 
 class OverviewMonitor:
@@ -27,7 +27,7 @@ class OverviewMonitor:
         screen: the screen
         settings: all settings
         folder: a further folder with runs
-        post: calls a function in the thread of the screen
+        post: calls a function in the screen's thread
         show_overview: shows the state
         show_figures: shows new figures of a run, or the topics of a task
     """
@@ -49,14 +49,14 @@ class OverviewMonitor:
         self._folder = folder
         self._post = post
         self._figures = FigureCache(settings.home)
-        # The figure of each run, or why it has none, by path and digest.
+        # By path and digest: the figure of a run, or the reason without one.
         self._known: dict[tuple[Path, str], Figure | str] = {}
         self._files: dict[tuple[str, Path, str], Files | None] = {}
         self._is_looking = self._is_scoring = self._is_closed = False
-        # Number of runs that are being scored by request.
+        # Number of runs that are being scored on request.
         self._requested = 0
         self._timer: Timer | None = None
-        # Whether something may have changed since the present look began.
+        # Something may have changed since the running refresh began.
         self._is_outdated = False
 
     @property
@@ -74,7 +74,7 @@ class OverviewMonitor:
         self._is_closed = True
 
     def look(self) -> None:
-        """Look at everything; if that is under way, again afterwards."""
+        """Refresh the state; if a refresh is running, once more afterwards."""
         self._is_outdated = self._is_looking
         if self._is_looking or self._is_closed:
             return
@@ -109,7 +109,7 @@ class OverviewMonitor:
             self._plan()
 
     def files(self, state: TaskState) -> Files | None:
-        """Return the content of a task's files; None until they are read, then `show_figures` is called."""
+        """Return the content of a task's files, or None before they are read; then `show_figures` is called."""
         folder = state.files
         if folder is None:
             return None
@@ -133,7 +133,8 @@ class OverviewMonitor:
         return f"{known.value:.4f}" if isinstance(known, Figure) else "–" if known is not None else "…"
 
     def figure_words(self, run: KnownRun) -> str:
-        """Return the official figure of a run with its measure, or why it has none; empty until it is known."""
+        """Return the official figure of a run with its measure, or the reason without one; empty until it is
+        known."""
         known = self._known.get(_key(run))
         return f"{known.measure} {known.value:.6f}" if isinstance(known, Figure) else known or ""
 

@@ -100,23 +100,19 @@ IN_LAST_LINE = ("open", "index", "evaluate", "topics", "compare", "next_pane", "
 
 
 def load(home: Path) -> ScreenSettings:
-    """Return the settings of the home screen.
-
-    Raises:
-        as `keys.load` does.
-    """
+    """Return the settings of the home screen; see `keys.load`."""
     return keys.load(home, (), SECTION, KEY_ACTIONS)
 
 
+# The share of a line for a name.
 NAME_SHARE = 0.5
-"""The share of a line for a name."""
 
 COUNT_CELLS = 11
 JUDGED_CELLS = 14
 FIGURE_CELLS = 9
 WHEN_CELLS = 10
+# Narrower lists omit columns that the details repeat.
 NARROW_CELLS = 44
-"""A narrower list leaves out columns that the details repeat."""
 
 
 class TaskRows(RowList):
@@ -162,7 +158,7 @@ class TaskRows(RowList):
 
 
 class RunRows(RowList):
-    """The runs, the latest first; `figure` returns their official figure."""
+    """The runs, the latest first, with official figures."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--rank"}
 
@@ -201,12 +197,12 @@ class RunRows(RowList):
         return parts
 
 
+# Width of a path in the first line.
 LONGEST_PATH = 60
-"""Width of a path in the first line."""
 
 
 class EngineBanner(Banner):
-    """The first line: the engine, whether it answers, and the last message or the engine's address."""
+    """The first line: the engine's state, and the last message or the engine's address."""
 
     def __init__(self, engine: str) -> None:
         super().__init__("searchapp")
@@ -232,8 +228,8 @@ class EngineBanner(Banner):
 
 LABEL_CELLS = 10
 
+# A label and its value.
 DetailRow = tuple[str, str]
-"""A label and its value."""
 
 
 def task_page(state: TaskState, files: Files | None, overview: Overview, keys: KeyMap) -> Content:
@@ -320,7 +316,7 @@ def _rows(rows: Iterator[DetailRow] | Sequence[DetailRow]) -> list[Content]:
 
 
 def _when(moment: str) -> str:
-    """Return a moment in the local time zone."""
+    """Return a time in the local time zone."""
     try:
         return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):
@@ -329,12 +325,12 @@ def _when(moment: str) -> str:
 
 COLUMNS = {"tasks": "lists", "runs": "lists", "details": "details"}
 
+# Recent searches of each task in the palette.
 RECENT_TEXTS = 20
-"""Number of recent searches of each task in the palette."""
 
 
 class HomeScreen(KeyScreen):
-    """The screen with tasks and runs, and the details of the one under the cursor."""
+    """Tasks and runs, and the details of the one under the cursor."""
 
     CSS_PATH = Path(__file__).with_name("home.tcss")
     AUTO_FOCUS = "#tasks"
@@ -355,7 +351,7 @@ class HomeScreen(KeyScreen):
         self.tasks = TaskRows()
         self.runs = RunRows(self.monitor.figure)
         self._details = TextPane(id="details")
-        # The list that was focused last.
+        # The last focused list.
         self._current: RowList = self.tasks
         self._described: object = None
         self._news: Sequence[str] = ()
@@ -403,7 +399,7 @@ class HomeScreen(KeyScreen):
         return f"{indexing.task.name} was not indexed to the end: what was indexed before still serves"
 
     def leave_line(self, line: TextLine) -> None:
-        """Do nothing: the screen has no line."""
+        """Do nothing: the screen has no line of text."""
 
     def tell_error(self, error: Exception) -> None:
         lines = error.lines if isinstance(error, SearchappError) else (error_text(error),)
@@ -426,7 +422,6 @@ class HomeScreen(KeyScreen):
         self.describe()
 
     def show_figures(self) -> None:
-        """Show new figures of runs or topics of tasks."""
         self.runs.refresh()
         self.describe()
         self._draw_others()
@@ -475,7 +470,7 @@ class HomeScreen(KeyScreen):
         self.describe()
 
     def watch_focused(self, focused: Widget | None) -> None:
-        # Not in a message handler: the next key may come before the message about the focus.
+        # Not in a message handler, because the next key may arrive before the message about the focus.
         if isinstance(focused, RowList):
             self._current = focused
             self._news = ()
@@ -514,7 +509,7 @@ class HomeScreen(KeyScreen):
 
         def scored(evaluation: Evaluation) -> None:
             title = f"{run.path.name}: {run.manifest.task} {run.manifest.split}"
-            if self.app.screen is self:  # else a dialog would appear on another screen
+            if self.app.screen is self:  # else the dialog would appear on another screen
                 self.head.came()
                 self.app.push_screen(ReportDialog(title, evaluation_page(evaluation)))
             else:
@@ -624,10 +619,10 @@ class HomeScreen(KeyScreen):
 
 
 class HomeApp(KeyApp):
-    """Shows the home screen until the user leaves it; `folder` is a further folder with runs.
+    """Shows the home screen until the user leaves it; `folder` may contain further runs.
 
     Raises:
-        DataError: the keys in the user's file contradict each other.
+        DataError: the keys in the user file contradict each other.
     """
 
     def __init__(self, resolution: Resolution, folder: Path) -> None:

@@ -1,1 +1,1 @@
-"""Judging: the full-screen interface and the prompts."""
+"""Judging: the screen and the prompts."""

@@ -1,4 +1,5 @@
-"""The panes of the judging screen: topics, ranking, topic and document, figures; the search and the prefetching."""
+"""The panes of the judging screen: topics, ranking, topic and document, figures; the search and the
+prefetching."""
 
 from __future__ import annotations
 
@@ -27,18 +28,18 @@ from searchapp.tui.kit.widgets import RowList, RowPart, TextLine, TextPane, fitt
 
 _MOST_ID_CELLS = 12
 _BLOCK = 1000
+# Least width of a list that shows ids.
 _IDS_FROM = 44
-"""Least width of a list that shows ids."""
 
 
 def has_words(text: str, words: Iterable[str]) -> bool:
-    """Return whether a text has all of some words in lower case."""
+    """Return whether a text has all words, which are in lower case."""
     text = text.lower()
     return all(word in text for word in words)
 
 
 class RunTopicRows(RowList):
-    """The topics that the filter leaves."""
+    """The topics that match the filter."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done"}
 
@@ -53,7 +54,7 @@ class RunTopicRows(RowList):
         self.places: Sequence[int] = range(len(judging.topics))
 
     def filter(self, words: str) -> None:
-        """Leave the topics with some words in text or id, and put the cursor on the open one."""
+        """List the topics with all words in text or id, and put the cursor on the open one."""
         wanted = words.lower().split()
         names = self._judging.topics
         self.places = [
@@ -72,7 +73,7 @@ class RunTopicRows(RowList):
 
     @property
     def chosen(self) -> int | None:
-        """The index of the topic under the cursor; None if the list is empty."""
+        """The index of the topic under the cursor, if any."""
         return self.places[self.cursor] if self.count else None
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
@@ -89,7 +90,6 @@ class RunTopicRows(RowList):
         ]
 
     def redraw_topic(self, topic: str) -> None:
-        """Redraw the line of a topic, if it is in the list."""
         if topic in self._judging.topics:
             number = self._judging.topics.index(topic)
             if number in self.places:
@@ -98,7 +98,7 @@ class RunTopicRows(RowList):
     def _progress(self, topic: str) -> tuple[str, str, str]:
         try:
             judged = self._judging.judged(topic)
-            if not judged:  # for which no ranking is read
+            if not judged:  # avoids reading the ranking
                 return "○", "rows--faint", ""
             total = self._judging.length(topic)
         except SearchappError:
@@ -143,7 +143,7 @@ class RunDocumentRows(RowList):
 
     @property
     def chosen(self) -> list[int]:
-        """The selected lines, without any the line under the cursor."""
+        """The selected lines, or else the line under the cursor."""
         return sorted(self.selected) if self.selected else [self.cursor] if self.documents else []
 
     def toggle_selected(self) -> None:
@@ -198,15 +198,15 @@ class RunDocumentRows(RowList):
                 self.redraw(place)
 
 
+# Number of fetched documents below the cursor.
 AHEAD = 3
-"""Number of documents below the cursor that are fetched."""
 BLOCK = 150
+# Number of beginnings that are fetched in the background, and at a time.
 SLICE = 20
-"""Number of beginnings that are fetched in the background, and at a time."""
 
 
 class Snippets:
-    """The beginnings of documents that have been fetched."""
+    """The beginnings of fetched documents."""
 
     def __init__(self, run_pages: RunPages) -> None:
         self._run_pages = run_pages
@@ -228,7 +228,7 @@ class Snippets:
 
 
 class Prefetcher:
-    """Fetches documents in the background before they are shown; the screen reports a failure."""
+    """Fetches documents in the background before they are shown; the screen reports failures."""
 
     def __init__(self, screen: Screen[Any], run_pages: RunPages) -> None:
         self._screen = screen
@@ -238,7 +238,7 @@ class Prefetcher:
         """Fetch the visible beginnings now.
 
         Raises:
-            SearchappError: the documents can't be read.
+            SearchappError: the documents cannot be read.
         """
         begin = max(0, place - SLICE)
         self._run_pages.texts(documents[begin : begin + 3 * SLICE])
@@ -248,7 +248,7 @@ class Prefetcher:
         following = tuple(rows.documents[rows.cursor + 1 : rows.cursor + 1 + AHEAD])
 
         def fetch() -> None:
-            for document in following:  # one by one, so that another request does not wait for all
+            for document in following:  # one by one, so that other requests do not wait for all
                 self._run_pages.prepare(topic, [document])
 
         if not all(self._run_pages.has_page(topic, document) for document in following):
@@ -259,7 +259,7 @@ class Prefetcher:
             self.beginnings(rows.documents[begin : begin + BLOCK], rows.refresh)
 
     def beginnings(self, documents: Sequence[str], then: Callable[[], object]) -> None:
-        """Fetch the beginnings of some documents, and call `then` when all have come."""
+        """Fetch the beginnings of documents, then call `then`."""
 
         def fetch() -> None:
             for start in range(0, len(documents), SLICE):
@@ -272,14 +272,14 @@ class Prefetcher:
         self._screen.run_worker(work, name, group, thread=True, exclusive=True, exit_on_error=False)
 
 
+# The share of a line for the beginning of the topic.
 TOPIC_SHARE = 0.35
-"""The share of a line for the beginning of the topic."""
 
 _SIGNS = {Action.skip: SKIPPED, Action.cant_tell: CANT_TELL, Action.note: NOTED}
 
 
 class JudgmentRows(RowList):
-    """Judgments, one a line."""
+    """Judgments, one per line."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--zero", "rows--some", "rows--most", "rows--aside"}
 
@@ -393,7 +393,7 @@ class JudgmentList(Dialog[ListedJudgment | None]):
     def _fetched(self) -> None:
         if self.is_attached and self._words.value:
             rows = self._rows
-            # A cursor that the user has moved stays on its judgment.
+            # If the user has moved the cursor, it stays on its judgment.
             present = rows.judgments[rows.cursor] if rows.cursor < rows.count - 1 else None
             self._filter()
             if present in rows.judgments:
@@ -409,7 +409,7 @@ class JudgmentList(Dialog[ListedJudgment | None]):
 def judgments_by_kind(
     session: Session, topics: frozenset[str], labels: Sequence[str]
 ) -> Mapping[str, Sequence[ListedJudgment]]:
-    """Return an annotator's judgments on these topics by kind; all first, empty kinds left out."""
+    """Return an annotator's judgments on these topics by kind: all, then the kinds that occur."""
     wanted = JudgmentFilter(annotators=[session.author.annotator], topics=topics)
     own = [
         judgment
@@ -433,7 +433,7 @@ class Finder:
         rows: the topic's documents
         run_pages: has their texts
         head: shows the number of matches
-        keys: the keys that the messages name
+        keys: for messages
         go: puts the cursor on a document
     """
 
@@ -448,7 +448,7 @@ class Finder:
     ) -> None:
         # In lower case.
         self.words: tuple[str, ...] = ()
-        # The steps that were requested during a search; None while there is none.
+        # Steps requested during a search; None without a search.
         self._steps: list[int] | None = None
         self._screen = screen
         self._rows = rows
@@ -552,7 +552,8 @@ class TopicAndDocument(Vertical):
         entitle(self._topic, f"Topic {topic}")
 
     def show_document(self, topic: str, document: str | None, words: Sequence[str]) -> None:
-        """Show a document with its opinions and marked words; from its beginning, unless it is in the pane."""
+        """Show a document with its opinions and marked words, from its beginning unless the pane already
+        shows it."""
         pane, key = self._document, (topic, document or "")
         changed, self._shown = key != self._shown, key
         if document is None:
@@ -585,14 +586,14 @@ class TopicAndDocument(Vertical):
 
 
 TOPICS_AT_ONCE = 20
+# Rankings are read in batches of TOPICS_AT_ONCE, with this pause for keys between them.
 LATER_SECONDS = 0.01
-"""Number of topics whose rankings are read between two keys, and the time left for keys."""
 
 BAR_CELLS = 12
 
 
 class FigureLine(Horizontal):
-    """The scores of the open topic and of all, and the progress."""
+    """The scores of the open topic and of all topics, and the progress."""
 
     def __init__(self, judging: JudgingSession) -> None:
         super().__init__(id="figures")
@@ -617,7 +618,7 @@ class FigureLine(Horizontal):
         self._progress.show(topic)
 
     def score_the_rest(self) -> None:
-        """Score the graded topics whose rankings have not been read, a few at a time so that keys don't wait."""
+        """Score the graded topics whose rankings have not been read, in batches so that keys do not wait."""
         for topic in self._unscored()[:TOPICS_AT_ONCE]:
             try:
                 self._judging.scores(topic)
@@ -633,7 +634,7 @@ class FigureLine(Horizontal):
 
 
 class TopicProgress(Plain):
-    """The judged share of a topic and the time for the rest, as far as the width allows."""
+    """The judged share of a topic and the time for the rest, if the width allows."""
 
     def __init__(self, judging: JudgingSession) -> None:
         super().__init__(id="progress")

@@ -66,7 +66,7 @@ class JudgePrompts(Conversation):
         self._words: list[str] = []
         self._number = judging.topics.index(start) if start else judging.next_unjudged_topic() or 0
         self._place = 0
-        # The document that was just judged, if there is no other to go to.
+        # The document just judged, if the topic has no other to go to.
         self._resting_on: str | None = None
 
     @property
@@ -78,7 +78,7 @@ class JudgePrompts(Conversation):
         """The present document.
 
         Raises:
-            UsageError: the topic has none.
+            UsageError: the topic has no documents.
         """
         documents = self.judging.order(self.topic).documents
         if not documents:
@@ -158,8 +158,8 @@ class JudgePrompts(Conversation):
         document = self.document
         before = self._opinion(document)
         if before is not None and before.action is not Action.skip:
-            said_before = opinion_label(before, self.labels)
-            if not self._agrees(f"{self._name(document)} has {said_before}. Skip it, which undoes that?"):
+            verdict = opinion_label(before, self.labels)
+            if not self._agrees(f"{self._name(document)} has {verdict}. Skip it, which undoes that?"):
                 return
         elif before is not None and self._resting_on == document:
             self._say(f"it is skipped already: {ON}")
@@ -168,7 +168,7 @@ class JudgePrompts(Conversation):
         self._go_on(outcome, change_label("skipped", before, self.labels), document)
 
     def _may_change(self, document: str, what: str) -> bool:
-        """Return whether to save a verdict; asks first if the document was just judged and is still the present one."""
+        """Return whether to save a verdict; ask first if the present document was just judged."""
         before = self._opinion(document)
         if self._resting_on != document or before is None or before.action is Action.skip:
             return True

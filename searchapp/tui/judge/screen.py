@@ -69,7 +69,7 @@ PANES = {
 
 
 def _has_verdict(opinion: Opinion | None) -> TypeGuard[Opinion]:
-    """Return whether an opinion would be lost by skipping the document."""
+    """Return whether skipping the document would discard an opinion."""
     return opinion is not None and opinion.action is not Action.skip
 
 
@@ -220,7 +220,7 @@ class JudgeScreen(WorkScreen):
 
     def _to_filter(self) -> None:
         self.add_class("-topics")
-        self.panes.focus(self.topics)  # which makes the line visible
+        self.panes.focus(self.topics)  # makes the line visible
         self.set_focus(self.query_one("#filter"))
 
     def _to_search(self) -> None:
@@ -394,7 +394,7 @@ class JudgeScreen(WorkScreen):
         return self._moves_at_rest == self.ranking.moves
 
     def _rest_message(self) -> str:
-        """Return where to go from the last document of a topic."""
+        """Return a hint for the end of a topic."""
         if self.judging.next_unjudged(self.topic_id) is None:
             return self._done_message()
         key = self.keys.shown("next_unjudged_topic")

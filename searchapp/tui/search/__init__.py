@@ -1,1 +1,1 @@
-"""The full-screen interface for searching."""
+"""The search screen."""

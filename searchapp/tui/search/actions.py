@@ -115,9 +115,5 @@ IN_HITS = ("words", "filter", "recipe", "why", "compare", "like", "back", "judge
 
 
 def load(home: Path, labels: Sequence[str] = ()) -> ScreenSettings:
-    """The settings of the search screen; `labels` are the names of the grades, where documents can be graded.
-
-    Raises:
-        as `keys.load` does.
-    """
+    """Return the settings of the search screen; see `keys.load`."""
     return keys.load(home, labels, SECTION, KEY_ACTIONS)

@@ -1,4 +1,5 @@
-"""Queries chosen from lists: recipes, filters, recent and saved searches; the last position of the screen."""
+"""Choose queries from lists: recipes, filters, recent and saved searches; restore the screen's last
+position."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ CHOSEN, NOT_CHOSEN = "●", "○"
 
 
 class FilterDialog(Picking):
-    """Chooses filters; `toggle` is called with each, and `show` gets the counts that it changes."""
+    """Chooses filters; `toggle` receives each, and `show` the new counts."""
 
     def __init__(self, toggle: Callable[[FieldFilter], object], clear: Callable[[], object]) -> None:
         super().__init__("Only documents with", [])
@@ -91,7 +92,7 @@ class QueryChoices:
         self._count(dialog)
 
     def count_again(self) -> None:
-        """Count in the documents of a new version of the index, if the dialog is open."""
+        """Update the counts for a new version of the index, if the dialog is open."""
         if self._dialog is not None and self._dialog.is_attached:
             self._count(self._dialog)
 
@@ -165,14 +166,14 @@ class QueryChoices:
         self._screen.leave_for(similar_query(self._query, result))
 
 
+# Maximum characters of a name that are matched.
 LONGEST = 200
-"""Number of characters of a name that are matched."""
 
 
 def spread(letters: str, name: str) -> int | None:
-    """Return the length of a part of a name that has some letters in their order; None without them.
+    """Return the length of the shortest part of a name with all letters in order, or None.
 
-    Textual's fuzzy search tries every position of every letter, which takes too long for long names.
+    Textual's fuzzy search tries every position of every letter, which is slow for long names.
 
     >>> spread("nsg", "normal subgroups"), spread("sub", "normal subgroups"), spread("gn", "normal subgroups")
     (11, 3, None)
@@ -190,7 +191,7 @@ def spread(letters: str, name: str) -> int | None:
 
 
 class FuzzyPicking(Picking):
-    """A list that is filtered by words, then by letters in their order."""
+    """A list filtered by words, then by letters in order."""
 
     def fitting(self, words: str) -> Sequence[int]:
         with_words = super().fitting(words)
@@ -215,7 +216,7 @@ def describe(query: SearchQuery) -> str:
 
 
 class SavedQueryDialog(FuzzyPicking):
-    """Chooses a saved search; `delete` is called with the name of one to delete."""
+    """Chooses a saved search; `delete` receives the name of one to delete."""
 
     def __init__(self, searches: Sequence[tuple[str, SearchQuery]], delete: Callable[[str], object]) -> None:
         super().__init__("Saved searches", _choices(searches))
@@ -322,7 +323,7 @@ class SavedQueries:
         self._restored = last
         self._screen.seek(self._usable(last.search), last.cursor)
         if last.cells == self._screen.app.size.width and last.widths:
-            # The screen drops chosen widths when it gets its size, which happens now.
+            # The screen drops chosen widths when it gets its size, so set them afterwards.
             self._screen.call_after_refresh(setattr, self._screen.panes, "widths", last.widths)
         return True
 
@@ -335,7 +336,7 @@ class SavedQueries:
         store_position(self._home, self._screen.searched.name, LastPosition(query, cursor, cells, widths))
 
     def pop_lost(self) -> str:
-        """Return, once, the sentence on what of a saved query could not be used."""
+        """Return, once, the sentence about lost parts of a saved query."""
         lost, self._lost = self._lost, ""
         return lost
 

@@ -34,7 +34,7 @@ class SearchJudging(TopicJudging):
         self.topic: Topic | None = None
         # The last chosen topic.
         self._last: Topic | None = None
-        # Whether no hits of the topic have been shown: grades are discarded until then.
+        # No hits of the topic have been shown yet, so grades are discarded.
         self.awaits_hits = False
 
     @property
@@ -88,7 +88,7 @@ class SearchJudging(TopicJudging):
         self._screen.when_in_front(lambda: self._screen.pick(dialog, begin))
 
     def offers(self) -> Iterator[Offer]:
-        """Yield the topics of the task for the palette, if its files are available; reading them takes a while."""
+        """Yield the task's topics for the palette, if its files are available; slow."""
         collection = self._search.searcher.collection
         if collection is None or not collection.folder.is_dir():
             return
@@ -97,7 +97,7 @@ class SearchJudging(TopicJudging):
             yield Offer(words, partial(self.begin_topic, topic), "topic")
 
     def begin_topic(self, topic: Topic | None) -> None:
-        """Judge for a topic, and search for its text, without the query language."""
+        """Judge for a topic, and search for its text without the query language."""
         try:
             if topic is not None:
                 self.open()
@@ -115,7 +115,6 @@ class SearchJudging(TopicJudging):
         self._search.panes.focus(self._search.hits)
 
     def give(self, grade: int) -> None:
-        """Grade the hit under the cursor, and go to the next one."""
         session, head = self.session, self._screen.head
         if session is None or self.topic is None:
             head.tell(f"grades are for a topic: {self._screen.keys.shown('judge')} chooses one", "$warning")

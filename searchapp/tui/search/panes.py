@@ -33,23 +33,23 @@ from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
 from searchapp.tui.kit.widgets import RowList, RowPart, TextLine, TextPane, fitted, one_line, shortened
 from searchapp.tui.search.requests import Listing, RankingLoader, RankingScreen
 
+# A line uses the part of a text with the most matches: maximum characters before and after rendering
+# markup.
 READ, WINDOW = 640, 480
-"""Lengths of the part of a longer text, the one with the most matches, that a line is made of: of the text as it is
-written, and as it is shown."""
 
+# Characters before the first match in that part.
 _LEAD = 120
-"""Number of characters before the first match in that part."""
 
 _ID_CELLS = 14
+# Least widths of lists that show scores, and ids.
 _SCORE_FROM = 52
-"""Least width of a list that shows scores; `_IDS_FROM` for ids."""
 
 _IDS_FROM = 36
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedHit:
-    """A hit to be compared with another one of the same ranking, with its rank."""
+    """A hit to compare with another hit of the same ranking, with its rank."""
 
     request: SearchRequest
     place: tuple[int, Hit]
@@ -63,7 +63,7 @@ class HitRows(RowList):
     }  # fmt: skip
 
     class Wanted(Message):
-        """The hit of a visible line has not come yet."""
+        """A visible line lacks its hit."""
 
     def __init__(self, mark: Callable[[str], RowPart], markup: Markup) -> None:
         super().__init__(id="hits")
@@ -78,7 +78,7 @@ class HitRows(RowList):
         self._is_wanted = False
 
     def open(self, listing: Listing, cursor: int, mark_cells: int) -> None:
-        """Show another ranking with verdicts of some width, 0 for none."""
+        """Show another ranking; `mark_cells` is the width of verdicts, or 0."""
         self.listing = listing
         self._mark_cells = mark_cells
         self._id_cells = 0
@@ -86,7 +86,7 @@ class HitRows(RowList):
         self.show(listing.total, cursor)
 
     def redraw_page(self, places: range) -> None:
-        """Draw the hits that have come at these indexes."""
+        """Draw the loaded hits at these indexes."""
         self._is_wanted = False
         for place in self.visible_places:
             if place in places:
@@ -147,7 +147,7 @@ class HitRows(RowList):
         return parts
 
     def _id_width(self) -> int:
-        """Return the width of the longest id on the first page, within a limit."""
+        """Return the limited width of the longest id on the first page."""
         if not self._id_cells:
             ids = [result.hit.document_id for result in self.listing.pages.get(0, ())]
             self._id_cells = min(_ID_CELLS, max((cell_len(visible_line(id_)) for id_ in ids), default=1))
@@ -159,13 +159,13 @@ class HitRows(RowList):
 
 
 def read_markup(results: Sequence[SearchResult], notation: Notation) -> None:
-    """Read the markup of the lines of these hits into its cache, in any thread: it takes most of the drawing time."""
+    """Render and cache the markup of hits' lines, in any thread; it takes most of the drawing time."""
     for result in results:
         notation.rewritten(_window(result.text, result.matches, READ)[0])
 
 
 def _id(document_id: str, cells: int) -> str:
-    """Return an id in exactly `cells` cells; a long one without its beginning, because ids differ at the end.
+    """Return an id in exactly `cells` cells; cut its beginning, because ids differ at the end.
 
     >>> _id("valley_governors:16", 10), _id("7", 3)
     ('…ernors:16', '7  ')
@@ -200,7 +200,7 @@ def piece(text: str, matches: Sequence[Span], cells: int, notation: Notation) ->
 
 
 def _window(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[Span]]:
-    """Return about `length` characters of a text where most matches are, and these matches."""
+    """Return about `length` characters of a text with the most matches, and these matches."""
     if len(text) <= length:
         return text, list(matches)
     begin, most, last = 0, 0, 0
@@ -218,22 +218,22 @@ def _window(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[
     ]
 
 
+# Maximum documents of a training topic with their texts.
 ANSWERS = 50
-"""Number of documents of a solved topic whose texts are shown."""
 
 
 class SolvedTopicReader:
-    """The solved topics of a task, read once in a thread when they are first wanted.
+    """Reads the training topics of a task once, in a thread, on demand.
 
     Args:
         searcher: knows the task's files
-        post: calls a function in the thread of the screen
+        post: calls a function in the screen's thread
     """
 
     def __init__(self, searcher: TaskSearcher, post: Post) -> None:
-        # None until they have been read.
+        # None before they are read.
         self.topics: SolvedTopicIndex | None = None
-        # Why there are none.
+        # Why they cannot be read.
         self.trouble = ""
         self._searcher = searcher
         self._post = post
@@ -242,7 +242,7 @@ class SolvedTopicReader:
         self._callbacks: list[Callable[[], object]] = []
 
     def want(self, draw: Callable[[], object]) -> None:
-        """Read the topics unless they have been read; the last `draw` is called when they come."""
+        """Start reading unless that has happened; the last `draw` is called afterwards."""
         if self.topics is not None:
             return
         self._draw = draw
@@ -251,7 +251,7 @@ class SolvedTopicReader:
             in_background("solved topics", self._read, self._came, self._failed, self._post)
 
     def when_read(self, callback: Callable[[], object]) -> None:
-        """Call a function too when the topics come."""
+        """Also call this function after reading."""
         self._callbacks.append(callback)
 
     @property
@@ -259,7 +259,7 @@ class SolvedTopicReader:
         return not self._is_wanted or self.topics is not None
 
     def close(self) -> None:
-        """Drop topics that come later."""
+        """Ignore topics that are read later."""
         self._is_closed = True
 
     def _read(self) -> SolvedTopicIndex | None:
@@ -285,7 +285,7 @@ class SolvedTopicReader:
 
 
 class SolvedPage(TextDialog):
-    """A solved topic with the documents of its gold; `origin`, the document that led to it, is marked."""
+    """A training topic with the documents of its gold; `origin`, the document that led to it, is marked."""
 
     IS_FULL = True
 
@@ -335,24 +335,24 @@ def gold_label(grade: float, labels: Sequence[str]) -> str:
     return grade_label(whole, labels) if whole == grade and whole < len(labels) else f"{grade:g}"
 
 
+# Longer texts are cut; the pager shows all of them.
 LONGEST = 100_000
-"""A longer text is cut; the pager shows all of it."""
 
 
+# Width of an id in the title, beside rank and score.
 LONGEST_ID = 32
-"""Width of an id in the title, beside rank and score."""
 
+# Maximum topics that are listed below a document that they cite.
 CITING = 10
-"""Number of topics that are listed below a document that they cite."""
 
+# Maximum documents whose neighbours are cached.
 KEPT = 200
-"""Number of documents whose neighbours stay in memory."""
 
 _SECTION = "section"
 
 
 class Section(Enum):
-    """The sections below a document's text, which can be folded."""
+    """The foldable sections below a document's text."""
 
     neighbours = "Its neighbours in its text"
     fields = "Fields"
@@ -371,7 +371,7 @@ class Statements:
 
 
 class DocumentPane(Vertical):
-    """The pane with a document; `pager` is the label of the key that shows all of a long one."""
+    """The pane with a document; `pager` is the key that shows all of a long one."""
 
     def __init__(self, info: TaskInfo, pager: str, solved: SolvedTopicReader) -> None:
         super().__init__(id="text")
@@ -390,7 +390,7 @@ class DocumentPane(Vertical):
         yield self._pane
 
     def forget(self) -> None:
-        """Forget fetched neighbours, after the index was replaced."""
+        """Drop cached neighbours, after the index was replaced."""
         self._near.clear()
         self._shown = None
 
@@ -406,7 +406,8 @@ class DocumentPane(Vertical):
         self._pane.show(Content.styled(why, look))
 
     def show(self, result: SearchResult, queue: SearchQueue, statements: Statements | None = None) -> None:
-        """Show a hit, from its beginning unless it is in the pane; its neighbours and citing topics come later."""
+        """Show a hit, from its beginning unless the pane already shows it; neighbours and citing topics
+        follow later."""
         document = result.hit.document_id
         key = document, result.matches
         changed, self._shown = key != self._shown, key
@@ -442,7 +443,7 @@ class DocumentPane(Vertical):
             SearchRequestKind.document,
             lambda searcher: with_neighbours(page, searcher.index, result.source, context),
             came,
-            lambda _error: None,  # the document is shown without them
+            lambda _error: None,  # the document is shown without neighbours
         )
 
     # Sections
@@ -465,7 +466,7 @@ class DocumentPane(Vertical):
             self.toggle(Section[name])
 
     def citing(self, document_id: str) -> Sequence[SolvedTopic] | None:
-        """Return the solved topics that a document is an answer to; None until they have been read."""
+        """Return the training topics with a document in their gold; None before they are read."""
         return None if self._solved.topics is None else self._solved.topics.citing(document_id)
 
     # Content
@@ -544,7 +545,7 @@ class DocumentPane(Vertical):
 
 
 class SectionDialog(Picking):
-    """Chooses the sections that are shown."""
+    """Chooses the visible sections."""
 
     def __init__(self, pane: DocumentPane) -> None:
         self._pane = pane
@@ -601,7 +602,7 @@ class QueryBar(Horizontal):
 
     def show(self, title: str, like: str | None) -> None:
         self._count.update(title, layout=False)
-        if like != self._like:  # which lays out the screen again
+        if like != self._like:  # a change requires a new layout of the screen
             self._like = like
             self._prompt.update(
                 f"like {shortened(like, LONGEST_ID)} {PROMPT}" if like is not None else PROMPT
@@ -610,23 +611,23 @@ class QueryBar(Horizontal):
 
 HINT = '"a phrase"   +must   -without   begin*   field:value   +(groups)'
 
+# Blank cells on both sides, as in the style sheet.
 PADDING = 1
-"""Blank cells on both sides, as in the style sheet."""
 
 
 class Note(Plain):
-    """Explains an error in the query, or shows the filters, or the query language."""
+    """Explains an error in the query, or shows the filters or the query language."""
 
     def __init__(self) -> None:
         super().__init__(id="note")
 
     @property
     def left(self) -> int:
-        """The column of its text, also while it is hidden."""
+        """The column of its text, even while it is hidden."""
         return self.content_region.x or PADDING
 
     def show_broken(self, error: BrokenQuery, text: str, offset: int) -> None:
-        """Show a caret below the invalid character and the reason; the words begin at the column `offset`."""
+        """Show a caret below the invalid character and the reason; `offset` is the column of the words."""
         self.remove_class("-hint")
         column = max(0, offset + cell_len(visible_line(text[: error.at])))
         words = visible_line(error.what)
@@ -645,7 +646,7 @@ class Note(Plain):
         self.update(Content.styled(f"▲ {visible_line(words)}", "$error"), layout=False)
 
     def show_filters(self, filters: tuple[FieldFilter, ...], keys: str, topic: str) -> None:
-        """Show the topic that is judged and the filters; without them the query language."""
+        """Show the judged topic and the filters, or else the query language."""
         self.set_class(not filters and not topic, "-hint")
         if not filters and not topic:
             self.update(Content.styled(f"  {HINT}", "$faint"), layout=False)
@@ -661,7 +662,7 @@ class Note(Plain):
 
 
 class SearchView(RankingScreen):
-    """The search screen as its dialogs and actions use it."""
+    """The search screen's interface for its dialogs and actions."""
 
     searcher: TaskSearcher
     searched: Task
@@ -679,7 +680,7 @@ class SearchView(RankingScreen):
         raise NotImplementedError
 
     def leave_for(self, query: SearchQuery) -> None:
-        """Change the query, and record the present position to go back to."""
+        """Change the query, and record the present position in the history."""
         raise NotImplementedError
 
     def result(self) -> SearchResult | None:

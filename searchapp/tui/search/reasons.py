@@ -1,4 +1,4 @@
-"""Explanations of a ranking: the score of a hit, a comparison of two hits, votes, and analysis."""
+"""Explain a ranking: the score of a hit, a comparison of two hits, votes, and analysis."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from searchapp.tui.search.panes import LONGEST_ID, SearchView, SolvedPage, gold_
 
 T = TypeVar("T")
 
+# Width of an id.
 COMPARED_ID_CELLS = 24
-"""Width of an id."""
 
 BAR_CELLS = 12
 VALUE_CELLS = 9
+# Least width of a table with the figures of each term.
 FIGURES_FROM = 100
-"""Least width of a table with the figures that a term's values were computed from."""
 
 _SHARED = ("df", IDF)
 _OWN = ("tf", "length")
@@ -112,7 +112,7 @@ def _value(value: float | None) -> str:
 
 
 def _figures(difference: PartDifference) -> str:
-    """Return the figures that two values were computed from, shared ones once."""
+    """Return the figures of two values, shared ones once."""
     upper, lower = dict(difference.upper_figures), dict(difference.lower_figures)
     parts = [f"{name} {upper.get(name) or lower[name]}" for name in _SHARED if name in upper or name in lower]
     parts += [
@@ -127,21 +127,21 @@ def _name(why: Reason) -> str:
     return shortened(why.document_id, COMPARED_ID_CELLS)
 
 
+# Maximum analyzed characters of a document.
 LONGEST = 4_000
-"""Number of characters of a document that are analyzed."""
 
+# The style of terms that document and query share.
 COMMON = "bold $match"
-"""The look of terms that document and query share."""
 
+# A term and its style.
 Word = tuple[str, str]
-"""A term and its look."""
 
+# Requests the analysis in a field (the first argument).
 Ask = Callable[[str, Callable[[SideBySide], object], Callable[[Exception], object]], object]
-"""Requests the analysis in a field, whose name is the first argument."""
 
 
 class AnalysisDialog(TextDialog):
-    """Shows each step of the analysis of a document and a query in one of the fields."""
+    """Shows each step of the analysis of a document and a query in a field."""
 
     IS_FULL = True
 
@@ -243,7 +243,7 @@ def _words(step: AnalysisStep | None, common: Set[str]) -> list[Word]:
 
 
 def _wrapped(words: Sequence[Word], cells: int) -> Iterator[list[Word]]:
-    """Yield lines of `cells` cells with words; a longer word goes over several lines."""
+    """Yield lines of `cells` cells with words; break longer words."""
     line: list[Word] = []
     used = 0
     for text, look in words:
@@ -360,7 +360,7 @@ class Reasons:
             self._screen.head.tell(
                 self._screen.solved.trouble or "the solved topics are still being read", "$warning"
             )
-        else:  # a graded document has voted
+        else:  # the vote is a graded document's
             self._screen.app.pop_screen()
             self._go_to(vote.document_id)
 
@@ -391,7 +391,7 @@ class Reasons:
         self._screen.pick(dialog, lambda place: self._show_solved(topics[place], document))
 
     def _citing_now(self, document: str) -> None:
-        """Offer the solved topics that have come, unless the cursor has moved to another document."""
+        """List the citing topics, unless the cursor has moved to another document."""
         self._screen.head.came()
         result = self._screen.hits.result
         if result is not None and result.hit.document_id == document:

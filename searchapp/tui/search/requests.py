@@ -1,4 +1,4 @@
-"""The requests of the search screen: a ranking in pages, where only the latest query counts."""
+"""Load the ranking of the latest query in pages."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from searchapp.ranking.search_results import SearchResult
 from searchapp.tui.kit.background import SearchQueue, SearchRequestKind
 from searchapp.tui.kit.screen import KeyScreen
 
+# Hits per request: marking matches takes most of a search's time.
 PAGE = 20
-"""Number of hits in a request: marking the matches takes most of a search's time."""
 
 
 @dataclass
 class Listing:
-    """The `total` hits of a request, as far as their pages have come; pages are numbered from 0."""
+    """The `total` hits of a request, and its loaded pages, numbered from 0."""
 
     request: SearchRequest
     total: int = 0
@@ -41,21 +41,21 @@ class Listing:
         return replace(self.request, size=PAGE, first=number * PAGE)
 
 
+# Debounce: faster keys are searched for together.
 QUIET_SECONDS = 0.03
-"""Debounce: keys that follow each other faster are searched for together."""
 
+# Delay between the ranking of a typed text and fetching more of it, so that further keys need not wait.
 REST_SECONDS = 0.1
-"""From the ranking of a typed text until more of it is fetched, so that further typing does not wait for that."""
 
+# After a key, the user counts as typing for this time.
 TYPING_SECONDS = 0.5
-"""After a key, for which the user counts as typing."""
 
 RETRY_SECONDS = 1.0
+# Exponential back-off after engine failures.
 LONGEST_RETRY_SECONDS = 5.0
-"""Exponential back-off after a failure of the engine."""
 
+# Maximum characters of a document that similar documents are searched with.
 LONGEST_LIKENESS = 4_000
-"""Number of characters of a document that similar documents are searched by."""
 
 
 def request_of(query: SearchQuery) -> SearchRequest:
@@ -72,7 +72,7 @@ def similar_query(query: SearchQuery, result: SearchResult) -> SearchQuery:
 
 
 class RankingScreen(KeyScreen):
-    """A screen with a ranking; the methods are called by `RankingLoader`."""
+    """A screen with a ranking; `RankingLoader` calls its methods."""
 
     @property
     def place(self) -> int:
@@ -82,33 +82,34 @@ class RankingScreen(KeyScreen):
         raise NotImplementedError
 
     def prepare(self, results: Sequence[SearchResult]) -> None:
-        """Prepare, in any thread, for hits that are about to be shown."""
+        """Prepare to show hits, in any thread."""
         raise NotImplementedError
 
     def show_page(self, places: range) -> None:
         raise NotImplementedError
 
     def show_failure(self, error: Exception) -> None:
-        """Report that the query has no ranking; the ranking before stays."""
+        """Report that the query has no ranking; the previous ranking stays."""
         raise NotImplementedError
 
 
 class RankingLoader:
-    """Loads the ranking of the query whenever the query changes.
+    """Loads the ranking whenever the query changes.
 
     Args:
         screen: shows the answers, and has timers
         quick: answers recipes of one query
-        slow: answers recipes of several signals, which may have to be learned first
+        slow: answers recipes of several signals, which may need training first
+        searcher: knows the recipes
     """
 
     def __init__(
         self, screen: RankingScreen, quick: SearchQueue, slow: SearchQueue, searcher: TaskSearcher
     ) -> None:
         self.query = SearchQuery()
-        # The ranking on the screen, which may be of an earlier query.
+        # The ranking on the screen, possibly of an earlier query.
         self.listing: Listing | None = None
-        # Whether the query has neither been answered nor failed.
+        # The query has neither been answered nor failed.
         self.is_waiting = False
         self._screen = screen
         self._queues = quick, slow
@@ -133,17 +134,17 @@ class RankingLoader:
 
     @property
     def waited(self) -> float:
-        """Seconds for which the query has been waiting for its answer."""
+        """Seconds since the query was sent."""
         return time.monotonic() - self._since if self.is_waiting else 0.0
 
     @property
     def is_current(self) -> bool:
-        """Whether the ranking on the screen is of the query."""
+        """Whether the ranking on the screen belongs to the query."""
         return self.listing is not None and self.listing.request == request_of(self.query)
 
     @property
     def queue(self) -> SearchQueue:
-        """The queue for questions on the ranking on the screen."""
+        """The queue for requests about the ranking on the screen."""
         return self.queue_of(request_of(self.query) if self.listing is None else self.listing.request)
 
     def queue_of(self, request: SearchRequest) -> SearchQueue:
@@ -154,7 +155,7 @@ class RankingLoader:
         """Change the query at once or, after a fast key, when no further key follows."""
         self.query, self._cursor = query, 0
         self._wait()
-        self._number += 1  # drops answers that are still to come
+        self._number += 1  # drops pending answers
         now = time.monotonic()
         is_slow, self._last_key = now - self._last_key > QUIET_SECONDS, now
         if is_slow and self._debounce is None:
@@ -165,7 +166,7 @@ class RankingLoader:
         self._debounce = self._screen.set_timer(QUIET_SECONDS, self.ask)
 
     def seek(self, query: SearchQuery, cursor: int = 0) -> None:
-        """Change the query at once, and put the cursor on the hit at an index."""
+        """Change the query at once, and put the cursor on a hit."""
         self.query, self._cursor = query, cursor
         self.ask()
 
@@ -204,7 +205,7 @@ class RankingLoader:
         )
 
     def fetch(self, places: range) -> None:
-        """Fetch the missing pages of the ranking at these indexes, one after the other."""
+        """Fetch the missing pages at these indexes one by one."""
         listing = self.listing
         number = None if listing is None else listing.missing(places)
         if listing is None or number is None or self._is_fetching:
@@ -261,7 +262,7 @@ class RankingLoader:
         self._retry_later(error)
 
     def _retry_later(self, error: Exception) -> None:
-        """Repeat a request that the engine did not answer, unless the query changes before."""
+        """Repeat a request that the engine did not answer, unless the query changes first."""
         if isinstance(error, EngineError) and self._retry is None:
             seconds = min(RETRY_SECONDS * 2 ** min(self._failures, 10), LONGEST_RETRY_SECONDS)
             self._failures += 1
@@ -291,7 +292,6 @@ class PositionHistory:
         return self._step(self._behind, self._ahead, position)
 
     def forward(self, position: Position) -> Position | None:
-        """Return the position before going back, or None."""
         return self._step(self._ahead, self._behind, position)
 
     @staticmethod

@@ -1,6 +1,6 @@
-"""The search screen: its keys, the state of its ranking, and how it is opened.
+"""The search screen.
 
-A key that acts on a hit while another ranking is loading takes effect when that ranking is there.
+A key that acts on a hit while another ranking is loading takes effect when that ranking is shown.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from searchapp.tui.search.requests import Listing, Position, PositionHistory, Ra
 
 
 class LearningProgress:
-    """A `Progress` of learning a recipe in the first line; `post` calls a function in the thread of the screen."""
+    """Shows the progress of training in the first line; `post` calls a function in the screen's thread."""
 
     def __init__(self, post: Post, head: Banner) -> None:
         self._text = TextProgress(lambda words: post(lambda: head.tell(words, lasts=False)))
@@ -71,18 +71,19 @@ class LearningProgress:
                 self.is_running = False
 
 
+# Interval of checks for a late answer and for a new version of the index.
 LOOK_SECONDS = 1.0
-"""Interval of checks for a late answer and for a new version of the index."""
 
+# After this time an answer is late, and the ranking on the screen is marked as old.
 SLOW_SECONDS = 1.5
-"""After which an answer is late, and the ranking on the screen is marked as an old one."""
 
+# Intervals between two checks for a new version.
 LOOKS = 3
-"""Number of intervals between two checks for a new version."""
 
 FROM_BEFORE = "the hits below are those from before"
 NONE_YET = "there are no hits yet"
 
+# Actions on a hit or on the ranking, which wait for a loading ranking.
 OF_HIT = {
     "why",
     "compare",
@@ -95,13 +96,12 @@ OF_HIT = {
     "copy_command",
     "pager",
 }
-"""Actions on a hit or on the ranking, which wait for a ranking that is loading."""
 
+# Actions that also wait after a waiting action of `OF_HIT`.
 AFTER_IT = {"down", "up", "page_down", "page_up", "first", "last", "undo"}
-"""Actions that wait too if one of `OF_HIT` waits before them."""
 
+# Characters with a meaning in the query language.
 SIGNS = '+-"()*:\\'
-"""Characters with a meaning in the query language."""
 
 
 def title_of(task: Task, info: IndexInfo) -> str:
@@ -117,7 +117,7 @@ class SearchSetup:
     # Opens a further searcher, for recipes that take longer and for new versions of the index.
     open_searcher: Callable[[Progress], TaskSearcher]
     home: Path
-    # How the program was called, up to the task.
+    # The words of the command line before the task.
     command: Sequence[str]
     query: SearchQuery
     # Opens the session of the annotator.
@@ -142,12 +142,12 @@ def search_setup(
 
     Args:
         searcher: the first searcher
-        engine: opens further ones
+        engine: opens further searchers
         query: the first query
         settings: all settings
-        own: those of the screen
+        own: the screen's settings
         stack: closes the judgment log
-        data: the folder with the task's files, if it was named
+        data: the folder with the task's files, if given
         annotator: the name for grades
     """
     task = searcher.task
@@ -166,7 +166,7 @@ COLUMNS = {"hits": "list", "document": "text"}
 
 
 class SearchScreen(SearchView):
-    """The screen on which a task's documents are searched."""
+    """The screen that searches a task's documents."""
 
     CSS_PATH = Path(__file__).with_name("search.tcss")
     AUTO_FOCUS = "#words"
@@ -184,7 +184,7 @@ class SearchScreen(SearchView):
         unused = [searcher]
         open_first = lambda: unused.pop() if unused else self._open_searcher()  # noqa: E731
         self.quick: SearchQueue = self._queue("search", open_first, lambda: self.slow, LANES)
-        # One lane: what a recipe has learned is in one searcher.
+        # One lane, because only one searcher holds a recipe's trained model.
         self.slow: SearchQueue = self._queue("search aside", self._open_searcher, lambda: self.quick, 1)
         self.loader = RankingLoader(self, self.quick, self.slow, searcher)
         self.loader.query = setup.query
@@ -200,7 +200,7 @@ class SearchScreen(SearchView):
         self._choices = QueryChoices(self, self._past)
         self._reasons = Reasons(self)
         self._saved = SavedQueries(self, setup.home)
-        # Why the query has no ranking; None if it has one, or may have.
+        # Why the query has no ranking, if it failed.
         self.error: Exception | None = None
         # Actions that wait for the ranking.
         self._waiting_actions: list[str] = []
@@ -232,7 +232,7 @@ class SearchScreen(SearchView):
         entitle(self.hits, "Hits")
         self.reading.show_none("")
         if self.setup.restore and self.setup.query == SearchQuery() and self._saved.restore():
-            self.words.select_all()  # typing replaces them
+            self.words.select_all()  # typing replaces the words
         else:
             self.seek(self.setup.query)
         self.set_interval(LOOK_SECONDS, self._look)
@@ -298,7 +298,7 @@ class SearchScreen(SearchView):
             return super().take(event)
         if event.key == "escape":
             self.leave_line(self.focused)
-        elif not self.focused.take(event):  # a key that edits nothing has its usual effect
+        elif not self.focused.take(event):  # other keys have their usual effect
             name = self.keys.action(event.key)
             if name is not None and not event.is_printable:
                 self.do(name)
@@ -306,7 +306,7 @@ class SearchScreen(SearchView):
 
     def act(self, name: str) -> None:
         if saves(name) and (self.judging.awaits_hits or self.head.is_waiting):
-            return  # no grade is saved for a hit that was not shown, or while a requested dialog opens
+            return  # the hit was not shown yet, or a requested dialog is opening
         is_of_hit = name in OF_HIT or name.startswith("grade_")
         if self.loader.is_waiting and (is_of_hit or (self._waiting_actions and name in AFTER_IT)):
             self._waiting_actions.append(name)
@@ -393,12 +393,12 @@ class SearchScreen(SearchView):
 
     @property
     def _is_old(self) -> bool:
-        """Whether the ranking on the screen is of an earlier query because the engine fails or is slow."""
+        """Whether the ranking on the screen belongs to an earlier query because the engine fails or is slow."""
         is_failure = self.error is not None and not isinstance(self.error, BrokenQuery)
         return is_failure or self._is_late
 
     def _look(self) -> None:
-        """Report a late answer; while nothing is asked, check for a new version of the index."""
+        """Report a late answer; otherwise check for a new version of the index."""
         if self._is_late:
             if not self._learning.is_running:
                 self.head.tell(f"no answer for {int(self.loader.waited)} s yet", "$warning", lasts=False)
@@ -412,7 +412,7 @@ class SearchScreen(SearchView):
                 SearchRequestKind.version,
                 lambda searcher: searcher.require_serving(),
                 lambda _nothing: None,
-                lambda _error: None,  # the next search reports it
+                lambda _error: None,  # the next search reports the error
             )
 
     def _version_opened(self, info: IndexInfo) -> None:
@@ -429,7 +429,7 @@ class SearchScreen(SearchView):
     # Drawing
 
     def draw_query(self) -> None:
-        """Draw the query beside the words: title, broken syntax, trouble or filters."""
+        """Draw title, syntax error, trouble or filters beside the words."""
         self._was_old = self._is_old
         has_hits, query = self.loader.listing is not None, self.loader.query
         title = f"From before: {self._title}" if self._was_old and has_hits else self._title

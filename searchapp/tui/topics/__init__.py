@@ -1,1 +1,1 @@
-"""The full-screen interface for walking the topics of a run beside their gold."""
+"""The screen with the topics of a run beside their gold."""

@@ -1,4 +1,4 @@
-"""The screen of a run's topics: their figures, computed in the background, and the topics that fail."""
+"""The screen of a run's topics, with their figures and failures."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ NO_FIGURE = "  – "
 
 ORDERS = {Order.file: "as in the run", Order.worst: "worst first", Order.missed: "most missed first"}
 
+# The interval of progress reports.
 PROGRESS_SECONDS = 0.2
-"""The interval of reports on the progress of the figures."""
 
+# Ranks of relevant documents in a title, before a number for the others.
 NAMED_RANKS = 5
-"""The ranks of relevant documents that a title names before it counts the others."""
 
 
 class FigureRows(GoldTopicRows):
-    """The topics of a run: the figure of each, and how much of its gold is missed."""
+    """The topics of a run: the figure of each, and the share of missed gold."""
 
     figures: FiguresByTopic | None = None
 
@@ -106,8 +106,8 @@ class TopicsScreen(GoldScreen):
         lists = "ranking", "missed", "topics"
         super().__init__(keys, title(topics), COLUMNS, lists, topics, session, command, start)
         self.order = order
+        # List only topics that fail.
         self.failing = failing
-        """Whether only topics that fail are listed."""
         text = self.documents.beginning
         ranking, missed = GoldRankingRows(text, id="ranking"), MissedRows(text, id="missed")
         self.sides = [RunSide(topics, ranking, missed, self.later)]
@@ -130,8 +130,8 @@ class TopicsScreen(GoldScreen):
     # Figures
 
     def compute_figures(self, topics: RunTopics) -> FiguresByTopic | None:
-        """Compute the figures in a thread and report the progress; return None if the screen is left meanwhile."""
-        if not topics.gold:  # without which no ranking is needed
+        """Compute the figures in a thread and report the progress; return None if the screen is closed."""
+        if not topics.gold:  # without gold, no rankings are needed
             return None
         total, reported = len(topics.topics), time.monotonic()
         rankings = []
@@ -142,7 +142,7 @@ class TopicsScreen(GoldScreen):
             if time.monotonic() - reported >= PROGRESS_SECONDS:
                 reported = time.monotonic()
                 self.later(partial(self.tell_progress, f" · figures {done / total:.0%}"))
-            time.sleep(0)  # keys come first
+            time.sleep(0)  # lets keys take precedence
         return topics.figures(Run(topics.pages.name, tuple(rankings)))
 
     def _show_figures(self, figures: FiguresByTopic | None) -> None:
@@ -234,7 +234,9 @@ class TopicsScreen(GoldScreen):
             super().show_side(side)
             return
         side.ranking.offer_ranking(ranked.documents, ranked.not_relevant)
-        gold = [f"{rank:,}" for rank, one in enumerate(ranked.documents, 1) if one in ranked.relevant]
+        gold = [
+            f"{rank:,}" for rank, document in enumerate(ranked.documents, 1) if document in ranked.relevant
+        ]
         more = f" and {len(gold) - NAMED_RANKS:,} more" if len(gold) > NAMED_RANKS else ""
         where = f"gold at {', '.join(gold[:NAMED_RANKS])}{more}" if gold else "no gold in the ranking"
         entitle(side.ranking, f"Not relevant · {where}")
@@ -256,8 +258,8 @@ def topics_screen(
     """Return the screen of the topics of a request.
 
     Raises:
-        UsageError: there is no topic `start`, or none at all.
-        DataError: the settings file has wrong keys for the screen.
+        UsageError: the topic `start` is unknown, or there are no topics.
+        DataError: the settings file has invalid keys for the screen.
     """
     topics.require(start)
     keys = load(settings.of_user, topics.task.info.grades, SECTION, KEY_ACTIONS).keys
@@ -281,5 +283,5 @@ def command(task: Task, request: TopicsRequest) -> Sequence[str]:
         "--data": request.data,
         "--depth": request.depth,
     }
-    given = [str(one) for name, value in options.items() if value is not None for one in (name, value)]
+    given = [str(word) for name, value in options.items() if value is not None for word in (name, value)]
     return ("searchapp", "topics", task.reference, *given)
